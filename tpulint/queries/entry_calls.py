@@ -49,7 +49,9 @@ SIGNATURES = {
 REPLICATES = ("replicate", "split_compile_and_replicate")
 
 
-def entries(program: Program, kinds: tuple[str, ...] = tuple(SIGNATURES)) -> Iterator[Computation]:
+def replicate_calls(
+    program: Program, kinds: tuple[str, ...] = tuple(SIGNATURES)
+) -> Iterator[Computation]:
     """Return the computations that a call of one of `kinds` builds."""
     return (each for each in program.computations if each.kind in kinds)
 
@@ -59,7 +61,7 @@ def argument(entry: Computation, name: str) -> Argument | None:
     return entry.call.argument(name, SIGNATURES[entry.kind].index(name))
 
 
-def given(entry: Computation, name: str) -> Value:
+def argument_value(entry: Computation, name: str) -> Value:
     """Return the value of an argument: None if it is not given, UNKNOWN if it may be."""
     found = argument(entry, name)
     if found is not None:
@@ -89,28 +91,28 @@ def replicas(entry: Computation) -> int | None:
     if entry.kind == "rewrite":
         return 1
     if entry.kind in REPLICATES:
-        inputs = given(entry, "inputs")
+        inputs = argument_value(entry, "inputs")
         if inputs == NONE:
             return 1
         if isinstance(inputs, Sequence) and inputs.kind == "list" and not inputs.open:
             return len(inputs.items)
         return None
-    number = given(entry, "num_shards")
+    number = argument_value(entry, "num_shards")
     return number.value if isinstance(number, Const) and type(number.value) is int else None
 
 
-def certainty(
+def certainty_of_fault(
     entry: Computation, faulty: Callable[[Value], bool], value: Value
 ) -> Certainty | None:
     """Return the certainty that `value`, one of several perhaps, makes the entry call fail."""
     verdicts = [faulty(option) for option in options(value)]
     if not any(verdicts):
         return None
-    sure = all(verdicts) and is_tensorflows(entry) and not entry.context.is_guess
+    sure = all(verdicts) and is_from_tensorflow(entry) and not entry.context.is_guess
     return entry.certainty if sure else Certainty.POSSIBLE
 
 
-def is_tensorflows(entry: Computation) -> bool:
+def is_from_tensorflow(entry: Computation) -> bool:
     """Return whether the called function is known to be TensorFlow's, not only named like it."""
     path = entry.call.path
     return is_tensorflow(path) or path.startswith("tpulint.runtime.")

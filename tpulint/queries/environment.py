@@ -18,7 +18,7 @@ from tpulint.syntax.expression_nodes import Attribute, dotted_path
 Event = TypeVar("Event", ApiCall, Computation)
 
 
-def starts_of(events: Iterable[Event]) -> list[tuple[Event, Module]]:
+def entry_modules(events: Iterable[Event]) -> list[tuple[Event, Module]]:
     """Return each event with the module whose code leads to it.
 
     A function that is called somewhere counts as called only: whether it was read by itself, too,
@@ -28,14 +28,14 @@ def starts_of(events: Iterable[Event]) -> list[tuple[Event, Module]]:
     for event in events:
         by_site[event.site].append(event)
     return [
-        (event, _start(event))
+        (event, _entry_module(event))
         for same_place in by_site.values()
         for event in same_place
         if not any(_is_called_in(event, other) for other in same_place)
     ]
 
 
-def _start(event: ApiCall | Computation) -> Module:
+def _entry_module(event: ApiCall | Computation) -> Module:
     call_chain = event.context.call_chain
     return call_chain[0].site.module if call_chain else event.site.module
 

@@ -15,7 +15,7 @@ from tpulint.frontends.tensorflow.program import Program
 SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens
 
 
-def on_tpu(estimator: ApiCall) -> bool:
+def may_use_tpu(estimator: ApiCall) -> bool:
     """Return whether a TPU may be used: not where `use_tpu=False` is in so many words."""
     use_tpu = estimator.argument("use_tpu", 4)
     return use_tpu is None or use_tpu.value != Const(False)
@@ -27,7 +27,7 @@ def run_config(estimator: ApiCall) -> Value:
     return UNKNOWN if found is None else found.value
 
 
-def setting(estimator: ApiCall, keyword: str, position: int) -> Value:
+def tpu_config_value(estimator: ApiCall, keyword: str, position: int) -> Value:
     """Return an argument of the TPUConfig; NONE if it keeps its default, UNKNOWN if unseen."""
     return _inside(_inside(run_config(estimator), "tpu_config", 0), keyword, position)
 
@@ -40,9 +40,9 @@ def _inside(value: Value, keyword: str, position: int) -> Value:
     return value.argument(keyword, position) or NONE
 
 
-def broadcasts(estimator: ApiCall) -> bool | None:
+def broadcasts_input(estimator: ApiCall) -> bool | None:
     """Return whether all cores get the same input and one core's output counts, None if unseen."""
-    modes = options(setting(estimator, "per_host_input_for_training", 3))
+    modes = options(tpu_config_value(estimator, "per_host_input_for_training", 3))
     if any(isinstance(each, External) and each.last == "BROADCAST" for each in modes):
         return True
     return False if all(_feeds_each_core(each) for each in modes) else None
@@ -55,8 +55,8 @@ def _feeds_each_core(mode: Value) -> bool:
 
 def may_have_one_replica(estimator: ApiCall) -> bool:
     """Return whether `num_shards=1` or model parallelism is configured: one replica is enough."""
-    shards = setting(estimator, "num_shards", 1)
-    cores = setting(estimator, "num_cores_per_replica", 2)
+    shards = tpu_config_value(estimator, "num_shards", 1)
+    cores = tpu_config_value(estimator, "num_cores_per_replica", 2)
     return Const(1) in options(shards) or cores not in (NONE, UNKNOWN)
 
 

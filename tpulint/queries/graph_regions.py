@@ -32,7 +32,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, S
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import UNKNOWN, Const, Opaque, Value, options
 from tpulint.ordering.host_order import Edge
-from tpulint.queries.device_code import conflict, in_one_loop, is_sure
+from tpulint.queries.device_code import is_certain_access, is_order_relevant, share_loop
 
 BODIES = (COND, WHILE, FUNCTION)
 
@@ -145,13 +145,13 @@ class GraphRegion:
             if node is None:
                 continue
             for place, (other, earlier) in enumerate(before):
-                if earlier is node or not conflict(other, each):
+                if earlier is node or not is_order_relevant(other, each):
                     continue
-                if in_one_loop(other.context, each.context):
+                if share_loop(other.context, each.context):
                     _join(node, earlier, False, False)  # of the next round
                 elif any(_is_between(other, one, each) for one, _ in before[place + 1 :]):
                     continue
-                _join(earlier, node, False, is_sure(other) and is_sure(each))
+                _join(earlier, node, False, is_certain_access(other) and is_certain_access(each))
             before.append((each, node))
 
     def _order_effects(self) -> None:
@@ -222,7 +222,7 @@ def _is_between(first: Access, one: Access, last: Access) -> bool:
     return (
         one.mode == "write"
         and first.variable is one.variable is last.variable
-        and is_sure(one)
+        and is_certain_access(one)
         and one.context.reached_whenever(first.context)
         and one.context.reached_whenever(last.context)
     )

@@ -25,7 +25,7 @@ from tpulint.syntax.expression_nodes import CallNode
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
 
-def after_the_step(context: Context) -> bool:
+def is_after_step(context: Context) -> bool:
     """Return whether this is a `host_call` or `eval_metrics` function, which has no TPU context."""
     clusters = [each.payload for each in context.since(COMPUTATION) if each.kind == CLUSTER]
     return any(isinstance(each, Cluster) and each.kind not in OPENED_BY_CALL for each in clusters)
@@ -87,7 +87,7 @@ def _is_no_function(value: Value) -> bool:
 ArityFault = Callable[[Value, tuple[Argument, ...]], str | None]
 
 
-class Misfit(NamedTuple):
+class ArityMismatch(NamedTuple):
     """A callee that refuses its arguments, the reason, and the certainty: there may be several."""
 
     callee: Value
@@ -95,7 +95,7 @@ class Misfit(NamedTuple):
     certainty: Certainty
 
 
-def misfit_in(cluster: Cluster, fault: ArityFault) -> Misfit | None:
+def arity_mismatch(cluster: Cluster, fault: ArityFault) -> ArityMismatch | None:
     """Return the first of the cluster's callees for which `fault` has a reason."""
     callees = options(cluster.callee)
     found = [(each, reason) for each in callees if (reason := fault(each, cluster.arguments))]
@@ -104,4 +104,4 @@ def misfit_in(cluster: Cluster, fault: ArityFault) -> Misfit | None:
     callee, reason = found[0]
     sure = len(found) == len(callees) and not cluster.context.is_guess
     certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
-    return Misfit(callee, reason, certainty)
+    return ArityMismatch(callee, reason, certainty)

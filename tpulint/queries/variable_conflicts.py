@@ -12,7 +12,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering.host_order import NEVER_AWAITED, Phase, Placement, is_stale
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.device_code import in_one_loop, is_one_object, is_sure
+from tpulint.queries.device_code import is_certain_access, is_in_own_round, share_loop
 from tpulint.queries.happens_before import order_of
 
 
@@ -99,8 +99,8 @@ def _conflict(
         is_on_tpu(computation, host.context)
         and placement.is_definite
         and (_together(device, host) or _one_of_them(device, unseen or others, host))
-        and is_sure(host)
-        and is_one_object(host.variable, device.context)
+        and is_certain_access(host)
+        and is_in_own_round(host.variable, device.context)
     )
     if placement.when is Phase.BEFORE:
         sure = sure and _is_earlier(device, host)
@@ -116,7 +116,7 @@ def _misses(host: Access, device: Access, placement: Placement) -> bool:
     return is_stale(
         placement,
         host_reads=host.mode == "read",
-        device_is_earlier=_is_earlier(device, host) or in_one_loop(device.context, host.context),
+        device_is_earlier=_is_earlier(device, host) or share_loop(device.context, host.context),
         host_is_earlier=_is_earlier(host, device),
     )
 

@@ -10,8 +10,8 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.host_clusters import (
     OPENED_BY_CALL,
-    after_the_step,
     guards_nesting,
+    is_after_step,
     is_graph_mode,
     may_be_guarded,
 )
@@ -32,7 +32,7 @@ class NestedOutsideCompilation(Rule):
             if (
                 outer is None
                 or cluster.kind not in OPENED_BY_CALL
-                or after_the_step(cluster.context)
+                or is_after_step(cluster.context)
             ):
                 continue
             if guards_nesting(cluster.context):

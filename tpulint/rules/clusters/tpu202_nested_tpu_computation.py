@@ -7,7 +7,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.host_clusters import after_the_step
+from tpulint.queries.host_clusters import is_after_step
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -22,7 +22,7 @@ class NestedTpuComputation(Rule):
         for inner in program.computations:
             outer = inner.context.computation
             # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
-            if outer is None or inner.kind == "model_fn" or after_the_step(inner.context):
+            if outer is None or inner.kind == "model_fn" or is_after_step(inner.context):
                 continue
             name = traces.callee_name(inner.callee)
             report(

@@ -6,7 +6,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.host_clusters import OPENED_BY_CALL, misfit_in
+from tpulint.queries.host_clusters import OPENED_BY_CALL, arity_mismatch
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -19,7 +19,7 @@ class CalleeArity(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for cluster in [*program.clusters(), *program.orphan_clusters]:
-            wrong = misfit_in(cluster, misfit) if cluster.kind in OPENED_BY_CALL else None
+            wrong = arity_mismatch(cluster, misfit) if cluster.kind in OPENED_BY_CALL else None
             if wrong is not None:
                 name = traces.callee_name(wrong.callee)
                 report(

@@ -48,7 +48,7 @@ def unbalanced(cluster: Cluster) -> list[ContextChange]:
     for change in computation.context_changes:
         if change.context.cluster is cluster and not _is_function(change):
             by_holder[id(change.holder)].append(change)
-    return [change for changes in by_holder.values() for change in _left_over(changes)]
+    return [change for changes in by_holder.values() for change in _unmatched_changes(changes)]
 
 
 def _is_function(change: ContextChange) -> bool:
@@ -56,7 +56,7 @@ def _is_function(change: ContextChange) -> bool:
     return any(scope.kind == "function" for scope in change.context.since("cluster"))
 
 
-def _left_over(changes: list[ContextChange]) -> list[ContextChange]:
+def _unmatched_changes(changes: list[ContextChange]) -> list[ContextChange]:
     """Return the changes of one holder that nothing undoes; a stack leaves all it holds."""
     entered: list[ContextChange] = []
     left: list[ContextChange] = []

@@ -31,7 +31,7 @@ class ContextCleared(Rule):
             if cluster.kind in KINDS:
                 by_call[cluster.named].append(cluster)
         for site, clusters in by_call.items():
-            found = [_clearing(each) for each in clusters]
+            found = [_clearing_scope(each) for each in clusters]
             by = [(each, scope) for each, scope in zip(clusters, found, strict=True) if scope]
             if not by:
                 continue
@@ -42,11 +42,11 @@ class ContextCleared(Rule):
                 f"`{name}` has cleared the TPU context: the function runs in "
                 "place, outside the computation",
                 certainty=definite_if(*map(_is_certain, clusters, found)),
-                trace=_told(cluster, cleared, name),
+                trace=_trace(cluster, cleared, name),
             )
 
 
-def _told(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:
+def _trace(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:
     assert cluster.computation is not None
     steps = (
         device_step(cleared.site, f"`{name}` clears the TPU context"),
@@ -62,7 +62,7 @@ def _is_certain(cluster: Cluster, cleared: Scope | None) -> bool:
     return is_cleared and is_on_tpu(cluster.computation, cluster.context)
 
 
-def _clearing(cluster: Cluster) -> Scope | None:
+def _clearing_scope(cluster: Cluster) -> Scope | None:
     """Return the context between the computation and the call that clears the computation's."""
     for scope in cluster.context.since("computation"):
         if scope.kind == WITH and scope.effect in NAMES:

@@ -24,11 +24,11 @@ class TensorCrossesControlFlow(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
             for use in computation.uses:
-                scope = _ended(use)
+                scope = _left_scope(use)
                 # Python's own `if` and `for` carry what they assign.
                 if scope.kind not in PLACES or scope.converted or use.alternative:
                     continue
-                if is_either_or(use):
+                if is_exclusive(use):
                     continue
                 culprit = in_calls(computation.calls, use.site, use.tensor)
                 report(
@@ -51,7 +51,7 @@ def _trace(computation: Computation, use: Use, scope: Scope, culprit: Culprit) -
     return device_path(computation, use.context, made, used)
 
 
-def is_either_or(use: Use) -> bool:
+def is_exclusive(use: Use) -> bool:
     """Return whether one Python test leads each run to the tensor's home or to its use."""
     assert use.tensor.made is not None
     made, used = use.tensor.made, use.context
@@ -61,7 +61,7 @@ def is_either_or(use: Use) -> bool:
     return any(taken.get(key, branch) != branch for key, branch in used.conditions)
 
 
-def _ended(use: Use) -> Scope:
+def _left_scope(use: Use) -> Scope:
     """Return the outermost scope of the tensor's home that has ended where it is used."""
     assert use.tensor.made is not None
     around = {id(scope) for scope in use.context.scopes}

@@ -26,7 +26,7 @@ class LostControlDependency(Rule):
                 continue
             by_place: dict[Site, list[Dependencies]] = defaultdict(list)
             for block in computation.dependencies:
-                if not _is_moot(block):
+                if not _is_redundant(block):
                     by_place[block.site].append(block)
             for site, blocks in by_place.items():
                 if any(each.operations for each in blocks):
@@ -40,7 +40,7 @@ class LostControlDependency(Rule):
                 )
 
 
-def _is_moot(block: Dependencies) -> bool:
+def _is_redundant(block: Dependencies) -> bool:
     """Return whether nothing is lost: none is asked for, all are returned, tf.function orders."""
     inputs = block.inputs
     empty = isinstance(inputs, Sequence) and not inputs.items and not inputs.open

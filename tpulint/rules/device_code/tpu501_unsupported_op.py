@@ -52,7 +52,7 @@ class UnsupportedOp(Rule):
             report(
                 call.site.span,
                 f"`{call.last}` builds {what}, which has no TPU kernel:"
-                f" {instead(call, built, computation)}",
+                f" {advice(call, built, computation)}",
                 certainty=definite_if(
                     is_built,
                     not call.context.is_guess,
@@ -77,7 +77,7 @@ class UnsupportedOp(Rule):
             )
 
 
-def instead(call: ApiCall, built: BuiltOperation, computation: Computation) -> str:
+def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> str:
     """Return what to do instead of the operation on the device."""
     if built.writer or V1_SUMMARIES.issuperset(built.operations):
         in_estimator = computation.kind == MODEL_FN

@@ -15,7 +15,7 @@ from tpulint.knowledge import names, naming, seam
 from tpulint.knowledge.operations import builds, dtypes, lacks
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_softly_placed
-from tpulint.queries.environment import may_share_a_process, starts_of
+from tpulint.queries.environment import entry_modules, may_share_a_process
 from tpulint.rules.base import Report, Rule, register
 
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
@@ -188,10 +188,10 @@ def _is_in_handler(context: Context) -> bool:
 
 def check_policies(program: Program, report: Report) -> None:
     """Keras' mixed precision in float16, in a program that makes a TPU's strategy."""
-    trainings = {start for each, start in starts_of(program.computations) if _is_a_tpus(each)}
+    trainings = {start for each, start in entry_modules(program.computations) if _is_a_tpus(each)}
     if not trainings:
         return
-    for call, start in starts_of(each for each in program.all_calls() if _sets_mixed(each)):
+    for call, start in entry_modules(each for each in program.all_calls() if _sets_mixed(each)):
         if _is_in_handler(call.context) or asks_about(call.context, naming.DTYPE):
             continue
         if is_for_gpu(call.context) or leaves_tpu(call.context):

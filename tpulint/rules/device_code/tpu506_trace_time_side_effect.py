@@ -17,7 +17,9 @@ from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.rules.base import Report, Rule, register
 
 STEPS = frozenset(["run", "experimental_run_v2"])
-OF_STEPS = frozenset(["shows", "keeps", "writes"])  # in a graph of TensorFlow 1 these are meant
+MEANT_IN_GRAPHS = frozenset(
+    ["shows", "keeps", "writes"]
+)  # in a graph of TensorFlow 1 these are meant
 CONSTANTS = frozenset(["constant", "convert_to_tensor"])
 HARM = {
     "shows": "`{}` runs once, while the step is traced, and shows a symbolic tensor, not its"
@@ -41,7 +43,7 @@ class TraceTimeSideEffect(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
             for each in (*computation.effects, *given_to_operations(computation)):
-                if each.kind in HARM and not is_meant(computation, each):
+                if each.kind in HARM and not is_intended(computation, each):
                     report(
                         each.source.span,
                         HARM[each.kind].format(each.name),
@@ -81,9 +83,9 @@ def is_fixed(call: ApiCall) -> bool:
     )
 
 
-def is_meant(computation: Computation, effect: Effect) -> bool:
+def is_intended(computation: Computation, effect: Effect) -> bool:
     """Return whether it happens once on purpose: a seed, an own graph, a wrong kind of argument."""
-    if effect.kind in OF_STEPS:
+    if effect.kind in MEANT_IN_GRAPHS:
         inner = effect.context.conditions - computation.context.conditions
         tells = asks_for_eager(effect.context._replace(conditions=inner))
         return computation.kind not in STEPS or (effect.kind == "shows" and tells)

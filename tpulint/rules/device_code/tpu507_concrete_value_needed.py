@@ -35,7 +35,7 @@ class ConcreteValueNeeded(Rule):
             if may_run_eagerly(program, computation):
                 continue
             for call in computation.calls:
-                asked = asked_of(call)
+                asked = needed_value(call)
                 if asked is None or not is_traced(call) or asks_for_eager(call.context):
                     continue
                 if has_methods and call.last not in ("numpy", *CONVERTED):
@@ -88,10 +88,10 @@ def report_test(computation: Computation, test: Effect, report: Report) -> None:
     )
 
 
-def asked_of(call: ApiCall) -> Tensor | Variable | None:
+def needed_value(call: ApiCall) -> Tensor | Variable | None:
     """Return the tensor or variable whose value the call needs."""
     if call.last in METHODS and isinstance(call.receiver, Tensor):
-        return of_trace(call.receiver)
+        return symbolic_tensor(call.receiver)
     if call.last == "numpy" and isinstance(call.receiver, Variable):
         return call.receiver
     home, _, last = call.path.rpartition(".")
@@ -99,12 +99,12 @@ def asked_of(call: ApiCall) -> Tensor | Variable | None:
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
     if home == "math" or is_python or (home == "numpy" and last in NUMPY_FUNCTIONS):
         given = call.arguments[0].value if call.arguments else None
-        found = of_trace(given) if isinstance(given, Tensor) else None
+        found = symbolic_tensor(given) if isinstance(given, Tensor) else None
         return found if found is not None and found.data else None
     return None
 
 
-def of_trace(tensor: Tensor) -> Tensor | None:
+def symbolic_tensor(tensor: Tensor) -> Tensor | None:
     """Return the tensor if it is made while the device is traced: an eager one has a value."""
     is_symbolic = tensor.made is not None and is_compiled(tensor.made)
     return tensor if is_symbolic and tensor.sort != "operation" else None
@@ -134,7 +134,7 @@ def certainty(computation: Computation, call: ApiCall) -> Certainty:
 
 def is_tensor(call: ApiCall) -> bool:
     """Return whether the call certainly needs the value of a tensor or variable."""
-    asked = asked_of(call)
+    asked = needed_value(call)
     if isinstance(asked, Variable):
         return not asked.assumed
     if asked is None:

@@ -27,10 +27,10 @@ class HostCallCapturesTensor(Rule):
             for use in cluster.receives:
                 known = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
                 if known and use.taker != SENT:
-                    _say(computation, cluster, use, report)
+                    _report_capture(computation, cluster, use, report)
 
 
-def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:
+def _report_capture(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:
     culprit = in_calls(computation.calls, use.site, use.tensor)
     is_named = culprit.name and not culprit.is_holder
     named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
@@ -47,14 +47,14 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
         ),
         trace=(
             traces.entry(computation),
-            *_made(computation, use),
+            *_making_step(computation, use),
             *traces.into_cluster(cluster, use.context),
             traces.step(HOST_LANE, use.site, "is used on the host, but was not passed"),
         ),
     )
 
 
-def _made(computation: Computation, use: Use) -> list[Step]:
+def _making_step(computation: Computation, use: Use) -> list[Step]:
     """Return the step that makes the tensor; for a parameter the first step is enough."""
     if use.tensor.site is None or use.tensor.site == computation.site:
         return []

@@ -11,7 +11,7 @@ from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit, signature_of
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.estimators import host_calls
-from tpulint.queries.host_clusters import misfit_in
+from tpulint.queries.host_clusters import arity_mismatch
 from tpulint.rules.base import Report, Rule, register
 
 PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -26,7 +26,7 @@ class HostCallArity(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation, cluster in host_calls(program):
-            wrong = misfit_in(cluster, _fault)
+            wrong = arity_mismatch(cluster, _fault)
             if wrong is not None:
                 name = traces.callee_name(wrong.callee)
                 report(

@@ -12,7 +12,7 @@ from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.estimators import broadcasts, host_calls
+from tpulint.queries.estimators import broadcasts_input, host_calls
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -26,7 +26,7 @@ class ScalarOutfeed(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation, cluster in host_calls(program):
-            broadcast = broadcasts(computation.call)
+            broadcast = broadcasts_input(computation.call)
             if broadcast:
                 continue
             for each in cluster.arguments:

@@ -32,18 +32,18 @@ class MissingCrossShardOptimizer(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.kind != "model_fn" or _sums_by_hand(computation):
+            if computation.kind != "model_fn" or _has_collective(computation):
                 continue
             if may_have_one_replica(computation.call):
                 continue
-            for calls in _by_place(computation).values():
-                if all(is_bare(each.receiver) for each in calls) and _may_be_tpus(
+            for calls in _updates_by_site(computation).values():
+                if all(is_bare(each.receiver) for each in calls) and _may_lead_to_tpu_spec(
                     computation, calls
                 ):
-                    _say(computation, calls[0], report)
+                    _report_optimizer(computation, calls[0], report)
 
 
-def _may_be_tpus(computation: Computation, updates: list[ApiCall]) -> bool:
+def _may_lead_to_tpu_spec(computation: Computation, updates: list[ApiCall]) -> bool:
     """Return whether a way to a TPUEstimatorSpec leads by an update.
 
     Only asked where nothing else shows that the model_fn is a TPU's.
@@ -54,12 +54,12 @@ def _may_be_tpus(computation: Computation, updates: list[ApiCall]) -> bool:
     return any(not update.context.excludes(each) for update in updates for each in made)
 
 
-def _sums_by_hand(computation: Computation) -> bool:
+def _has_collective(computation: Computation) -> bool:
     """Return whether the replicas meet: then gradients may be summed without a wrapper."""
     return any(call.last in seam.COLLECTIVES for call in computation.calls)
 
 
-def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
+def _updates_by_site(computation: Computation) -> dict[Site, list[ApiCall]]:
     """Return the updates; one place has several where the optimizer is one of several."""
     found: dict[Site, list[ApiCall]] = {}
     for call in [*computation.calls, *computation.updates]:
@@ -68,14 +68,14 @@ def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
     return found
 
 
-def _say(computation: Computation, update: ApiCall, report: Report) -> None:
+def _report_optimizer(computation: Computation, update: ApiCall, report: Report) -> None:
     receiver = update.receiver
     assert isinstance(receiver, (ExternalObject, Instance))
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
     made = receiver.site or update.site
     unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
     seen = isinstance(receiver, Instance) or is_tensorflow(receiver.path)
-    guess = unseen or not seen or _is_guess(update)
+    guess = unseen or not seen or _is_guessed_call(update)
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`: each replica would apply "
@@ -88,7 +88,7 @@ def _say(computation: Computation, update: ApiCall, report: Report) -> None:
     )
 
 
-def _is_guess(update: ApiCall) -> bool:
+def _is_guessed_call(update: ApiCall) -> bool:
     """Return whether it is uncertain that this is called; of several optimizers each is bare."""
     found = [key for key, _ in update.context.conditions if key.kind in GUESSES]
     return any(key.identity != update.site for key in found)
@@ -111,12 +111,12 @@ def is_bare(receiver: Value | None) -> bool:
     if not isinstance(receiver, ExternalObject):
         return False
     if not is_tensorflow(receiver.path):
-        return _is_from_elsewhere(receiver)
+        return _is_bare_foreign(receiver)
     named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
     return named and not naming.SUMS_GRADIENTS.is_in(receiver.last) and not _wraps(receiver)
 
 
-def _is_from_elsewhere(optimizer: ExternalObject) -> bool:
+def _is_bare_foreign(optimizer: ExternalObject) -> bool:
     """Return whether another package's optimizer, or wrapper, shows no sum of gradients."""
     if naming.SUMS_GRADIENTS.is_in(optimizer.path):
         return False

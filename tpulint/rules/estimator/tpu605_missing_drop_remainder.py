@@ -42,27 +42,29 @@ class MissingDropRemainder(Rule):
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
             # The last batch of a prediction is filled up, by TPUEstimator and by Keras.
-            if feed.kind == "predict" or _embeds(feed):
+            if feed.kind == "predict" or _feeds_embedding(feed):
                 continue
             batches = last_batches(data_of(program, feed))
             kept = [None if each is None else keeps_remainder(each) for each in batches]
             if False in kept:
                 continue
             for batch, keeps in zip(batches, kept, strict=True):
-                if batch is not None and keeps and not _is_given_shape(program, feed, batch):
-                    if isinstance(feed.owner, Strategy) and not _may_surprise(program, feed, batch):
+                if batch is not None and keeps and not _has_fixed_shape(program, feed, batch):
+                    if isinstance(feed.owner, Strategy) and not _is_partial_batch_unexpected(
+                        program, feed, batch
+                    ):
                         continue
-                    _say(feed, batch, all(kept) and not feed.context.is_guess, report)
+                    _report_batch(feed, batch, all(kept) and not feed.context.is_guess, report)
 
 
-def _embeds(feed: Feed) -> bool:
+def _feeds_embedding(feed: Feed) -> bool:
     """Return whether sparse features go to a TPU embedding: those have no static shape."""
     if not isinstance(feed.owner, ExternalObject):
         return False
     return feed.owner.argument("embedding_config_spec") not in (None, NONE)
 
 
-def _is_given_shape(program: Program, feed: Feed, batch: ExternalObject) -> bool:
+def _has_fixed_shape(program: Program, feed: Feed, batch: ExternalObject) -> bool:
     """Return whether batches get a static shape by hand: behind the step that makes them."""
     if isinstance(feed.owner, Strategy):
         return False
@@ -71,7 +73,7 @@ def _is_given_shape(program: Program, feed: Feed, batch: ExternalObject) -> bool
     return any(call.last in FIXES for call in calls[made[-1] if made else 0 :])
 
 
-def _may_surprise(program: Program, feed: Feed, batch: ExternalObject) -> bool:
+def _is_partial_batch_unexpected(program: Program, feed: Feed, batch: ExternalObject) -> bool:
     """Return whether a smaller batch may surprise the author, and a TPUStrategy.
 
     Where the call says in so many words what to drop, the author wants the remainder; and most
@@ -95,7 +97,7 @@ def _may_surprise(program: Program, feed: Feed, batch: ExternalObject) -> bool:
     )
 
 
-def _say(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:
+def _report_batch(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:
     if isinstance(feed.owner, Strategy):
         if is_endless(before(batch) or UNKNOWN):
             return

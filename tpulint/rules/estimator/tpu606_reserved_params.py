@@ -9,7 +9,7 @@ from tpulint.analysis.names.files_of_tests import is_test
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.estimators import BATCH_SIZES
-from tpulint.queries.estimators import broadcasts, on_tpu, setting
+from tpulint.queries.estimators import broadcasts_input, may_use_tpu, tpu_config_value
 from tpulint.rules.base import Report, Rule, register
 
 RESERVED = ("batch_size", "context")
@@ -65,9 +65,12 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
     runs: what the estimator is seen to do, for TPUEstimator checks a size when it uses it. If
     nothing is seen, it may do all.
     """
-    if not on_tpu(call) or broadcasts(call) is not False:
+    if not may_use_tpu(call) or broadcasts_input(call) is not False:
         return
-    shards, cores = setting(call, "num_shards", 1), setting(call, "num_cores_per_replica", 2)
+    shards, cores = (
+        tpu_config_value(call, "num_shards", 1),
+        tpu_config_value(call, "num_cores_per_replica", 2),
+    )
     count = _number(shards)
     # A test may run on a machine of its own, with fewer cores than Cloud offers.
     if count is None and (shards != NONE or cores != NONE or is_test(call.site.module.filename)):

@@ -15,7 +15,7 @@ from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import folders, seam
-from tpulint.queries.estimators import on_tpu, run_config
+from tpulint.queries.estimators import may_use_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps
 from tpulint.rules.base import Report, Rule, register
 
@@ -46,9 +46,9 @@ class HostOnlyInput(Rule):
                 what = fault_on_the_host(call, feed)
                 if what is not None and not is_one_of_several(program, feed, call):
                     guess = call.context.is_guess
-                    _say(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
+                    _report_call(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
         for call in program.named.get("TPUEstimator", ()):
-            if on_tpu(call):
+            if may_use_tpu(call):
                 _check_model_dir(program, call, report)
 
 
@@ -69,7 +69,7 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
         )
 
 
-def _say(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: Report) -> None:
+def _report_call(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: Report) -> None:
     report(
         call.site.span,
         f"`{call.last}` {what}, but the pipeline runs on the TPU's host, another machine",
@@ -132,43 +132,48 @@ def is_local(path: Value) -> bool:
 def remoteness(owner: Value) -> Certainty | None:
     """Return the certainty that the TPU of `owner` is remote; None if it is local."""
     if isinstance(owner, Strategy):
-        return _of_resolver(owner.resolver)
+        return _remoteness_of_resolvers(owner.resolver)
     if not isinstance(owner, ExternalObject):
         return Certainty.POSSIBLE
     config = owner.argument("config", 2)
-    return _of_config(config) if isinstance(config, ExternalObject) else Certainty.POSSIBLE
+    return (
+        _remoteness_of_config(config) if isinstance(config, ExternalObject) else Certainty.POSSIBLE
+    )
 
 
-def _of_config(config: ExternalObject) -> Certainty | None:
+def _remoteness_of_config(config: ExternalObject) -> Certainty | None:
     """Return how sure it is that a RunConfig names its TPU, by `cluster=` or by `master=`."""
     cluster = config.argument("cluster")
     master = config.argument("master")
     given = [each for each in (cluster, master) if each is not None and each != NONE]
     if not given:
         return None  # then there is no other machine
-    found = [_of_resolver(each) if each is cluster else _of_name(each) for each in given]
+    found = [
+        _remoteness_of_resolvers(each) if each is cluster else _remoteness_of_name(each)
+        for each in given
+    ]
     if None in found:
         return None
     remote = Certainty.DEFINITE in found or (".contrib." in config.path and cluster in given)
     return Certainty.DEFINITE if remote else Certainty.POSSIBLE
 
 
-def _of_resolver(resolver: Value) -> Certainty | None:
+def _remoteness_of_resolvers(resolver: Value) -> Certainty | None:
     """All that the resolver may be says the same, or it is not sure."""
-    found = {_of_one(each) for each in options(resolver) if each != NONE}
+    found = {_remoteness_of_resolver(each) for each in options(resolver) if each != NONE}
     return found.pop() if len(found) == 1 else Certainty.POSSIBLE
 
 
-def _of_one(resolver: Value) -> Certainty | None:
+def _remoteness_of_resolver(resolver: Value) -> Certainty | None:
     if not isinstance(resolver, ExternalObject) or RESOLVER not in resolver.path:
         return Certainty.POSSIBLE
     zone = resolver.argument("zone") or resolver.argument("project")
     if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE):
         return Certainty.DEFINITE
-    return _of_name(resolver.argument("tpu", 0))
+    return _remoteness_of_name(resolver.argument("tpu", 0))
 
 
-def _of_name(name: Value | None) -> Certainty | None:
+def _remoteness_of_name(name: Value | None) -> Certainty | None:
     """Return the value of `tpu=` or `master=`."""
     if isinstance(name, Text):
         return Certainty.DEFINITE if name.starts.startswith("grpc") else Certainty.POSSIBLE

@@ -12,7 +12,12 @@ from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.estimators import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
-from tpulint.queries.estimators import broadcasts, may_have_one_replica, on_tpu, setting
+from tpulint.queries.estimators import (
+    broadcasts_input,
+    may_have_one_replica,
+    may_use_tpu,
+    tpu_config_value,
+)
 from tpulint.queries.input_pipelines import data_of, last_batches
 from tpulint.rules.base import Report, Rule, register
 
@@ -21,7 +26,7 @@ POSITIONS = {"map_and_batch": 1, "map_and_batch_with_legacy_function": 1}
 
 
 @dataclass(frozen=True)
-class Wrong:
+class SizeFault:
     """The certainty and the words of what is wrong with a size."""
 
     certainty: Certainty
@@ -39,10 +44,14 @@ class BatchIgnoresParams(Rule):
         makers = {id(each.result): each for each in program.named.get("TPUEstimator", ())}
         for feed in program.feeds:
             estimator = makers.get(id(feed.owner))
-            if estimator is None or not on_tpu(estimator) or broadcasts(estimator) is not False:
+            if (
+                estimator is None
+                or not may_use_tpu(estimator)
+                or broadcasts_input(estimator) is not False
+            ):
                 continue
             for batch in last_batches(data_of(program, feed)):
-                wrong = None if batch is None else judged(feed, estimator, batch)
+                wrong = None if batch is None else size_fault(feed, estimator, batch)
                 if batch is not None and wrong is not None:
                     report(
                         batch.site.span,
@@ -56,7 +65,7 @@ class BatchIgnoresParams(Rule):
                     )
 
 
-def judged(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> Wrong | None:
+def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFault | None:
     """Return what is wrong with the size of the batches, None where that is nothing."""
     keyword, position = BATCH_SIZES[feed.kind]
     asked = estimator.argument(keyword, position)
@@ -68,15 +77,15 @@ def judged(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> Wrong | Non
     hosts = known_hosts(estimator)
     if is_same(size, asked.value):
         if feeds_each_core(feed, estimator):
-            return Wrong(certainty, f"each core gets a batch as large as the whole `{keyword}`")
+            return SizeFault(certainty, f"each core gets a batch as large as the whole `{keyword}`")
         if hosts == "several":
-            return Wrong(certainty, f"each host gets a batch as large as the whole `{keyword}`")
+            return SizeFault(certainty, f"each host gets a batch as large as the whole `{keyword}`")
         return None
     batched, whole = _number(size), _number(asked.value)
     if batched is None or whole is None or feeds_each_core(feed, estimator):
         return None
     if batched > whole or (hosts == "one" and batched != whole):
-        return Wrong(
+        return SizeFault(
             certainty, f"a host's batch of {batched} is not its share of `{keyword}={whole}`"
         )
     return None  # it may be right for as many hosts
@@ -84,7 +93,7 @@ def judged(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> Wrong | Non
 
 def feeds_each_core(feed: Feed, estimator: ApiCall) -> bool:
     """Return whether the input_fn is called for each core, or its batches go to one each."""
-    mode = setting(estimator, "per_host_input_for_training", 3)
+    mode = tpu_config_value(estimator, "per_host_input_for_training", 3)
     if isinstance(mode, External) and mode.last in PER_CORE:
         return feed.kind == "train" or mode.last == "PER_HOST_V2"
     return mode == Const(False) and feed.kind == "train"
@@ -92,8 +101,8 @@ def feeds_each_core(feed: Feed, estimator: ApiCall) -> bool:
 
 def known_hosts(estimator: ApiCall) -> str | None:
     """Return whether the TPU has "one" host or "several"; None where that is not said."""
-    shards = _number(setting(estimator, "num_shards", 1))
-    if shards is None or setting(estimator, "num_cores_per_replica", 2) != NONE:
+    shards = _number(tpu_config_value(estimator, "num_shards", 1))
+    if shards is None or tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE:
         return None
     return "one" if shards <= CORES_OF_A_HOST else "several"
 

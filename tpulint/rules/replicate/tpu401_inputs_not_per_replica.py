@@ -8,7 +8,7 @@ from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics.fixes import a_list_each
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries
+from tpulint.queries.entry_calls import REPLICATES, argument, certainty_of_fault, replicate_calls
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -21,11 +21,13 @@ class InputsNotPerReplica(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entries(program, REPLICATES):
+        for entry in replicate_calls(program, REPLICATES):
             inputs = argument(entry, "inputs")
             if inputs is None:
                 continue
-            sure = certainty(entry, lambda value: not _is_list_of_lists(value), inputs.value)
+            sure = certainty_of_fault(
+                entry, lambda value: not _is_list_of_lists(value), inputs.value
+            )
             if sure is None:
                 continue
             if any(isinstance(each, Sequence) and each.open for each in options(inputs.value)):

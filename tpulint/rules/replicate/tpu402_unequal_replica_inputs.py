@@ -10,7 +10,7 @@ from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
-from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries
+from tpulint.queries.entry_calls import REPLICATES, argument, certainty_of_fault, replicate_calls
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -22,11 +22,13 @@ class UnequalReplicaInputs(Rule):
     summary = "replicas get inputs of different number, structure or dtype"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entries(program, REPLICATES):
+        for entry in replicate_calls(program, REPLICATES):
             inputs = argument(entry, "inputs")
             if inputs is None:
                 continue
-            sure = certainty(entry, lambda value: difference(value) is not None, inputs.value)
+            sure = certainty_of_fault(
+                entry, lambda value: difference(value) is not None, inputs.value
+            )
             if sure is not None:
                 found = [difference(each) for each in options(inputs.value)]
                 said = next(each for each in found if each)

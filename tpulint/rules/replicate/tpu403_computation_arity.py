@@ -10,7 +10,13 @@ from tpulint.analysis.domain.values import NONE, Bound, Choice, Const, Partial, 
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries, given
+from tpulint.queries.entry_calls import (
+    REPLICATES,
+    argument,
+    argument_value,
+    certainty_of_fault,
+    replicate_calls,
+)
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -22,7 +28,7 @@ class ComputationArity(Rule):
     summary = "the computation cannot take the inputs it is given"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entries(program):
+        for entry in replicate_calls(program):
             computation = argument(entry, "computation")
             count = input_count(entry)
             if computation is None or count is None:
@@ -32,7 +38,7 @@ class ComputationArity(Rule):
                 arity = arity_of(value)
                 return arity is not None and not arity.takes(count)
 
-            sure = certainty(entry, misfits, computation.value)
+            sure = certainty_of_fault(entry, misfits, computation.value)
             if sure is not None:
                 said = _message(computation.value, count)
                 report(entry.site.span, said, certainty=sure)
@@ -107,7 +113,7 @@ def _of_partial(callee: Partial) -> Arity | None:
 
 def input_count(entry: Computation) -> int | None:
     """Return the number of inputs of one replica, those of an infeed queue included."""
-    inputs = given(entry, "inputs")
+    inputs = argument_value(entry, "inputs")
     if entry.kind in REPLICATES and isinstance(inputs, Sequence):
         inputs = inputs.items[0] if not inputs.open else NONE
         if inputs == NONE:
@@ -118,7 +124,7 @@ def input_count(entry: Computation) -> int | None:
         count = len(inputs.items)
     else:
         return None
-    queue = given(entry, "infeed_queue")
+    queue = argument_value(entry, "infeed_queue")
     if queue == NONE:
         return count
     fed = _fed(queue)

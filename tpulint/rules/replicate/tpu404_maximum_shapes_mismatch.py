@@ -11,10 +11,10 @@ from tpulint.frontends.tensorflow.shapes import Shape, described, shape_of
 from tpulint.queries.entry_calls import (
     REPLICATES,
     argument,
-    certainty,
-    entries,
-    given,
+    argument_value,
+    certainty_of_fault,
     is_given,
+    replicate_calls,
 )
 from tpulint.rules.base import Report, Rule, register
 
@@ -30,7 +30,7 @@ class MaximumShapesMismatch(Rule):
     summary = "maximum_shapes does not fit the inputs"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entries(program, REPLICATES):
+        for entry in replicate_calls(program, REPLICATES):
             shapes = argument(entry, "maximum_shapes")
             if shapes is None:
                 continue
@@ -38,7 +38,7 @@ class MaximumShapesMismatch(Rule):
             def misfits(value: Value, entry: Computation = entry) -> bool:
                 return fault(entry, value) is not None
 
-            sure = certainty(entry, misfits, shapes.value)
+            sure = certainty_of_fault(entry, misfits, shapes.value)
             if sure is not None:
                 faults = [fault(entry, each) for each in options(shapes.value)]
                 said = next(each for each in faults if each)
@@ -49,9 +49,9 @@ def fault(entry: Computation, shapes: Value) -> str | None:
     """Return TensorFlow's objection to `shapes`, in short."""
     if not is_given(shapes):
         return None
-    if is_given(given(entry, "infeed_queue")):
+    if is_given(argument_value(entry, "infeed_queue")):
         return "cannot be combined with `infeed_queue`"
-    inputs = given(entry, "inputs")
+    inputs = argument_value(entry, "inputs")
     if not isinstance(inputs, Sequence) or inputs.open:
         return None
     if _structures_differ(inputs.items[0], shapes):
@@ -62,7 +62,7 @@ def fault(entry: Computation, shapes: Value) -> str | None:
     maximums = _leaves(shapes)
     if any(len(row) != len(maximums) for row in rows):
         return None
-    rounded = given(entry, "padding_spec") != NONE
+    rounded = argument_value(entry, "padding_spec") != NONE
     for number, maximum in enumerate(maximums):
         limit = shape_of(maximum)
         sizes = [described(row[number])[1] for row in rows]

@@ -7,7 +7,7 @@ from tpulint.analysis.domain.values import NONE
 from tpulint.diagnostics.fixes import without_argument
 from tpulint.finding import Applicability, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import certainty, entries
+from tpulint.queries.entry_calls import certainty_of_fault, replicate_calls
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import (
     Await,
@@ -34,11 +34,11 @@ class DeprecatedName(Rule):
     )
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entries(program):
+        for entry in replicate_calls(program):
             name = entry.call.argument("name")
             if name is None or name.value == NONE:
                 continue
-            sure = certainty(entry, lambda value: True, name.value)
+            sure = certainty_of_fault(entry, lambda value: True, name.value)
             assert sure is not None  # whatever the name is
             report(
                 name.site.span,

@@ -31,16 +31,16 @@ class UnfetchableOp(Rule):
     def check(self, program: Program, report: Report) -> None:
         for call in program.calls:
             for taken, argument in taken_by(call):
-                _judge(call, taken, argument, report)
+                _check_fetch(call, taken, argument, report)
         for computation in program.computations:
             for call in hooks_of_spec(computation):
                 for each in call.arguments:
-                    _judge_hook(computation, call, each, report)
+                    _check_hook(computation, call, each, report)
 
 
-def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
+def _check_fetch(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
     for tensor, alternative in distinguished(taken):
-        made = _maker(tensor, call)
+        made = _ended_computation(tensor, call)
         if alternative or made is None or made.mode != "graph" or not _is_hidden(tensor, made):
             continue
         culprit = Culprit(call.site.span, "") if argument is None else in_argument(argument, tensor)
@@ -49,11 +49,11 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
             f"{culprit.called('this tensor')} was made inside the computation of `{made.kind}` and"
             " does not exist outside: return it from the computation",
             certainty=definite_if(made.certainty is Certainty.DEFINITE, not call.context.is_guess),
-            trace=_told(made, tensor),
+            trace=_trace(made, tensor),
         )
 
 
-def _told(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
+def _trace(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
     assert tensor.made is not None
     assert tensor.site is not None
     return device_path(
@@ -61,7 +61,7 @@ def _told(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
     )
 
 
-def _maker(tensor: Tensor, call: ApiCall) -> Computation | None:
+def _ended_computation(tensor: Tensor, call: ApiCall) -> Computation | None:
     """Return the computation that made `tensor` and has ended where `call` stands."""
     home = tensor.made
     if home is None or home.run != call.context.run:
@@ -80,7 +80,7 @@ def _is_hidden(tensor: Tensor, made: Computation) -> bool:
     return count is not None and count > 1
 
 
-def _judge_hook(
+def _check_hook(
     computation: Computation, call: ApiCall, argument: Argument, report: Report
 ) -> None:
     for tensor, alternative in distinguished(argument.value):
@@ -93,7 +93,7 @@ def _judge_hook(
                 f"{culprit.called('this tensor')} is made on the device, where a session hook"
                 " cannot fetch it: pass it to `host_call`",
                 certainty=definite_if(is_on_tpu(computation, call.context)),
-                trace=_told(computation, tensor),
+                trace=_trace(computation, tensor),
             )
 
 

@@ -7,7 +7,7 @@ from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.values import Choice, Value, options
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import entries, is_tensorflows
+from tpulint.queries.entry_calls import is_from_tensorflow, replicate_calls
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -19,10 +19,10 @@ class BadOutputOrder(Rule):
     summary = "an operation where a tensor must be in the outputs"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entries(program):
+        for entry in replicate_calls(program):
             if entry.mode != "graph" or entry.result is None:
                 continue
-            known = is_tensorflows(entry) and not entry.context.is_guess
+            known = is_from_tensorflow(entry) and not entry.context.is_guess
             sure = known and not isinstance(entry.result, Choice)
             for output in options(entry.result):
                 said = fault(output)

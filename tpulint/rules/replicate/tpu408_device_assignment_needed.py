@@ -6,7 +6,12 @@ from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.values import NONE, Const
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import entries, given, is_tensorflows, replicas
+from tpulint.queries.entry_calls import (
+    argument_value,
+    is_from_tensorflow,
+    replicas,
+    replicate_calls,
+)
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -18,10 +23,10 @@ class DeviceAssignmentNeeded(Rule):
     summary = "a device assignment is needed and missing"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entries(program):
-            if given(entry, "device_assignment") != NONE:
+        for entry in replicate_calls(program):
+            if argument_value(entry, "device_assignment") != NONE:
                 continue
-            known = is_tensorflows(entry) and not entry.context.is_guess
+            known = is_from_tensorflow(entry) and not entry.context.is_guess
             sure = entry.certainty if known else Certainty.POSSIBLE
             count = replicas(entry)
             core = next((call for call in entry.calls if _core(call) > 0), None)

@@ -12,12 +12,12 @@ from tpulint.frontends.tensorflow.shapes import described
 from tpulint.queries.entry_calls import (
     REPLICATES,
     argument,
-    certainty,
-    entries,
-    given,
+    argument_value,
+    certainty_of_fault,
     is_empty,
     is_given,
     replicas,
+    replicate_calls,
 )
 from tpulint.rules.base import Report, Rule, register
 
@@ -31,12 +31,12 @@ class PaddingHasNoEffect(Rule):
     fixes = (Applicability.SAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entries(program, REPLICATES):
+        for entry in replicate_calls(program, REPLICATES):
             spec = argument(entry, "padding_spec")
             said = why_nothing(entry)
             if spec is None or said is None:
                 continue
-            sure = certainty(entry, is_given, spec.value)
+            sure = certainty_of_fault(entry, is_given, spec.value)
             if sure is not None:
                 report(
                     spec.site.span,
@@ -54,10 +54,10 @@ def fix(entry: Computation, spec: Argument) -> Fix:
 
 def why_nothing(entry: Computation) -> str | None:
     """Return the reason why no input of the entry call is padded."""
-    shapes = given(entry, "maximum_shapes")
+    shapes = argument_value(entry, "maximum_shapes")
     if shapes == NONE or is_empty(shapes):
         return "without `maximum_shapes`"
-    inputs = given(entry, "inputs")
+    inputs = argument_value(entry, "inputs")
     if replicas(entry) == 1:
         return "with one replica"
     if isinstance(inputs, Sequence) and not inputs.open:

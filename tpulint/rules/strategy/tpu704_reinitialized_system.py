@@ -29,13 +29,13 @@ class ReinitializedSystem(Rule):
     summary = "the TPU system is initialized after something was built on it"
 
     def check(self, program: Program, report: Report) -> None:
-        for found in initialized_again(program):
+        for found in reinitializations(program):
             report(
                 found.call.site.span,
                 message(found),
                 certainty=found.certainty,
                 trace=(
-                    traces.step(HOST_LANE, found.before.site, does(found.before)),
+                    traces.step(HOST_LANE, found.before.site, describe(found.before)),
                     *traces.calls(HOST_LANE, Context(), found.call.context),
                     traces.step(
                         HOST_LANE, found.call.site, "initializes the system, and clears it"
@@ -44,7 +44,7 @@ class ReinitializedSystem(Rule):
             )
 
 
-def message(found: Again) -> str:
+def message(found: Reinitialization) -> str:
     if found.before.last == "scope":
         harm = "the variables of the strategy that was built on it are lost"
     else:
@@ -52,14 +52,14 @@ def message(found: Again) -> str:
     return f"initializing the TPU system clears the TPU: {harm}"
 
 
-def does(call: ApiCall) -> str:
+def describe(call: ApiCall) -> str:
     if call.last == "scope":
         return "enters the scope of a strategy on the system"
     return f"calls `{call.last}`"
 
 
 @dataclass(frozen=True)
-class Again:
+class Reinitialization:
     """The system is initialized at `call`, although `before` is on it already.
 
     before: a strategy, or a scope that was entered.
@@ -70,42 +70,46 @@ class Again:
     certainty: Certainty
 
 
-def initialized_again(program: Program) -> Iterator[Again]:
+def reinitializations(program: Program) -> Iterator[Reinitialization]:
     """Each initialization that takes away what is on the system."""
     runs: dict[int, list[ApiCall]] = {}
     for call in program.calls:
         if call.last in RELEVANT:
             runs.setdefault(call.context.run, []).append(call)
     for calls in runs.values():
-        standing: list[ApiCall] = []
+        on_system: list[ApiCall] = []
         for number, call in enumerate(calls):
             if call.last in SHUTS_DOWN:
-                standing = []
+                on_system = []
                 continue
             if call.last in INITIALIZES:
                 is_rebuilt = any(_enters_scope(each) for each in calls[number + 1 :])
-                yield from _lost(call, standing, is_rebuilt)
-            standing.append(call)
+                yield from _conflicts_with(call, on_system, is_rebuilt)
+            on_system.append(call)
 
 
-def _lost(call: ApiCall, standing: list[ApiCall], is_rebuilt: bool) -> Iterator[Again]:
+def _conflicts_with(
+    call: ApiCall, on_system: list[ApiCall], is_rebuilt: bool
+) -> Iterator[Reinitialization]:
     """Yield the most that is in the way: what a scope made, or a strategy.
 
     is_rebuilt: a scope is entered afterwards, so that the system may be cleared on purpose.
     """
-    reachable = [each for each in standing if _comes_before(each, call)]
-    if any(_are_apart(each, call) for each in reachable if each.last in INITIALIZES):
+    reachable = [each for each in on_system if _may_follow(each, call)]
+    if any(_may_be_different_tpus(each, call) for each in reachable if each.last in INITIALIZES):
         return
     for names in ({"scope"}, seam.TPU_STRATEGIES):
         found = [each for each in reachable if each.last in names and _is_tpus(each)]
         if found:
             holds = names == {"scope"} and any(_still_holds(each, call) for each in found)
             sure = holds and not is_rebuilt
-            yield Again(call, found[0], Certainty.DEFINITE if sure else Certainty.POSSIBLE)
+            yield Reinitialization(
+                call, found[0], Certainty.DEFINITE if sure else Certainty.POSSIBLE
+            )
             return
 
 
-def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
+def _may_follow(earlier: ApiCall, later: ApiCall) -> bool:
     """Return whether one run can reach both, the later one not to fix the first.
 
     What is under a test that asks whether something is there already is done once.
@@ -138,13 +142,13 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
     return scope.context.conditions <= call.context.conditions
 
 
-def _are_apart(one: ApiCall, other: ApiCall) -> bool:
+def _may_be_different_tpus(one: ApiCall, other: ApiCall) -> bool:
     """Return whether two initializations may be of two TPUs."""
     first, second = _resolver(one), _resolver(other)
     if first is second:
         return first is UNKNOWN
-    said = _literals(first)
-    return UNKNOWN in said or said != _literals(second)
+    said = _resolver_arguments(first)
+    return UNKNOWN in said or said != _resolver_arguments(second)
 
 
 def _resolver(call: ApiCall) -> Value | None:
@@ -152,7 +156,7 @@ def _resolver(call: ApiCall) -> Value | None:
     return given.value if given is not None else None
 
 
-def _literals(resolver: Value | None) -> list[Value | None]:
+def _resolver_arguments(resolver: Value | None) -> list[Value | None]:
     """Return the arguments of a resolver; equal lists mean the same TPU."""
     if not isinstance(resolver, ExternalObject):
         return [resolver]

@@ -39,13 +39,13 @@ class EagerExecutionOnTpu(Rule):
                 certainty=found.certainty,
                 trace=(
                     traces.step(HOST_LANE, found.switch.site, "turns on eager execution"),
-                    *way_to_step(found),
+                    *trace_to_step(found),
                 ),
                 fix=not_eager(found.switch, found.given),
             )
 
 
-def way_to_step(found: Eager) -> tuple[Step, ...]:
+def trace_to_step(found: EagerSwitch) -> tuple[Step, ...]:
     if found.step is None:
         return ()
     calls = traces.calls(HOST_LANE, found.switch.context, found.step.context)
@@ -53,7 +53,7 @@ def way_to_step(found: Eager) -> tuple[Step, ...]:
     return (*calls, last)
 
 
-def message(found: Eager) -> str:
+def message(found: EagerSwitch) -> str:
     if found.switch.last == "compile":
         return (
             "`run_eagerly=True` for a model of a TPUStrategy: a TPU runs compiled steps only, and"
@@ -65,7 +65,7 @@ def message(found: Eager) -> str:
     )
 
 
-class Eager(NamedTuple):
+class EagerSwitch(NamedTuple):
     """`switch` turns on eager execution by `given`; `step`, where it is seen, then fails."""
 
     switch: ApiCall
@@ -74,7 +74,7 @@ class Eager(NamedTuple):
     certainty: Certainty
 
 
-def eager_models(program: Program) -> Iterator[Eager]:
+def eager_models(program: Program) -> Iterator[EagerSwitch]:
     """Each `compile(run_eagerly=True)` of a model that was made under a TPUStrategy's scope."""
     compiles = program.named.get("compile", [])
     for switch in compiles:
@@ -91,9 +91,9 @@ def eager_models(program: Program) -> Iterator[Eager]:
         ]
         step = next((each for each in steps if is_sure(switch, each)), None)
         if step is not None:
-            yield Eager(switch, given, step, Certainty.DEFINITE)
+            yield EagerSwitch(switch, given, step, Certainty.DEFINITE)
         elif not switch.context.conditions:
-            yield Eager(switch, given, None, Certainty.POSSIBLE)
+            yield EagerSwitch(switch, given, None, Certainty.POSSIBLE)
 
 
 def is_of_tpu(model: Value | None) -> bool:
@@ -110,7 +110,7 @@ def is_sure(switch: ApiCall, step: ApiCall) -> bool:
     return switch.context.reached_whenever(step.context)
 
 
-def switched_functions(program: Program) -> Iterator[Eager]:
+def switched_functions(program: Program) -> Iterator[EagerSwitch]:
     """Each `run_functions_eagerly(True)` before a step that a tf.function is around."""
     traced = {id(each.call): each for each in program.computations if is_traced(each)}
     switches: dict[int, ApiCall | None] = {}
@@ -125,9 +125,9 @@ def switched_functions(program: Program) -> Iterator[Eager]:
         given = switch.argument("run_eagerly", 0)
         assert given is not None
         if computation is not None:
-            yield Eager(switch, given, call, computation.certainty)
+            yield EagerSwitch(switch, given, call, computation.certainty)
         elif call.last in KERAS_RUNS and is_of_tpu(call.receiver):
-            yield Eager(switch, given, call, Certainty.DEFINITE)
+            yield EagerSwitch(switch, given, call, Certainty.DEFINITE)
 
 
 def is_traced(computation: Computation) -> bool:

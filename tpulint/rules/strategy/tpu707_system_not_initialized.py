@@ -30,7 +30,7 @@ class SystemNotInitialized(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         reported: set[int] = set()
-        for computation, made in candidates(program):
+        for computation, made in definite_steps(program):
             if id(made) not in reported and not may_be_initialized(program):
                 reported.add(id(made))
                 report(
@@ -45,7 +45,7 @@ class SystemNotInitialized(Rule):
                 )
 
 
-def candidates(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
+def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
     """Yield the steps that certainly run on a TPU, each with the call that made its strategy."""
     makers = [each for each in program.calls if each.last in seam.TPU_STRATEGIES]
     for computation in program.computations:
@@ -55,7 +55,7 @@ def candidates(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
             continue
         strategy = strategy_behind(computation.call.receiver)
         for made in makers:
-            if made.result is strategy and is_seen(computation, made):
+            if made.result is strategy and is_whole_program_seen(computation, made):
                 yield computation, made
 
 
@@ -66,7 +66,7 @@ def strategy_behind(receiver: Value | None) -> Strategy | None:
     return receiver if isinstance(receiver, Strategy) else None
 
 
-def is_seen(computation: Computation, made: ApiCall) -> bool:
+def is_whole_program_seen(computation: Computation, made: ApiCall) -> bool:
     """Return whether all that ran before is seen: no function is around that nothing calls."""
     given = made.argument("tpu_cluster_resolver", 0)
     if given is not None and given.value != NONE and not isinstance(given.value, ExternalObject):

@@ -9,7 +9,7 @@ from tpulint.finding import Applicability, Certainty, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.device_code import is_sure
+from tpulint.queries.device_code import is_certain_access
 from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device
 from tpulint.rules.base import Report, Rule, register
 
@@ -46,7 +46,7 @@ def certainty(computation: Computation, access: Access) -> Certainty:
     strategy = scope_strategy(access.variable.made)
     assert strategy is not None
     return definite_if(
-        strategy.kind == "tpu", is_sure(access), is_on_tpu(computation, access.context)
+        strategy.kind == "tpu", is_certain_access(access), is_on_tpu(computation, access.context)
     )
 
 
