@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from tpulint.analysis.domain.context import LOOP, PLACE, ConditionKey, Scope
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.rules.control_flow.tpu303_tensor_crosses_control_flow import is_either_or
+from tpulint.rules.control_flow.tpu303_tensor_crosses_control_flow import is_exclusive
 from tpulint.syntax import ir
 
 MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], []))
@@ -21,11 +21,11 @@ def use(made: Context, used: Context) -> SimpleNamespace:
 
 def test_a_run_takes_one_branch_of_a_test() -> None:
     yes, no = Context().when(TEST, True), Context().when(TEST, False)
-    assert is_either_or(use(yes, no))
-    assert not is_either_or(use(yes, yes))
-    assert not is_either_or(use(yes, Context()))
+    assert is_exclusive(use(yes, no))
+    assert not is_exclusive(use(yes, yes))
+    assert not is_exclusive(use(yes, Context()))
 
 
 def test_another_round_of_a_loop_may_take_the_other_branch() -> None:
     round_ = Context().inside(LOOPED)
-    assert not is_either_or(use(round_.when(TEST, True), round_.when(TEST, False)))
+    assert not is_exclusive(use(round_.when(TEST, True), round_.when(TEST, False)))

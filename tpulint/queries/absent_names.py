@@ -11,6 +11,7 @@ from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import names, naming
 from tpulint.knowledge.renames import methods, renamed
+from tpulint.queries.certainty import definite_if
 from tpulint.syntax.api_spellings import ATTRIBUTE, METHOD
 
 LOOSE = ("tensorflow.contrib", "tensorflow.python")
@@ -41,20 +42,22 @@ def absent(program: Program) -> Iterator[Absent]:
     the first name in a file is enough.
     """
     reported: set[tuple[str, str]] = set()
-    for each in sorted(program.spelled, key=lambda each: each.span):
-        if each.name.place == ATTRIBUTE and _fails_at_import(each):
+    for spelled in sorted(program.spelled, key=lambda spelled: spelled.span):
+        if spelled.name.place == ATTRIBUTE and _fails_at_import(spelled):
             continue
-        if each.name.paths[0].startswith(BESIDE):
+        if spelled.name.paths[0].startswith(BESIDE):
             continue
-        now, same = successor(each) or ("", False)
-        if not now and _is_for_the_next_generation(each):
+        now, same = successor(spelled) or ("", False)
+        if not now and _is_for_the_next_generation(spelled):
             continue
-        module = next((one for one in names.NEVER if each.name.paths[0].startswith(one)), None)
+        module = next(
+            (prefix for prefix in names.NEVER if spelled.name.paths[0].startswith(prefix)), None
+        )
         if module is not None and not now:
-            if (each.span.filename, module) in reported:
+            if (spelled.span.filename, module) in reported:
                 continue
-            reported.add((each.span.filename, module))
-        yield Absent(each, _certainty(each), _is_gone(each), now, same)
+            reported.add((spelled.span.filename, module))
+        yield Absent(spelled, _certainty(spelled), _is_gone(spelled), now, same)
 
 
 def _fails_at_import(spelled: Spelled) -> bool:
@@ -85,7 +88,7 @@ def _certainty(spelled: Spelled) -> Certainty:
         fails = False  # its caller may have asked for the version
     if spelled.having and not spelled.target.configured:
         fails = fails and _is_of_its_generation(spelled)
-    return Certainty.DEFINITE if fails else Certainty.POSSIBLE
+    return definite_if(fails)
 
 
 def _is_of_its_generation(spelled: Spelled) -> bool:

@@ -34,8 +34,8 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
     if call.last not in ("apply_gradients", "minimize"):
         return False
     alone = any(
-        each.keyword in ALONE and each.value == Const(ALONE[each.keyword])
-        for each in call.arguments
+        argument.keyword in ALONE and argument.value == Const(ALONE[argument.keyword])
+        for argument in call.arguments
     )
     wrapped = isinstance(call.receiver, ExternalObject) and naming.CROSS_SHARD.is_in(
         call.receiver.path
@@ -45,16 +45,16 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
 
 def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
     """Return the tensors and variables that decide on traced control flow."""
-    found: list[Tensor | Variable] = []
+    deciders: list[Tensor | Variable] = []
     for scope in scopes:
         payload = scope.payload
         if not isinstance(payload, Value):
             continue
         parts: list[Tensor | Variable] = [
-            each for each in options(payload) if isinstance(each, Variable)
+            option for option in options(payload) if isinstance(option, Variable)
         ]
-        found += [*parts, *tensors(payload)]
-    return found
+        deciders += [*parts, *tensors(payload)]
+    return deciders
 
 
 def alike(decider: Tensor | Variable) -> Truth:

@@ -80,8 +80,8 @@ def entered_effects(context: Context) -> list[str]:
 
 def _is_over(gpus: set[Site], context: Context) -> bool:
     """Return whether a loop around `context` runs over the GPUs, of which a TPU host has none."""
-    loops = [each for each in context.since(COMPUTATION) if each.kind in (LOOP, WHILE)]
-    return any(getattr(each.payload, "site", None) in gpus for each in loops)
+    loops = [scope for scope in context.since(COMPUTATION) if scope.kind in (LOOP, WHILE)]
+    return any(getattr(loop.payload, "site", None) in gpus for loop in loops)
 
 
 def is_softly_placed(program: Program, computation: Computation) -> bool:
@@ -133,5 +133,5 @@ def is_in_own_round(variable: Variable, context: Context) -> bool:
 
 def share_loop(left: Context, right: Context) -> bool:
     """Return whether a Python loop, read once, repeats both."""
-    around = {id(each) for each in left.scopes if each.kind == LOOP}
-    return any(id(each) in around for each in right.scopes)
+    around = {id(scope) for scope in left.scopes if scope.kind == LOOP}
+    return any(id(scope) in around for scope in right.scopes)

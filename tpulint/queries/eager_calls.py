@@ -54,7 +54,7 @@ def may_be_tpus(computation: Computation) -> bool:
     """Return whether the strategy is or may be a TPU's (its program mentions TPUs)."""
     if computation.certainty is Certainty.DEFINITE:
         return True
-    return any(each.has_word(naming.TPU_WORD) for each in modules_on_the_way(computation))
+    return any(module.has_word(naming.TPU_WORD) for module in modules_on_the_way(computation))
 
 
 def may_be_other_function(computation: Computation) -> bool:
@@ -70,7 +70,7 @@ def may_be_other_function(computation: Computation) -> bool:
 
 def modules_on_the_way(computation: Computation) -> set[Module]:
     """Return the modules of the calls that lead to the computation."""
-    return {computation.site.module, *(each.site.module for each in computation.context.call_chain)}
+    return {computation.site.module, *(step.site.module for step in computation.context.call_chain)}
 
 
 def builds_graphs(module: Module) -> bool:
@@ -84,12 +84,12 @@ def _imports_version_1(module: Module) -> bool:
     for node in module.facts.body:
         match node:
             case Import(names=names):
-                if any("compat.v1" in each.name for each in names):
+                if any("compat.v1" in name.name for name in names):
                     return True
             case ImportFrom(module=dotted, names=names) if "tensorflow" in dotted:
                 if "compat.v1" in dotted:
                     return True
-                if dotted.endswith("compat") and any(each.name == "v1" for each in names or ()):
+                if dotted.endswith("compat") and any(name.name == "v1" for name in names or ()):
                     return True
     return False
 
@@ -113,8 +113,8 @@ def is_traced_function(callee: Value | None) -> bool | None:
     if isinstance(callee, Partial):
         return False  # functools.partial(f) is none, whatever f is
     if isinstance(callee, Choice):
-        found = {is_traced_function(option) for option in callee.options}
-        return found.pop() if len(found) == 1 else None
+        answers = {is_traced_function(option) for option in callee.options}
+        return answers.pop() if len(answers) == 1 else None
     if isinstance(callee, Instance):
         return is_traced_function(call_method(callee.cls))
     return None

@@ -53,7 +53,7 @@ def replicate_calls(
     program: Program, kinds: tuple[str, ...] = tuple(SIGNATURES)
 ) -> Iterator[Computation]:
     """Return the computations that a call of one of `kinds` builds."""
-    return (each for each in program.computations if each.kind in kinds)
+    return (computation for computation in program.computations if computation.kind in kinds)
 
 
 def argument(entry: Computation, name: str) -> Argument | None:
@@ -63,15 +63,15 @@ def argument(entry: Computation, name: str) -> Argument | None:
 
 def argument_value(entry: Computation, name: str) -> Value:
     """Return the value of an argument: None if it is not given, UNKNOWN if it may be."""
-    found = argument(entry, name)
-    if found is not None:
-        return found.value
-    return UNKNOWN if any(each.star for each in entry.call.arguments) else NONE
+    passed = argument(entry, name)
+    if passed is not None:
+        return passed.value
+    return UNKNOWN if any(argument.star for argument in entry.call.arguments) else NONE
 
 
 def is_given(value: Value) -> bool:
     """Return whether an argument certainly is something other than None and an empty structure."""
-    return not any(_may_be_nothing(each) for each in options(value))
+    return not any(_may_be_nothing(option) for option in options(value))
 
 
 def is_empty(value: Value) -> bool:
@@ -108,8 +108,8 @@ def certainty_of_fault(
     verdicts = [faulty(option) for option in options(value)]
     if not any(verdicts):
         return None
-    sure = all(verdicts) and is_from_tensorflow(entry) and not entry.context.is_guess
-    return entry.certainty if sure else Certainty.POSSIBLE
+    is_certain = all(verdicts) and is_from_tensorflow(entry) and not entry.context.is_guess
+    return entry.certainty if is_certain else Certainty.POSSIBLE
 
 
 def is_from_tensorflow(entry: Computation) -> bool:

@@ -23,8 +23,8 @@ def may_use_tpu(estimator: ApiCall) -> bool:
 
 def run_config(estimator: ApiCall) -> Value:
     """Return the RunConfig of a TPUEstimator; UNKNOWN where the estimator is not seen."""
-    found = estimator.argument("config", 2)
-    return UNKNOWN if found is None else found.value
+    config = estimator.argument("config", 2)
+    return UNKNOWN if config is None else config.value
 
 
 def tpu_config_value(estimator: ApiCall, keyword: str, position: int) -> Value:
@@ -43,9 +43,9 @@ def _inside(value: Value, keyword: str, position: int) -> Value:
 def broadcasts_input(estimator: ApiCall) -> bool | None:
     """Return whether all cores get the same input and one core's output counts, None if unseen."""
     modes = options(tpu_config_value(estimator, "per_host_input_for_training", 3))
-    if any(isinstance(each, External) and each.last == "BROADCAST" for each in modes):
+    if any(isinstance(mode, External) and mode.last == "BROADCAST" for mode in modes):
         return True
-    return False if all(_feeds_each_core(each) for each in modes) else None
+    return False if all(_feeds_each_core(mode) for mode in modes) else None
 
 
 def _feeds_each_core(mode: Value) -> bool:

@@ -19,7 +19,6 @@ from tpulint.analysis.domain.events import Argument, Cluster, Computation, Conte
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const, Value, options
-from tpulint.finding import Certainty
 from tpulint.syntax.expression_nodes import CallNode
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
@@ -27,8 +26,10 @@ OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
 def is_after_step(context: Context) -> bool:
     """Return whether this is a `host_call` or `eval_metrics` function, which has no TPU context."""
-    clusters = [each.payload for each in context.since(COMPUTATION) if each.kind == CLUSTER]
-    return any(isinstance(each, Cluster) and each.kind not in OPENED_BY_CALL for each in clusters)
+    clusters = [scope.payload for scope in context.since(COMPUTATION) if scope.kind == CLUSTER]
+    return any(
+        isinstance(cluster, Cluster) and cluster.kind not in OPENED_BY_CALL for cluster in clusters
+    )
 
 
 def is_graph_mode(cluster: Cluster) -> bool:
@@ -63,17 +64,17 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
 
 def called_in_place(cluster: Cluster) -> Argument | None:
     """Return the call whose result a host cluster is given as its function, if there is one."""
-    given = cluster.given
-    if cluster.kind not in OPENED_BY_CALL or given is None:
+    function = cluster.given
+    if cluster.kind not in OPENED_BY_CALL or function is None:
         return None
-    if not isinstance(given.node, CallNode):
+    if not isinstance(function.node, CallNode):
         return None
-    return given if all(map(_is_no_function, options(given.value))) else None
+    return function if all(map(_is_no_function, options(function.value))) else None
 
 
 def calls_in_place(computation: Computation) -> set[Site]:
     """Return the calls in a computation that are meant for the host."""
-    return {call.site for each in computation.clusters if (call := called_in_place(each))}
+    return {call.site for cluster in computation.clusters if (call := called_in_place(cluster))}
 
 
 def _is_no_function(value: Value) -> bool:
@@ -88,20 +89,21 @@ ArityFault = Callable[[Value, tuple[Argument, ...]], str | None]
 
 
 class ArityMismatch(NamedTuple):
-    """A callee that refuses its arguments, the reason, and the certainty: there may be several."""
+    """A callee that refuses its arguments, with the reason. is_certain: no other may be called."""
 
     callee: Value
     reason: str
-    certainty: Certainty
+    is_certain: bool
 
 
 def arity_mismatch(cluster: Cluster, fault: ArityFault) -> ArityMismatch | None:
     """Return the first of the cluster's callees for which `fault` has a reason."""
     callees = options(cluster.callee)
-    found = [(each, reason) for each in callees if (reason := fault(each, cluster.arguments))]
-    if not found:
+    misfits = [
+        (option, reason) for option in callees if (reason := fault(option, cluster.arguments))
+    ]
+    if not misfits:
         return None
-    callee, reason = found[0]
-    sure = len(found) == len(callees) and not cluster.context.is_guess
-    certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
-    return ArityMismatch(callee, reason, certainty)
+    callee, reason = misfits[0]
+    is_certain = len(misfits) == len(callees) and not cluster.context.is_guess
+    return ArityMismatch(callee, reason, is_certain)

@@ -45,7 +45,7 @@ STEPS = 200  # of one pipeline
 
 def data_of(program: Program, feed: Feed) -> Value:
     """Return the dataset that feeds the TPU: the one handed over, or the one it was taken from."""
-    if any(is_dataset(each) for each in options(feed.data)):
+    if any(is_dataset(option) for option in options(feed.data)):
         return feed.data
     taken = [
         source
@@ -73,7 +73,7 @@ def before(step: ExternalObject) -> Value | None:
 
 def sources(data: Value) -> list[Value]:
     """Return where the ways to `data` begin: several, where the program chooses one of them."""
-    queue, seen, found = [data], set[int](), []
+    queue, seen, starts = [data], set[int](), []
     while queue and len(seen) < STEPS:
         value = queue.pop(0)
         if id(value) in seen:
@@ -85,8 +85,8 @@ def sources(data: Value) -> list[Value]:
         )
         queue += further
         if not further:
-            found.append(value)
-    return found
+            starts.append(value)
+    return starts
 
 
 def steps(data: Value) -> Iterator[ExternalObject]:
@@ -100,8 +100,8 @@ def steps(data: Value) -> Iterator[ExternalObject]:
         seen.add(id(value))
         if isinstance(value, ExternalObject):
             yield value
-            inner = [each for _, each in value.arguments]
-            queue += [each for each in (before(value), value.inner, *inner) if each is not None]
+            inner = [argument for _, argument in value.arguments]
+            queue += [part for part in (before(value), value.inner, *inner) if part is not None]
         elif isinstance(value, Choice):
             queue += value.options
         elif isinstance(value, Sequence):
@@ -115,7 +115,7 @@ def last_batches(data: Value) -> list[ExternalObject | None]:
 
     Each step is visited once, however many ways lead over it.
     """
-    found: list[ExternalObject | None] = []
+    batches: list[ExternalObject | None] = []
     queue, seen = [data], set[int]()
     while queue:
         value = queue.pop(0)
@@ -125,13 +125,13 @@ def last_batches(data: Value) -> list[ExternalObject | None]:
         if isinstance(value, Choice):
             queue += value.options
         elif isinstance(value, ExternalObject) and (value.last in BATCHES or value.last in DROPS):
-            found.append(value)
+            batches.append(value)
         else:
             further = _elements_from(value)
             queue += further
             if not further:
-                found.append(None)
-    return found
+                batches.append(None)
+    return batches
 
 
 def _elements_from(value: Value) -> list[Value]:
@@ -143,23 +143,23 @@ def _elements_from(value: Value) -> list[Value]:
     if value.last in NESTS:
         return [value.inner] if value.inner is not None else []
     if value.last in JOINS and value.source is None:
-        given = [each for _, each in value.arguments]
-        items = [one for each in given for one in _listed(each)]
-        return [each for each in items if is_dataset(each)]
+        joined = [argument for _, argument in value.arguments]
+        items = [dataset for argument in joined for dataset in _listed(argument)]
+        return [item for item in items if is_dataset(item)]
     source = before(value)
     return [source] if source is not None else []
 
 
 def _of_transformation(step: ExternalObject) -> list[Value]:
     """`apply(map_and_batch(...))`; some transformations of TensorFlow leave the batch alone."""
-    given = step.arguments[0][1] if step.arguments else UNKNOWN
-    found: list[Value] = []
-    for each in options(given):
-        if isinstance(each, ExternalObject) and each.last in KEEPS and step.source is not None:
-            found.append(step.source)
+    transformation = step.arguments[0][1] if step.arguments else UNKNOWN
+    datasets: list[Value] = []
+    for option in options(transformation):
+        if isinstance(option, ExternalObject) and option.last in KEEPS and step.source is not None:
+            datasets.append(step.source)
         else:
-            found.append(each)
-    return found
+            datasets.append(option)
+    return datasets
 
 
 def _listed(value: Value) -> list[Value]:
@@ -170,12 +170,12 @@ def keeps_remainder(batch: ExternalObject) -> bool | None:
     """Return whether the last batch may be smaller; None where something unseen decides."""
     if batch.last in DROPS:
         return False
-    given = batch.argument("drop_remainder", BATCHES[batch.last])
-    if given is None or given == NONE:
+    setting = batch.argument("drop_remainder", BATCHES[batch.last])
+    if setting is None or setting == NONE:
         return True
-    if given == Const(False):
+    if setting == Const(False):
         return True
-    return False if Const(True) in options(given) else None
+    return False if Const(True) in options(setting) else None
 
 
 def drops_remainders(module: Module) -> bool:
@@ -198,7 +198,9 @@ def comes_out_even(batch: ExternalObject) -> bool:
         step = before(step)
     if not isinstance(step, ExternalObject) or step.last != "from_tensor_slices":
         return False
-    counts = {(each.shape or (None,))[0] for _, value in step.arguments for each in tensors(value)}
+    counts = {
+        (tensor.shape or (None,))[0] for _, value in step.arguments for tensor in tensors(value)
+    }
     rows = counts.pop() if len(counts) == 1 else None
     if rows is None or not isinstance(size, Const) or type(size.value) is not int:
         return False
@@ -228,14 +230,17 @@ def _repeats(step: ExternalObject) -> bool:
     """Return whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a fixed count."""
     if step.last == "repeat":
         return _is_no_count(step.argument("count", 0))
-    given = step.arguments[0][1] if step.arguments else UNKNOWN
-    if not isinstance(given, ExternalObject) or given.last != "shuffle_and_repeat":
+    transformation = step.arguments[0][1] if step.arguments else UNKNOWN
+    if (
+        not isinstance(transformation, ExternalObject)
+        or transformation.last != "shuffle_and_repeat"
+    ):
         return False
-    return _is_no_count(given.argument("count", 1))
+    return _is_no_count(transformation.argument("count", 1))
 
 
-def _is_no_count(given: Value | None) -> bool:
-    return given in (None, NONE, Const(-1)) or not isinstance(given, Const)
+def _is_no_count(count: Value | None) -> bool:
+    return count in (None, NONE, Const(-1)) or not isinstance(count, Const)
 
 
 def is_for_inference(program: Program, feed: Feed) -> bool:
@@ -247,19 +252,19 @@ def is_for_inference(program: Program, feed: Feed) -> bool:
     if feed.kind != "distribute":
         return False
     runs = [
-        each
-        for each in program.computations
-        if each.kind in seam.STRATEGY_RUN and each.context.run == feed.context.run
+        computation
+        for computation in program.computations
+        if computation.kind in seam.STRATEGY_RUN and computation.context.run == feed.context.run
     ]
-    shared = [_shared(each.context, feed.context) for each in runs]
-    nearest = [each for each, count in zip(runs, shared, strict=True) if count == max(shared)]
+    shared = [_shared(run.context, feed.context) for run in runs]
+    nearest = [run for run, count in zip(runs, shared, strict=True) if count == max(shared)]
     return bool(nearest) and not any(map(_trains, nearest))
 
 
-def _shared(one: Context, other: Context) -> int:
+def _shared(left: Context, other: Context) -> int:
     """Return the number of calls that lead to both."""
     count = 0
-    for first, second in zip(one.call_chain, other.call_chain, strict=False):
+    for first, second in zip(left.call_chain, other.call_chain, strict=False):
         if first != second:
             break
         count += 1

@@ -25,6 +25,7 @@ from tpulint.knowledge.strategies import (
     MODELS_WITH_VARIABLES,
     SCOPE_BY_HAND,
 )
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import LEADS_OUT
 from tpulint.queries.eager_calls import is_built_in_graph
 
@@ -35,16 +36,16 @@ def strategy_of(receiver: Value | None) -> Strategy | None:
         return receiver
     if isinstance(receiver, Opaque):
         whole = receiver.parent if receiver.last == "extended" else receiver
-        known = whole.taken_for.get(Strategy) if whole is not None else None
-        return known if isinstance(known, Strategy) else None
+        inferred = whole.taken_for.get(Strategy) if whole is not None else None
+        return inferred if isinstance(inferred, Strategy) else None
     return None
 
 
 def is_on_replica(context: Context) -> bool:
     """Return whether the context is that of a replica, and no test on the way asks for it."""
     within = list(context.since(COMPUTATION))
-    entered = {each.effect for each in within if each.kind == WITH}
-    if entered & {CROSS_REPLICA, *LEADS_OUT} or any(each.kind == DATA for each in within):
+    entered = {scope.effect for scope in within if scope.kind == WITH}
+    if entered & {CROSS_REPLICA, *LEADS_OUT} or any(scope.kind == DATA for scope in within):
         return False
     return not asks_about(context, naming.REPLICA)
 
@@ -77,13 +78,13 @@ class Scopes:
         self.program = program
         self.entered = program.named.get("scope", [])
         self.by_hand = any(
-            _is_of_strategy(each) for name in SCOPE_BY_HAND for each in program.named.get(name, ())
+            _is_of_strategy(call) for name in SCOPE_BY_HAND for call in program.named.get(name, ())
         )
 
     @cached_property
     def made(self) -> dict[int, ApiCall]:
         """The call that made a value, by the value's identity."""
-        return {id(each.result): each for each in self.program.calls}
+        return {id(call.result): call for call in self.program.calls}
 
     def outside(self) -> Iterator[Outside]:
         if self.by_hand:
@@ -95,30 +96,32 @@ class Scopes:
             if call.last == "compile" and call.context.with_blocks(SCOPE):
                 yield from self._compiled(call)
 
-    def place(self, found: Outside) -> Site:
+    def place(self, creation: Outside) -> Site:
         """Return the outermost call that could be put under the missing scope.
 
         Inside a function that enters the scope itself, that is the creating call.
         """
-        call_chain = found.made.call_chain
+        call_chain = creation.made.call_chain
         shared = 0
-        for left, right in zip(call_chain, found.user.call_chain, strict=False):
+        for left, right in zip(call_chain, creation.user.call_chain, strict=False):
             if left != right:
                 break
             shared += 1
         depth = shared
-        for each in self.entered:
-            length = len(each.context.call_chain)
-            if length > depth and each.context.call_chain == call_chain[:length]:
+        for call in self.entered:
+            length = len(call.context.call_chain)
+            if length > depth and call.context.call_chain == call_chain[:length]:
                 depth = length
-        return call_chain[depth].site if depth < len(call_chain) else found.site
+        return call_chain[depth].site if depth < len(call_chain) else creation.site
 
     def _used_by(self, computation: Computation) -> Iterator[Outside]:
         for call in computation.calls:
             if call.last in UPDATES and call.context.on_device and is_optimizer(call.receiver):
                 assert isinstance(call.receiver, ExternalObject)
                 yield from self._optimizer(call.receiver, call, computation)
-        on_host = {each.variable for each in computation.accesses if not each.context.on_device}
+        on_host = {
+            access.variable for access in computation.accesses if not access.context.on_device
+        }
         for access in computation.accesses:
             if access.variable not in on_host:
                 yield from self._variable(access, computation)
@@ -126,13 +129,13 @@ class Scopes:
     def _optimizer(
         self, optimizer: ExternalObject, call: ApiCall, computation: Computation
     ) -> Iterator[Outside]:
-        sure = self.is_outside(optimizer.context, computation.call.receiver)
-        if sure is not None and has_slots(optimizer):
-            sure = _least(sure, computation.certainty)
+        certainty = self.is_outside(optimizer.context, computation.call.receiver)
+        if certainty is not None and has_slots(optimizer):
+            certainty = _least(certainty, computation.certainty)
             if is_guessed(call.context, computation):
-                sure = Certainty.POSSIBLE
-            name, made, site = optimizer.last, optimizer.context, optimizer.site
-            yield Outside("optimizer", name, made, site, call.site, call.context, sure)
+                certainty = Certainty.POSSIBLE
+            name, creation, site = optimizer.last, optimizer.context, optimizer.site
+            yield Outside("optimizer", name, creation, site, call.site, call.context, certainty)
 
     def _variable(self, access: Access, computation: Computation) -> Iterator[Outside]:
         variable = access.variable
@@ -142,8 +145,8 @@ class Scopes:
             return
         if is_guessed(access.context, computation):
             return
-        sure = self.is_outside(variable.made, computation.call.receiver)
-        if sure is None:
+        certainty = self.is_outside(variable.made, computation.call.receiver)
+        if certainty is None:
             return
         kind, name = "variable", variable.name
         if variable.sort == "weights":
@@ -152,15 +155,17 @@ class Scopes:
             if kind == "model" and access.how not in UPDATES:
                 return
             if kind == "model" and not has_variables(self.program, variable):
-                sure = Certainty.POSSIBLE
+                certainty = Certainty.POSSIBLE
         elif variable.sort != "variable":
             return
         elif access.how not in UPDATES:
             if access.mode != "write" and not _is_on_cpu(variable.made):
                 return
-            sure = Certainty.POSSIBLE
-        sure = _least(sure, computation.certainty)
-        yield Outside(kind, name, variable.made, variable.site, access.site, access.context, sure)
+            certainty = Certainty.POSSIBLE
+        certainty = _least(certainty, computation.certainty)
+        yield Outside(
+            kind, name, variable.made, variable.site, access.site, access.context, certainty
+        )
 
     def _compiled(self, call: ApiCall) -> Iterator[Outside]:
         """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
@@ -169,12 +174,12 @@ class Scopes:
         if not isinstance(strategy, Strategy) or strategy.kind == "other":
             return
         certain = strategy.kind == "tpu" and not scope.perhaps
-        least = Certainty.DEFINITE if certain else Certainty.POSSIBLE
+        least = definite_if(certain)
         if is_model(call.receiver):
             yield from self._taken(call, call.receiver, "model", strategy, least)
-            given = call.argument("optimizer", 0)
-            if given is not None and is_optimizer(given.value) and has_slots(given.value):
-                yield from self._taken(call, given.value, "optimizer", strategy, least)
+            argument = call.argument("optimizer", 0)
+            if argument is not None and is_optimizer(argument.value) and has_slots(argument.value):
+                yield from self._taken(call, argument.value, "optimizer", strategy, least)
 
     def _taken(
         self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty
@@ -182,26 +187,31 @@ class Scopes:
         assert isinstance(value, (ExternalObject, Instance))
         if value.context is None or value.site is None:
             return
-        sure = self.is_outside(value.context, strategy)
-        if sure is not None:
+        certainty = self.is_outside(value.context, strategy)
+        if certainty is not None:
             name = value.last if isinstance(value, ExternalObject) else value.cls.code.name
-            sure = _least(sure, least)
-            yield Outside(kind, name, value.context, value.site, call.site, call.context, sure)
+            certainty = _least(certainty, least)
+            yield Outside(kind, name, value.context, value.site, call.site, call.context, certainty)
 
-    def is_outside(self, made: Context, strategy: Value | None) -> Certainty | None:
+    def is_outside(self, creation: Context, strategy: Value | None) -> Certainty | None:
         """Return the certainty that `made` is under no scope; None where it may be under one.
 
         Who calls a function that nothing read calls may have entered the scope, unless the
         strategy is made in there; where the function enters it itself, that is unlikely.
         """
-        if made.muted or made.with_blocks(SCOPE) or made.with_blocks(UNSEEN) or made.is_guess:
+        if (
+            creation.muted
+            or creation.with_blocks(SCOPE)
+            or creation.with_blocks(UNSEEN)
+            or creation.is_guess
+        ):
             return None
-        if all(scope.kind != UNSEEN_CALLER for scope in made.scopes):
+        if all(scope.kind != UNSEEN_CALLER for scope in creation.scopes):
             return Certainty.DEFINITE
         source = self.made.get(id(strategy))
-        if source is not None and source.last in CLASSES and source.context.run == made.run:
+        if source is not None and source.last in CLASSES and source.context.run == creation.run:
             return Certainty.DEFINITE
-        if any(_is_in_one_of(each.context, made) for each in self.entered):
+        if any(_is_in_one_of(call.context, creation) for call in self.entered):
             return Certainty.POSSIBLE
         return None
 
@@ -213,18 +223,18 @@ def is_guessed(context: Context, computation: Computation) -> bool:
     )
 
 
-def _is_on_cpu(made: Context) -> bool:
+def _is_on_cpu(creation: Context) -> bool:
     """Return whether it was placed on a CPU in so many words."""
-    names = [each.payload for each in made.with_blocks(DEVICE)]
-    return any(isinstance(each, Const) and naming.CPU.is_in(str(each.value)) for each in names)
+    names = [scope.payload for scope in creation.with_blocks(DEVICE)]
+    return any(isinstance(name, Const) and naming.CPU.is_in(str(name.value)) for name in names)
 
 
 def _is_of_strategy(call: ApiCall) -> bool:
     """Return whether a context that is entered by hand is a strategy's scope, or may be."""
     if call.last == "experimental_set_strategy":
         return True
-    taken = [call.receiver, *(each.value for each in call.arguments)]
-    return any(isinstance(each, ContextManagerValue) and each.effect == SCOPE for each in taken)
+    taken = [call.receiver, *(argument.value for argument in call.arguments)]
+    return any(isinstance(value, ContextManagerValue) and value.effect == SCOPE for value in taken)
 
 
 def _is_in_one_of(inner: Context, outer: Context) -> bool:
@@ -232,8 +242,8 @@ def _is_in_one_of(inner: Context, outer: Context) -> bool:
     return inner.run == outer.run and inner.call_chain == outer.call_chain
 
 
-def _least(one: Certainty, other: Certainty) -> Certainty:
-    return Certainty.DEFINITE if one is other is Certainty.DEFINITE else Certainty.POSSIBLE
+def _least(left: Certainty, other: Certainty) -> Certainty:
+    return definite_if(left is other is Certainty.DEFINITE)
 
 
 NO_MOMENTUM = (Const(0), Const(0.0))

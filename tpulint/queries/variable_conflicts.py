@@ -52,39 +52,39 @@ def conflicts(program: Program) -> Iterator[Conflict]:
     """One for every touch in a host cluster of what the device touches too."""
     for computation in program.computations:
         held: dict[int, list[Access]] = {}
-        for each in computation.accesses:
-            if each.context.cluster is None and each.mode in TOUCHES:
-                held.setdefault(id(each.variable), []).append(each)
-                if each.variable.whole is not None:
-                    held.setdefault(id(each.variable.whole), []).append(each)
-        for each in host_touches(computation):
+        for host in computation.accesses:
+            if host.context.cluster is None and host.mode in TOUCHES:
+                held.setdefault(id(host.variable), []).append(host)
+                if host.variable.whole is not None:
+                    held.setdefault(id(host.variable.whole), []).append(host)
+        for host in host_touches(computation):
             others = [
                 other
-                for other in _on_the_same(held, each.variable)
-                if not other.context.excludes(each.context)
+                for other in _on_the_same(held, host.variable)
+                if not other.context.excludes(host.context)
             ]
-            if others and not _only_asked(each, others):
-                yield _conflict(program, computation, each, others)
+            if others and not _only_asked(host, others):
+                yield _conflict(program, computation, host, others)
 
 
 def _on_the_same(held: dict[int, list[Access]], variable: Variable) -> list[Access]:
     """Return the touches of the variable, of the weights it is in, and of those that it holds."""
     of_whole = held.get(id(variable.whole), [])
-    whole = [each for each in of_whole if each.variable is variable.whole]
+    whole = [access for access in of_whole if access.variable is variable.whole]
     return [*held.get(id(variable), []), *whole]
 
 
 def _only_asked(host: Access, others: list[Access]) -> bool:
     """Return whether this is a step that both sides read and neither counts."""
-    asked = all(each.mode != "write" for each in [host, *others])
+    asked = all(access.mode != "write" for access in [host, *others])
     return host.variable.sort == "step" and asked
 
 
 def host_touches(computation: Computation) -> Iterator[Access]:
     """Yield the reads and writes in the host clusters of `computation`."""
-    for each in computation.accesses:
-        if each.context.cluster is not None and each.mode in TOUCHES:
-            yield each
+    for access in computation.accesses:
+        if access.context.cluster is not None and access.mode in TOUCHES:
+            yield access
 
 
 def _conflict(
@@ -93,9 +93,9 @@ def _conflict(
     cluster = host.context.cluster
     assert cluster is not None
     placement = order_of(program, computation).placement(host) or NEVER_AWAITED
-    unseen = [each for each in others if _misses(host, each, placement)]
+    unseen = [other for other in others if _misses(host, other, placement)]
     device = _surest(unseen or others, host)
-    sure = (
+    is_certain = (
         is_on_tpu(computation, host.context)
         and placement.is_definite
         and (_together(device, host) or _one_of_them(device, unseen or others, host))
@@ -103,9 +103,9 @@ def _conflict(
         and is_in_own_round(host.variable, device.context)
     )
     if placement.when is Phase.BEFORE:
-        sure = sure and _is_earlier(device, host)
+        is_certain = is_certain and _is_earlier(device, host)
     return Conflict(
-        computation, cluster, host, device, placement.when, bool(unseen), definite_if(sure)
+        computation, cluster, host, device, placement.when, bool(unseen), definite_if(is_certain)
     )
 
 
@@ -123,8 +123,8 @@ def _misses(host: Access, device: Access, placement: Placement) -> bool:
 
 def _is_earlier(left: Access, right: Access) -> bool:
     """Return whether `left` comes first as the program reads."""
-    one, other = left.operation, right.operation
-    return one is not None and other is not None and one.number < other.number
+    first, other = left.operation, right.operation
+    return first is not None and other is not None and first.number < other.number
 
 
 def _surest(others: list[Access], host: Access) -> Access:
@@ -135,11 +135,11 @@ def _surest(others: list[Access], host: Access) -> Access:
     step = host.variable.sort == "step"
     return min(
         others,
-        key=lambda each: (
-            step and each.mode != "write",
-            not _together(each, host),
-            each.mode != "write",
-            each.mode != "read",
+        key=lambda other: (
+            step and other.mode != "write",
+            not _together(other, host),
+            other.mode != "write",
+            other.mode != "read",
         ),
     )
 
@@ -150,8 +150,8 @@ def _together(device: Access, host: Access) -> bool:
 
 def _one_of_them(device: Access, others: list[Access], host: Access) -> bool:
     """Return whether each run that reaches `host` reaches a touch like `device`, by any branch."""
-    like = [each for each in others if each.mode == device.mode != "unknown"]
-    return cover([each.context for each in like], host.context)
+    like = [other for other in others if other.mode == device.mode != "unknown"]
+    return cover([access.context for access in like], host.context)
 
 
 def is_on_device(variable: Variable) -> bool:

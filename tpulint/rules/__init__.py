@@ -38,4 +38,4 @@ def run(program: Program, codes: Collection[str]) -> list[Finding]:
             reporter = Reporter(code)
             load(code).check(program, reporter)
             findings.extend(reporter.findings.values())
-    return sorted(findings, key=lambda found: (found.span, found.code))
+    return sorted(findings, key=lambda finding: (finding.span, finding.code))

@@ -42,9 +42,9 @@ def places(program: Program) -> Iterator[tuple[Cluster, str]]:
     for cluster in program.orphan_clusters:
         if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
             continue
-        found = _place(cluster.context)
-        if found is not None:
-            yield cluster, found
+        place = _place(cluster.context)
+        if place is not None:
+            yield cluster, place
 
 
 def _place(context: Context) -> str | None:

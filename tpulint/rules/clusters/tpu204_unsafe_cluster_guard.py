@@ -67,7 +67,7 @@ def guards(module: Module) -> Iterator[Guard]:
     """Yield the guards in `module` that do not guard."""
     facts = module.facts
     if facts.names_any(frozenset([seam.COUNTER])):
-        for body in [facts.body, *(each.body for each in facts.functions)]:
+        for body in [facts.body, *(function.body for function in facts.functions)]:
             for place in counter_tests(body):
                 yield Guard(COUNTER, seam.COUNTER, Site(module, place))
     for function in facts.functions:
@@ -78,8 +78,8 @@ def guards(module: Module) -> Iterator[Guard]:
 def counter_tests(body: Block) -> Iterator[int]:
     """Yield the places where the counter is taken for a sign of an open cluster."""
     for node in walk(*body):
-        for each in _tested(node):
-            place = reads_counter(each)
+        for expression in _tested(node):
+            place = reads_counter(expression)
             if place is not None:
                 yield place
 
@@ -94,7 +94,7 @@ def _tested(node: Node) -> list[Expression]:
         case BoolOperation(items=items):
             return items
         case Compare(left=left, comparisons=comparisons):
-            if all(isinstance(each.right, Constant) for each in comparisons):
+            if all(isinstance(comparison.right, Constant) for comparison in comparisons):
                 return [left]
     return []
 
@@ -105,7 +105,7 @@ def reads_counter(node: Expression) -> int | None:
         case Attribute(place=place, name=seam.COUNTER):
             return place
         case CallNode(place=place, callee=Name(id="getattr"), arguments=arguments):
-            if any(each.value == Constant(seam.COUNTER) for each in arguments):
+            if any(argument.value == Constant(seam.COUNTER) for argument in arguments):
                 return place
     return None
 
@@ -135,7 +135,9 @@ def _is_reset_too_late(rest: Block, name: str) -> bool:
     for statement in rest:
         if _resets(statement, name):
             return opened
-        if isinstance(statement, Try) and any(_resets(each, name) for each in statement.final):
+        if isinstance(statement, Try) and any(
+            _resets(cleanup, name) for cleanup in statement.final
+        ):
             return False
         opened = opened or opens_cluster(statement)
     return False
@@ -158,9 +160,9 @@ def blocks(body: Block) -> Iterator[Block]:
     """`body` and the blocks in it."""
     stack = [body]
     while stack:
-        each = stack.pop()
-        yield each
-        for statement in each:
+        block = stack.pop()
+        yield block
+        for statement in block:
             stack.extend(inner for inner in _inner_blocks(statement) if inner)
 
 

@@ -7,6 +7,7 @@ from tpulint.analysis.domain.values import NONE
 from tpulint.diagnostics.fixes import function_passed
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.host_clusters import called_in_place
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import CallNode, last_name
@@ -22,20 +23,20 @@ class ClusterCalledNotPassed(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for cluster in [*program.clusters(), *program.orphan_clusters]:
-            given = called_in_place(cluster)
-            if given is not None and isinstance(given.node, CallNode):
+            call = called_in_place(cluster)
+            if call is not None and isinstance(call.node, CallNode):
                 report(
-                    given.site.span,
-                    message(given.node),
-                    certainty=certainty(cluster, given),
+                    call.site.span,
+                    message(call.node),
+                    certainty=certainty(cluster, call),
                     fix=function_passed(cluster),
                 )
 
 
-def certainty(cluster: Cluster, given: Argument) -> Certainty:
+def certainty(cluster: Cluster, call: Argument) -> Certainty:
     """Return how sure it is: a method that returns nothing may be there to be overridden."""
-    sure = given.value != NONE and not cluster.context.is_guess
-    return Certainty.DEFINITE if sure else Certainty.POSSIBLE
+    is_function_lost = call.value != NONE and not cluster.context.is_guess
+    return definite_if(is_function_lost)
 
 
 def message(node: CallNode) -> str:

@@ -34,29 +34,31 @@ class GradientNotColocated(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            for each in uncolocated(computation):
+            for gradient in uncolocated(computation):
                 report(
-                    each.call.site.span,
-                    message(each),
+                    gradient.call.site.span,
+                    message(gradient),
                     certainty=definite_if(
-                        each.sure,
-                        not each.call.context.is_guess,
-                        is_on_tpu(computation, each.call.context),
+                        gradient.sure,
+                        not gradient.call.context.is_guess,
+                        is_on_tpu(computation, gradient.call.context),
                     ),
                     trace=(
                         traces.entry(computation),
-                        *traces.to_cluster(computation, each.cluster),
-                        traces.step(DEVICE_LANE, each.cluster.site, "takes the host's result"),
-                        *traces.calls(DEVICE_LANE, each.cluster.context, each.call.context),
-                        traces.step(DEVICE_LANE, each.call.site, "takes the gradient through it"),
+                        *traces.to_cluster(computation, gradient.cluster),
+                        traces.step(DEVICE_LANE, gradient.cluster.site, "takes the host's result"),
+                        *traces.calls(DEVICE_LANE, gradient.cluster.context, gradient.call.context),
+                        traces.step(
+                            DEVICE_LANE, gradient.call.site, "takes the gradient through it"
+                        ),
                     ),
-                    fix=colocated(each.call),
+                    fix=colocated(gradient.call),
                 )
 
 
-def message(found: Gradient) -> str:
-    host = traces.callee_name(found.cluster.callee)
-    if found.call.last == "gradient":
+def message(gradient: Gradient) -> str:
+    host = traces.callee_name(gradient.cluster.callee)
+    if gradient.call.last == "gradient":
         mend = "a GradientTape never places gradients with their operations"
     else:
         mend = "pass colocate_gradients_with_ops=True"
@@ -81,12 +83,14 @@ def uncolocated(computation: Computation) -> Iterator[Gradient]:
         for tensor, alternative in distinguished(loss.value if loss is not None else UNKNOWN):
             for cluster in sorted(tensor.clusters, key=computation.clusters.index):
                 called = {
-                    each.last for each in computation.calls if each.context.cluster is cluster
+                    call.last for call in computation.calls if call.context.cluster is cluster
                 }
                 if not called.isdisjoint(WITHOUT_GRADIENT) or not reaches(cluster):
                     continue
-                sure = "py_function" in called and not alternative and is_source(call, cluster)
-                yield Gradient(call, cluster, sure)
+                has_no_gradient = (
+                    "py_function" in called and not alternative and is_source(call, cluster)
+                )
+                yield Gradient(call, cluster, has_no_gradient)
 
 
 def takes_gradient(call: ApiCall) -> bool:
@@ -110,7 +114,7 @@ def colocates(call: ApiCall) -> bool:
     """Return whether colocation is asked for, or may be."""
     if call.last not in COLOCATE:
         return False
-    if any(each.star for each in call.arguments):
+    if any(argument.star for argument in call.arguments):
         return True
     asked = call.argument("colocate_gradients_with_ops", COLOCATE[call.last])
     return asked is not None and asked.value != Const(False)
@@ -123,6 +127,6 @@ def reaches(cluster: Cluster) -> bool:
 
 def is_source(call: ApiCall, cluster: Cluster) -> bool:
     """Return whether the gradient is asked for what goes straight into the cluster."""
-    given = call.argument("xs" if call.last == "gradients" else "sources", 1)
-    wanted = {id(each) for each in tensors(given.value if given is not None else UNKNOWN)}
+    argument = call.argument("xs" if call.last == "gradients" else "sources", 1)
+    wanted = {id(tensor) for tensor in tensors(argument.value if argument is not None else UNKNOWN)}
     return any(id(use.tensor) in wanted for use in cluster.receives)

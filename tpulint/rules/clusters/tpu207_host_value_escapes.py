@@ -28,23 +28,23 @@ class HostValueEscapes(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            for each in escapes(computation):
-                tensor = each.use.tensor
-                culprit = in_calls(computation.calls, each.use.site, tensor)
+            for escape in escapes(computation):
+                tensor = escape.use.tensor
+                culprit = in_calls(computation.calls, escape.use.site, tensor)
                 assert tensor.made is not None
                 assert tensor.site is not None
                 steps = [
                     traces.entry(computation),
-                    *traces.to_cluster(computation, each.cluster),
-                    *traces.into_cluster(each.cluster, tensor.made),
+                    *traces.to_cluster(computation, escape.cluster),
+                    *traces.into_cluster(escape.cluster, tensor.made),
                     traces.step(HOST_LANE, tensor.site, "makes the tensor and stores it"),
-                    *traces.calls(DEVICE_LANE, each.cluster.context, each.use.context),
+                    *traces.calls(DEVICE_LANE, escape.cluster.context, escape.use.context),
                     Step(DEVICE_LANE, culprit.span, "uses the host's tensor"),
                 ]
                 report(
                     culprit.span,
-                    message(each, culprit),
-                    certainty=each.certainty,
+                    message(escape, culprit),
+                    certainty=escape.certainty,
                     trace=tuple(steps),
                 )
 
@@ -69,7 +69,7 @@ class Escape:
 
 def escapes(computation: Computation) -> Iterator[Escape]:
     """Yield the first use on the device of every tensor that got out, the surest first."""
-    found: dict[int, Escape] = {}
+    by_tensor: dict[int, Escape] = {}
     for use in computation.uses:
         home = use.tensor.made
         cluster = home.cluster if home is not None else None
@@ -77,21 +77,21 @@ def escapes(computation: Computation) -> Iterator[Escape]:
             continue
         if use.context.computation is not computation or use.context.cluster is not None:
             continue
-        if any(each is use.tensor for each in carried(cluster.result)):
+        if any(tensor is use.tensor for tensor in carried(cluster.result)):
             continue
         escape = Escape(use, cluster, _certainty(computation, use))
-        before = found.get(id(use.tensor))
+        before = by_tensor.get(id(use.tensor))
         if before is None or before.certainty is not escape.certainty is Certainty.DEFINITE:
-            found[id(use.tensor)] = escape
-    yield from found.values()
+            by_tensor[id(use.tensor)] = escape
+    yield from by_tensor.values()
 
 
 def _certainty(computation: Computation, use: Use) -> Certainty:
-    made = use.tensor.made
+    home = use.tensor.made
     return definite_if(
         use.certainty is Certainty.DEFINITE,
         not use.alternative,
-        made is not None and made.reached_whenever(use.context) and not made.is_guess,
+        home is not None and home.reached_whenever(use.context) and not home.is_guess,
         is_on_tpu(computation, use.context),
     )
 
@@ -108,8 +108,8 @@ def carried(value: Value | None, depth: int = 0) -> Iterator[Tensor]:
     elif isinstance(value, (Instance, ExternalObject)):
         held = list(value.attributes.values())
         if isinstance(value, ExternalObject):
-            held += [each for _, each in value.arguments]
-        yield from (tensor for each in held for tensor in tensors(each))
-        inner = [each for each in held if isinstance(each, (Instance, ExternalObject))]
-    for each in inner:
-        yield from carried(each, depth + 1)
+            held += [argument for _, argument in value.arguments]
+        yield from (tensor for value in held for tensor in tensors(value))
+        inner = [value for value in held if isinstance(value, (Instance, ExternalObject))]
+    for held_value in inner:
+        yield from carried(held_value, depth + 1)

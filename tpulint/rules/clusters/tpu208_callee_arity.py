@@ -6,6 +6,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.host_clusters import OPENED_BY_CALL, arity_mismatch
 from tpulint.rules.base import Report, Rule, register
 
@@ -25,5 +26,5 @@ class CalleeArity(Rule):
                 report(
                     cluster.named.span,
                     f"{name} does not accept the arguments of outside_compilation: {wrong.reason}",
-                    certainty=wrong.certainty,
+                    certainty=definite_if(wrong.is_certain),
                 )

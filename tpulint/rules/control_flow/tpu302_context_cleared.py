@@ -31,8 +31,10 @@ class ContextCleared(Rule):
             if cluster.kind in KINDS:
                 by_call[cluster.named].append(cluster)
         for site, clusters in by_call.items():
-            found = [_clearing_scope(each) for each in clusters]
-            by = [(each, scope) for each, scope in zip(clusters, found, strict=True) if scope]
+            clearing = [_clearing_scope(cluster) for cluster in clusters]
+            by = [
+                (cluster, scope) for cluster, scope in zip(clusters, clearing, strict=True) if scope
+            ]
             if not by:
                 continue
             cluster, cleared = by[0]
@@ -41,7 +43,7 @@ class ContextCleared(Rule):
                 site.span,
                 f"`{name}` has cleared the TPU context: the function runs in "
                 "place, outside the computation",
-                certainty=definite_if(*map(_is_certain, clusters, found)),
+                certainty=definite_if(*map(_is_certain, clusters, clearing)),
                 trace=_trace(cluster, cleared, name),
             )
 

@@ -46,18 +46,18 @@ class TensorCrossesControlFlow(Rule):
 
 def _trace(computation: Computation, use: Use, scope: Scope, culprit: Culprit) -> tuple[Step, ...]:
     assert use.tensor.site is not None
-    made = device_step(use.tensor.site, f"is made in {PLACES[scope.kind]}")
+    making = device_step(use.tensor.site, f"is made in {PLACES[scope.kind]}")
     used = Step(DEVICE_LANE, culprit.span, "is used outside it")
-    return device_path(computation, use.context, made, used)
+    return device_path(computation, use.context, making, used)
 
 
 def is_exclusive(use: Use) -> bool:
     """Return whether one Python test leads each run to the tensor's home or to its use."""
     assert use.tensor.made is not None
-    made, used = use.tensor.made, use.context
-    if any(scope.kind == LOOP and scope in used.scopes for scope in made.scopes):
+    home, used = use.tensor.made, use.context
+    if any(scope.kind == LOOP and scope in used.scopes for scope in home.scopes):
         return False  # another round may go the other way
-    taken = dict(made.conditions)
+    taken = dict(home.conditions)
     return any(taken.get(key, branch) != branch for key, branch in used.conditions)
 
 
@@ -67,4 +67,4 @@ def _left_scope(use: Use) -> Scope:
     around = {id(scope) for scope in use.context.scopes}
     kinds = (COND, WHILE, "computation", "cluster", "function")
     scopes = use.tensor.made.scopes
-    return next(each for each in scopes if each.kind in kinds and id(each) not in around)
+    return next(scope for scope in scopes if scope.kind in kinds and id(scope) not in around)

@@ -29,14 +29,14 @@ class LostControlDependency(Rule):
                 if not _is_redundant(block):
                     by_place[block.site].append(block)
             for site, blocks in by_place.items():
-                if any(each.operations for each in blocks):
+                if any(block.operations for block in blocks):
                     continue
-                sure = all(_is_known(each) for each in blocks)
+                are_known = all(_is_known(block) for block in blocks)
                 report(
                     site.span,
                     "no operation is created in this block, so its control dependencies have no"
                     " effect: pass the result through `tf.identity` inside it",
-                    certainty=computation.certainty if sure else Certainty.POSSIBLE,
+                    certainty=computation.certainty if are_known else Certainty.POSSIBLE,
                 )
 
 
@@ -51,9 +51,9 @@ def _returns_all(block: Dependencies) -> bool:
     """Return whether the block returns the dependencies themselves, so that its users have them."""
     if not isinstance(block.inputs, Sequence) or block.inputs.open or not block.returned:
         return False
-    asked = {id(each) for each in block.inputs.items}
-    returned = [_flat(each) for each in block.returned]
-    return all(asked <= {id(each) for each in values} for values in returned)
+    asked = {id(item) for item in block.inputs.items}
+    returned = [_flat(value) for value in block.returned]
+    return all(asked <= {id(value) for value in values} for values in returned)
 
 
 def _flat(value: Value) -> list[Value]:

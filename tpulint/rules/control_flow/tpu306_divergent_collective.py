@@ -22,10 +22,10 @@ class DivergentCollective(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation, call, scopes in under_control(program):
-            deciders = [each for each in deciding(scopes) if alike(each) is Truth.NO]
+            deciders = [decider for decider in deciding(scopes) if alike(decider) is Truth.NO]
             if not deciders:
                 continue
-            by_id = any(isinstance(each, Tensor) and each.replica_id for each in deciders)
+            by_id = any(isinstance(decider, Tensor) and decider.replica_id for decider in deciders)
             what = "the replica id" if by_id else "the replica's own data"
             report(
                 call.site.span,

@@ -122,18 +122,18 @@ def is_never_fetched(
 def has_writer(program: Program, computation: Computation) -> bool:
     """Return whether the device's code makes a writer the default one: graphs have this, too."""
     makers = [name for name in program.named if naming.WRITER.is_in(name)]
-    made = {each.site for name in makers for each in program.named[name]}
+    writers = {call.site for name in makers for call in program.named[name]}
     return any(
-        each.last == "as_default" and each.context.on_device and each.receiver.site in made
-        for each in computation.calls
-        if isinstance(each.receiver, (Tensor, ExternalObject))
+        call.last == "as_default" and call.context.on_device and call.receiver.site in writers
+        for call in computation.calls
+        if isinstance(call.receiver, (Tensor, ExternalObject))
     )
 
 
 def folders_that_empty(program: Program) -> Iterator[str]:
     """Yield the folders of code that takes summaries away again: their model_fns are read apart."""
     for calls in (program.calls, *(computation.calls for computation in program.computations)):
-        yield from (_folder(each) for each in calls if each.last in EMPTIES)
+        yield from (_folder(call) for call in calls if call.last in EMPTIES)
 
 
 def _folder(call: ApiCall) -> str:

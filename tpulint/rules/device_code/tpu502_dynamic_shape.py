@@ -67,7 +67,7 @@ class DynamicShape(Rule):
                 continue
             for argument, what in dynamic_arguments(call):
                 is_open = isinstance(argument.value, Sequence) and argument.value.open
-                found = distinguished(argument.value, kinds=True)
+                alternatives = distinguished(argument.value, kinds=True)
                 culprit = in_argument(argument, _data_in(argument.value))
                 named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
                 report(
@@ -76,7 +76,7 @@ class DynamicShape(Rule):
                     " computation is compiled, but depends on data",
                     certainty=definite_if(
                         not is_open,
-                        not any(is_alternative for _, is_alternative in found),
+                        not any(is_alternative for _, is_alternative in alternatives),
                         not call.context.is_guess,
                         is_compiled_for_tpu(program, computation, call.context),
                     ),
@@ -95,7 +95,9 @@ def _data_in(value: Value) -> Tensor:
 
 def _loop_sources(program: Program) -> set[Site]:
     """Return the places of what loops run over; `for i in tf.range(n)` loops without a range."""
-    places = {call.context.scopes for each in program.computations for call in each.calls}
+    places = {
+        call.context.scopes for computation in program.computations for call in computation.calls
+    }
     return {
         site
         for scopes in places
@@ -139,6 +141,6 @@ def is_data(value: Value) -> bool:
     if isinstance(value, Tensor):
         return value.data
     if isinstance(value, Choice):
-        given = any(isinstance(each, (Opaque, External)) for each in value.options)
-        return not given and any(map(is_data, value.options))
+        is_setting = any(isinstance(option, (Opaque, External)) for option in value.options)
+        return not is_setting and any(map(is_data, value.options))
     return isinstance(value, Sequence) and any(map(is_data, value.items))

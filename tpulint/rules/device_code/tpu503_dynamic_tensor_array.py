@@ -24,38 +24,38 @@ class DynamicTensorArray(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            for made in computation.calls:
-                if not (made.last == "TensorArray" and made.context.on_device and grows(made)):
+            for array in computation.calls:
+                if not (array.last == "TensorArray" and array.context.on_device and grows(array)):
                     continue
-                used = [each for each in computation.calls if each.receiver is made.result]
-                writes = [each for each in used if each.last in WRITES]
-                if not writes and any(each.last in FILLS for each in used):
+                used = [call for call in computation.calls if call.receiver is array.result]
+                writes = [call for call in used if call.last in WRITES]
+                if not writes and any(call.last in FILLS for call in used):
                     continue
                 report(
-                    made.site.span,
+                    array.site.span,
                     "this TensorArray starts empty and cannot grow on the device, where writes to"
                     " it are silently dropped: pass its `size`",
                     certainty=definite_if(
                         bool(writes),
-                        not made.context.is_guess,
-                        is_on_tpu(computation, made.context),
+                        not array.context.is_guess,
+                        is_on_tpu(computation, array.context),
                     ),
                     trace=(
                         traces.entry(computation),
-                        *traces.calls(DEVICE_LANE, computation.context, made.context, skip=1),
-                        traces.step(DEVICE_LANE, made.site, "allocates no element"),
+                        *traces.calls(DEVICE_LANE, computation.context, array.context, skip=1),
+                        traces.step(DEVICE_LANE, array.site, "allocates no element"),
                         *write_steps(writes[:1]),
                     ),
                 )
 
 
-def grows(made: ApiCall) -> bool:
+def grows(array: ApiCall) -> bool:
     """Return whether it is made empty, with `dynamic_size=True`."""
-    size, dynamic = made.argument("size", 1), made.argument("dynamic_size", 2)
+    size, dynamic = array.argument("size", 1), array.argument("dynamic_size", 2)
     if dynamic is None or dynamic.value != Const(True):
         return False
     return (size.value if size is not None else None) in EMPTY
 
 
 def write_steps(writes: list[ApiCall]) -> list[Step]:
-    return [traces.step(DEVICE_LANE, each.site, "writes beyond its end") for each in writes]
+    return [traces.step(DEVICE_LANE, write.site, "writes beyond its end") for write in writes]

@@ -188,10 +188,14 @@ def _is_in_handler(context: Context) -> bool:
 
 def check_policies(program: Program, report: Report) -> None:
     """Keras' mixed precision in float16, in a program that makes a TPU's strategy."""
-    trainings = {start for each, start in entry_modules(program.computations) if _is_a_tpus(each)}
+    trainings = {
+        start
+        for computation, start in entry_modules(program.computations)
+        if _is_a_tpus(computation)
+    }
     if not trainings:
         return
-    for call, start in entry_modules(each for each in program.all_calls() if _sets_mixed(each)):
+    for call, start in entry_modules(call for call in program.all_calls() if _sets_mixed(call)):
         if _is_in_handler(call.context) or asks_about(call.context, naming.DTYPE):
             continue
         if is_for_gpu(call.context) or leaves_tpu(call.context):
@@ -199,7 +203,7 @@ def check_policies(program: Program, report: Report) -> None:
         if _has_no_tpu(program, call):
             continue
         policy = _policy(call)
-        if policy and any(may_share_a_process(program, start, each) for each in trainings):
+        if policy and any(may_share_a_process(program, start, training) for training in trainings):
             report(
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
@@ -220,12 +224,12 @@ def _policy(call: ApiCall) -> Argument | None:
 
 def _has_no_tpu(program: Program, call: ApiCall) -> bool:
     """Return whether each TPUStrategy of the same run is made in the other branch of a test."""
-    made = [
+    is_excluded = [
         each.context.excludes(call.context)
         for each in program.all_calls()
         if each.last in seam.TPU_STRATEGIES and each.context.run == call.context.run
     ]
-    return bool(made) and all(made)
+    return bool(is_excluded) and all(is_excluded)
 
 
 def _is_a_tpus(computation: Computation) -> bool:

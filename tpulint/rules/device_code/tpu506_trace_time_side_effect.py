@@ -42,21 +42,21 @@ class TraceTimeSideEffect(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            for each in (*computation.effects, *given_to_operations(computation)):
-                if each.kind in HARM and not is_intended(computation, each):
+            for effect in (*computation.effects, *given_to_operations(computation)):
+                if effect.kind in HARM and not is_intended(computation, effect):
                     report(
-                        each.source.span,
-                        HARM[each.kind].format(each.name),
+                        effect.source.span,
+                        HARM[effect.kind].format(effect.name),
                         certainty=definite_if(
-                            each.sure,
-                            not each.context.is_guess,
-                            is_in_every_trace(computation, each.context),
+                            effect.sure,
+                            not effect.context.is_guess,
+                            is_in_every_trace(computation, effect.context),
                         ),
                         trace=(
                             traces.entry(computation),
-                            *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
+                            *traces.calls(DEVICE_LANE, computation.context, effect.context, skip=1),
                             traces.step(
-                                DEVICE_LANE, each.source, f"calls `{each.name}` while tracing"
+                                DEVICE_LANE, effect.source, f"calls `{effect.name}` while tracing"
                             ),
                         ),
                     )
@@ -65,9 +65,9 @@ class TraceTimeSideEffect(Rule):
 def given_to_operations(computation: Computation) -> Iterator[Effect]:
     """Clocks and random numbers that an operation takes; what is fixed on purpose is not."""
     for call in computation.calls:
-        for each in call.arguments:
-            value = each.value
-            if not isinstance(value, TraceTimeValue) or each.keyword in FIXED:
+        for argument in call.arguments:
+            value = argument.value
+            if not isinstance(value, TraceTimeValue) or argument.keyword in FIXED:
                 continue
             if is_tensorflow(call.path) and call.context.on_device and not is_fixed(call):
                 yield Effect("computes", value.path, call.site, call.context, value.site, True)
@@ -92,6 +92,6 @@ def is_intended(computation: Computation, effect: Effect) -> bool:
     if not naming.RANDOM.is_in(effect.name):
         return effect.kind == "decides"
     return any(
-        each.last in ("seed", "set_seed") and naming.RANDOM.is_in(each.path)
-        for each in computation.calls
+        call.last in ("seed", "set_seed") and naming.RANDOM.is_in(call.path)
+        for call in computation.calls
     )

@@ -57,7 +57,7 @@ class ConcreteValueNeeded(Rule):
 def may_run_eagerly(program: Program, computation: Computation) -> bool:
     """Return whether functions are switched to eager mode, for a strategy that may be no TPU's."""
     return computation.certainty is not Certainty.DEFINITE and any(
-        all(each.value != Const(False) for each in call.arguments)
+        all(argument.value != Const(False) for argument in call.arguments)
         for last in RUNS_EAGERLY
         for call in program.named.get(last, ())
     )
@@ -98,9 +98,9 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     converts = last in CONVERTED and call.context.converts_control_flow
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
     if home == "math" or is_python or (home == "numpy" and last in NUMPY_FUNCTIONS):
-        given = call.arguments[0].value if call.arguments else None
-        found = symbolic_tensor(given) if isinstance(given, Tensor) else None
-        return found if found is not None and found.data else None
+        argument = call.arguments[0].value if call.arguments else None
+        tensor = symbolic_tensor(argument) if isinstance(argument, Tensor) else None
+        return tensor if tensor is not None and tensor.data else None
     return None
 
 
@@ -114,7 +114,7 @@ def is_traced(call: ApiCall) -> bool:
     """Return whether the call is in the trace: a function that is given away may run eagerly."""
     if any(key.kind == CALLED for key, _ in call.context.conditions):
         return False
-    return is_compiled(call.context) and all(each.kind != DATA for each in call.context.scopes)
+    return is_compiled(call.context) and all(scope.kind != DATA for scope in call.context.scopes)
 
 
 def certainty(computation: Computation, call: ApiCall) -> Certainty:

@@ -25,8 +25,8 @@ class HostCallCapturesTensor(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation, cluster in host_calls(program):
             for use in cluster.receives:
-                known = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
-                if known and use.taker != SENT:
+                is_seen = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
+                if is_seen and use.taker != SENT:
                     _report_capture(computation, cluster, use, report)
 
 

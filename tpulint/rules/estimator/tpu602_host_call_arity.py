@@ -10,6 +10,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit, signature_of
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import host_calls
 from tpulint.queries.host_clusters import arity_mismatch
 from tpulint.rules.base import Report, Rule, register
@@ -32,7 +33,7 @@ class HostCallArity(Rule):
                 report(
                     cluster.named.span,
                     f"{name} does not accept the tensors of `{cluster.kind}`: {wrong.reason}",
-                    certainty=wrong.certainty,
+                    certainty=definite_if(wrong.is_certain),
                     trace=traces.to_host_call(computation, cluster),
                 )
 
@@ -44,9 +45,9 @@ def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
     included; a dict is given by keyword (tpu_estimator.py: `_OutfeedHostCall.validate`).
     """
     signature = signature_of(callee)
-    if signature is None or any(each.star for each in arguments):
+    if signature is None or any(argument.star for argument in arguments):
         return None
-    if all(each.keyword is None for each in arguments):
+    if all(argument.keyword is None for argument in arguments):
         count = _parameters(callee, signature)
         if count is not None and count != len(arguments):
             return f"it has {_counted(count, 'parameter')} for {_counted(len(arguments), 'tensor')}"
@@ -64,7 +65,7 @@ def _parameters(callee: Value, signature: Signature) -> int | None:
         return None
     names = [row.name for row in rows if row.kind in PLAIN]
     while isinstance(callee, Partial):
-        given = {name for name, _ in callee.kwargs}
-        names = [name for name in names[len(callee.args) :] if name not in given]
+        bound = {name for name, _ in callee.kwargs}
+        names = [name for name in names[len(callee.args) :] if name not in bound]
         callee = callee.function
     return len(names)

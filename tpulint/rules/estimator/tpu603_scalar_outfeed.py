@@ -29,10 +29,12 @@ class ScalarOutfeed(Rule):
             broadcast = broadcasts_input(computation.call)
             if broadcast:
                 continue
-            for each in cluster.arguments:
-                scalars = [one for one in options(each.value) if _is_scalar_tensor(one)]
+            for argument in cluster.arguments:
+                scalars = [
+                    option for option in options(argument.value) if _is_scalar_tensor(option)
+                ]
                 if scalars:
-                    is_scalar = len(scalars) == len(options(each.value))
+                    is_scalar = len(scalars) == len(options(argument.value))
                     certainty = definite_if(
                         is_scalar,
                         broadcast is False,
@@ -40,7 +42,7 @@ class ScalarOutfeed(Rule):
                         is_on_tpu(computation, cluster.context),
                     )
                     verb = "is" if is_scalar else "may be"
-                    report_scalar(computation, cluster, each, verb, certainty, report)
+                    report_scalar(computation, cluster, argument, verb, certainty, report)
 
 
 def _is_scalar_tensor(value: object) -> bool:
@@ -55,8 +57,8 @@ def report_scalar(
     certainty: Certainty,
     report: Report,
 ) -> None:
-    made = next(tensors(sent.value)).site
-    assert made is not None
+    site = next(tensors(sent.value)).site
+    assert site is not None
     culprit = in_argument(sent, next(tensors(sent.value)))
     name = (not culprit.is_holder and culprit.name) or sent.keyword or ""
     report(
@@ -67,7 +69,7 @@ def report_scalar(
         certainty=certainty,
         trace=(
             traces.entry(computation),
-            traces.step(DEVICE_LANE, made, "has no batch dimension"),
+            traces.step(DEVICE_LANE, site, "has no batch dimension"),
         ),
         fix=None if culprit.is_holder else with_batch_dimension(sent.site.module, culprit.span),
     )

@@ -37,7 +37,7 @@ class MissingCrossShardOptimizer(Rule):
             if may_have_one_replica(computation.call):
                 continue
             for calls in _updates_by_site(computation).values():
-                if all(is_bare(each.receiver) for each in calls) and _may_lead_to_tpu_spec(
+                if all(is_bare(call.receiver) for call in calls) and _may_lead_to_tpu_spec(
                     computation, calls
                 ):
                     _report_optimizer(computation, calls[0], report)
@@ -50,8 +50,8 @@ def _may_lead_to_tpu_spec(computation: Computation, updates: list[ApiCall]) -> b
     """
     if computation.certainty is Certainty.DEFINITE:
         return True
-    made = [each.context for each in computation.calls if each.last == "TPUEstimatorSpec"]
-    return any(not update.context.excludes(each) for update in updates for each in made)
+    specs = [call.context for call in computation.calls if call.last == "TPUEstimatorSpec"]
+    return any(not update.context.excludes(spec) for update in updates for spec in specs)
 
 
 def _has_collective(computation: Computation) -> bool:
@@ -61,18 +61,18 @@ def _has_collective(computation: Computation) -> bool:
 
 def _updates_by_site(computation: Computation) -> dict[Site, list[ApiCall]]:
     """Return the updates; one place has several where the optimizer is one of several."""
-    found: dict[Site, list[ApiCall]] = {}
+    updates: dict[Site, list[ApiCall]] = {}
     for call in [*computation.calls, *computation.updates]:
         if call.last in UPDATES:
-            found.setdefault(call.site, []).append(call)
-    return found
+            updates.setdefault(call.site, []).append(call)
+    return updates
 
 
 def _report_optimizer(computation: Computation, update: ApiCall, report: Report) -> None:
     receiver = update.receiver
     assert isinstance(receiver, (ExternalObject, Instance))
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
-    made = receiver.site or update.site
+    site = receiver.site or update.site
     unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
     seen = isinstance(receiver, Instance) or is_tensorflow(receiver.path)
     guess = unseen or not seen or _is_guessed_call(update)
@@ -82,7 +82,7 @@ def _report_optimizer(computation: Computation, update: ApiCall, report: Report)
         "only its own gradients, which TPUEstimator refuses except under control flow v2",
         certainty=Certainty.POSSIBLE if guess else computation.certainty,
         trace=device_path(
-            computation, update.context, device_step(made, "is made without a wrapper")
+            computation, update.context, device_step(site, "is made without a wrapper")
         ),
         fix=in_cross_shard_optimizer(receiver, update.site),
     )
@@ -90,18 +90,20 @@ def _report_optimizer(computation: Computation, update: ApiCall, report: Report)
 
 def _is_guessed_call(update: ApiCall) -> bool:
     """Return whether it is uncertain that this is called; of several optimizers each is bare."""
-    found = [key for key, _ in update.context.conditions if key.kind in GUESSES]
-    return any(key.identity != update.site for key in found)
+    guesses = [key for key, _ in update.context.conditions if key.kind in GUESSES]
+    return any(key.identity != update.site for key in guesses)
 
 
 def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     """Return whether the gradients went through something that is not seen."""
     computed = {call.site for call in computation.calls if call.last == "compute_gradients"}
-    given = update.argument("grads_and_vars", 0)
-    if given is None or isinstance(given.value, Choice):
+    pairs = update.argument("grads_and_vars", 0)
+    if pairs is None or isinstance(pairs.value, Choice):
         return True
-    found = list(tensors(given.value))
-    return not found or any(each.sort == "unseen" and each.site not in computed for each in found)
+    gradients = list(tensors(pairs.value))
+    return not gradients or any(
+        gradient.sort == "unseen" and gradient.site not in computed for gradient in gradients
+    )
 
 
 def is_bare(receiver: Value | None) -> bool:
@@ -127,19 +129,23 @@ def _is_bare_foreign(optimizer: ExternalObject) -> bool:
 def _is_bare_class(optimizer: Instance) -> bool:
     """Return whether a project's class is a TensorFlow optimizer that neither sums nor wraps."""
     bases = mro(optimizer.cls)
-    outside = [each for each in bases if isinstance(each, External)]
-    made = any(each.last.endswith("Optimizer") for each in outside)
-    unseen = any(not is_tensorflow(each.path) and each.last != "object" for each in outside)
-    methods = [one for each in bases if isinstance(each, Class) for one in each.names.values()]
-    mentions = {word for one in methods if isinstance(one, Function) for word in one.code.mentions}
-    mentions |= {each.last for each in outside}
+    outside = [base for base in bases if isinstance(base, External)]
+    is_optimizer = any(base.last.endswith("Optimizer") for base in outside)
+    unseen = any(not is_tensorflow(base.path) and base.last != "object" for base in outside)
+    methods = [
+        member for base in bases if isinstance(base, Class) for member in base.names.values()
+    ]
+    mentions = {
+        word for method in methods if isinstance(method, Function) for word in method.code.mentions
+    }
+    mentions |= {base.last for base in outside}
     sums = not mentions.isdisjoint(seam.COLLECTIVES | {WRAPPER})
     kept = optimizer.attributes.values()
     return (
-        made
+        is_optimizer
         and not unseen
         and not sums
-        and not any(isinstance(each, (ExternalObject, Instance)) for each in kept)
+        and not any(isinstance(attribute, (ExternalObject, Instance)) for attribute in kept)
     )
 
 

@@ -9,9 +9,10 @@ from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.values import NONE, UNKNOWN
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
-from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.finding import HOST_LANE, Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.input_pipelines import (
     BATCHES,
     before,
@@ -45,7 +46,7 @@ class MissingDropRemainder(Rule):
             if feed.kind == "predict" or _feeds_embedding(feed):
                 continue
             batches = last_batches(data_of(program, feed))
-            kept = [None if each is None else keeps_remainder(each) for each in batches]
+            kept = [None if batch is None else keeps_remainder(batch) for batch in batches]
             if False in kept:
                 continue
             for batch, keeps in zip(batches, kept, strict=True):
@@ -69,8 +70,8 @@ def _has_fixed_shape(program: Program, feed: Feed, batch: ExternalObject) -> boo
     if isinstance(feed.owner, Strategy):
         return False
     calls = calls_of(program, feed)
-    made = [number for number, call in enumerate(calls) if call.result is batch]
-    return any(call.last in FIXES for call in calls[made[-1] if made else 0 :])
+    positions = [number for number, call in enumerate(calls) if call.result is batch]
+    return any(call.last in FIXES for call in calls[positions[-1] if positions else 0 :])
 
 
 def _is_partial_batch_unexpected(program: Program, feed: Feed, batch: ExternalObject) -> bool:
@@ -80,35 +81,36 @@ def _is_partial_batch_unexpected(program: Program, feed: Feed, batch: ExternalOb
     want all examples of an evaluation. A TPUStrategy can take a smaller batch, but for a few
     operations; it fails where it evaluates such a batch and trains on batches of one size.
     """
-    given = [
+    settings = [
         call.argument("drop_remainder", BATCHES[batch.last])
         for call in chain(calls_of(program, feed), program.by_result.get(id(batch), ()))
         if call.result is batch
     ]
-    said = [each.node for each in given if each is not None]
+    said = [setting.node for setting in settings if setting is not None]
     if feed.kind != "evaluate":
         # A file that drops other remainders may have forgotten this one, also where it evaluates.
         wanted = not drops_remainders(batch.site.module) and is_for_inference(program, feed)
         return not said and not wanted and not comes_out_even(batch)
-    return any(isinstance(each, Constant) for each in said) and any(
-        False in [each and keeps_remainder(each) for each in last_batches(data_of(program, other))]
+    return any(isinstance(node, Constant) for node in said) and any(
+        False
+        in [batch and keeps_remainder(batch) for batch in last_batches(data_of(program, other))]
         for other in program.feeds
         if other.kind == "fit" and other.site is feed.site
     )
 
 
-def _report_batch(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:
+def _report_batch(feed: Feed, batch: ExternalObject, is_certain: bool, report: Report) -> None:
     if isinstance(feed.owner, Strategy):
         if is_endless(before(batch) or UNKNOWN):
             return
-        sure = False  # today's TPUStrategy compiles some programs with a bounded dimension
+        is_certain = False  # today's TPUStrategy compiles some programs with a bounded dimension
         why = "the TPU program is compiled for one size, and a smaller last batch may fail"
     else:
         why = "the batch has no static size, which TPUEstimator requires"
     report(
         batch.site.span,
         f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {why}",
-        certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+        certainty=definite_if(is_certain),
         trace=(
             traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
             traces.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),

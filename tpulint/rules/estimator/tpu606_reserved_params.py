@@ -6,9 +6,10 @@ from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject, Mapping
 from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.analysis.names.files_of_tests import is_test
-from tpulint.finding import Certainty, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.estimators import BATCH_SIZES
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import broadcasts_input, may_use_tpu, tpu_config_value
 from tpulint.rules.base import Report, Rule, register
 
@@ -27,25 +28,25 @@ class ReservedParams(Rule):
         for call in program.all_calls():
             if call.last == "TPUEstimator":
                 _check_params(call, report)
-                runs = {each.kind for each in program.feeds if each.owner is call.result}
+                runs = {feed.kind for feed in program.feeds if feed.owner is call.result}
                 check_batches(call, runs, report)
 
 
 def _check_params(call: ApiCall, report: Report) -> None:
-    given, made = call.argument("params", 3), call.result
-    if given is None or not isinstance(made, ExternalObject):
+    argument, estimator = call.argument("params", 3), call.result
+    if argument is None or not isinstance(estimator, ExternalObject):
         return
-    kept = options(made.attributes.get("params", NONE))
+    kept = options(estimator.attributes.get("params", NONE))
     for key in RESERVED:
-        held = [_holds(each, key, call) for each in kept]
-        maybe = any(isinstance(each, Mapping) and key in each.perhaps for each in kept)
-        sure = all(held) and not maybe and not call.context.is_guess
+        held = [_holds(option, key, call) for option in kept]
+        maybe = any(isinstance(option, Mapping) and key in option.perhaps for option in kept)
+        is_certain = all(held) and not maybe and not call.context.is_guess
         if any(held):
             report(
-                given.site.span,
+                argument.site.span,
                 f"`params` holds `{key}`, which TPUEstimator sets itself: its constructor raises a"
                 " ValueError",
-                certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+                certainty=definite_if(is_certain),
             )
 
 
@@ -79,19 +80,19 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
     for run, (keyword, position) in BATCH_SIZES.items():
         if runs and run not in runs:
             continue
-        given = call.argument(keyword, position)
-        size = _number(given.value) if given is not None else None
-        if given is None or size is None or size % replicas == 0:
+        argument = call.argument(keyword, position)
+        size = _number(argument.value) if argument is not None else None
+        if argument is None or size is None or size % replicas == 0:
             continue
         trained = run in runs and keyword == "train_batch_size"
-        sure = trained and count is not None and not call.context.is_guess
+        is_certain = trained and count is not None and not call.context.is_guess
         report(
-            given.site.span,
+            argument.site.span,
             f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it",
-            certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+            certainty=definite_if(is_certain),
         )
 
 
 def _number(value: Value) -> int | None:
-    found = value.value if isinstance(value, Const) else None
-    return found if type(found) is int else None
+    number = value.value if isinstance(value, Const) else None
+    return number if type(number) is int else None

@@ -15,6 +15,7 @@ from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import folders, seam
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import may_use_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps
 from tpulint.rules.base import Report, Rule, register
@@ -39,14 +40,16 @@ class HostOnlyInput(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
-            sure = remoteness(feed.owner)
-            if sure is None:
+            certainty = remoteness(feed.owner)
+            if certainty is None:
                 continue
             for call in pipeline_calls(program, feed):
                 what = fault_on_the_host(call, feed)
                 if what is not None and not is_one_of_several(program, feed, call):
                     guess = call.context.is_guess
-                    _report_call(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
+                    _report_call(
+                        feed, call, what, Certainty.POSSIBLE if guess else certainty, report
+                    )
         for call in program.named.get("TPUEstimator", ()):
             if may_use_tpu(call):
                 _check_model_dir(program, call, report)
@@ -54,26 +57,28 @@ class HostOnlyInput(Rule):
 
 def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> None:
     """Check the model_dir: the host of the TPU writes the checkpoints, too."""
-    sure = remoteness(estimator.result)
-    given = estimator.argument("model_dir", 1)
+    certainty = remoteness(estimator.result)
+    folder = estimator.argument("model_dir", 1)
     config = run_config(estimator)
-    made = program.at.get(config.site, ()) if isinstance(config, ExternalObject) else ()
-    for call in made:
-        if given is None and call.result is config:
-            given = call.argument("model_dir")
-    if sure is not None and given is not None and is_local(given.value):
+    config_calls = program.at.get(config.site, ()) if isinstance(config, ExternalObject) else ()
+    for call in config_calls:
+        if folder is None and call.result is config:
+            folder = call.argument("model_dir")
+    if certainty is not None and folder is not None and is_local(folder.value):
         report(
-            given.site.span,
+            folder.site.span,
             "the host of a remote TPU writes the checkpoints, but cannot write to this folder",
-            certainty=sure,
+            certainty=certainty,
         )
 
 
-def _report_call(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: Report) -> None:
+def _report_call(
+    feed: Feed, call: ApiCall, what: str, certainty: Certainty, report: Report
+) -> None:
     report(
         call.site.span,
         f"`{call.last}` {what}, but the pipeline runs on the TPU's host, another machine",
-        certainty=sure,
+        certainty=certainty,
         trace=(
             traces.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),
             traces.step(HOST_LANE, call.site, what),
@@ -84,20 +89,22 @@ def _report_call(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: 
 def pipeline_calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
     """Yield the calls that make the pipeline and those inside its functions, each once."""
     sites = dict.fromkeys(step.site for step in steps(data_of(program, feed)))
-    found = list(calls_of(program, feed))
+    calls = list(calls_of(program, feed))
     for site in sites:
-        found += program.piped_at.get(site, ())
-    found += [call for site in sites for call in program.at.get(site, ())]
-    yield from {id(call): call for call in found}.values()
+        calls += program.piped_at.get(site, ())
+    calls += [call for site in sites for call in program.at.get(site, ())]
+    yield from {id(call): call for call in calls}.values()
 
 
 def is_one_of_several(program: Program, feed: Feed, call: ApiCall) -> bool:
     """Return whether the program chooses between this source and others, one of them a TPU's."""
     if not isinstance(feed.owner, Strategy) or call.last not in seam.PYTHON_IN_GRAPH:
         return False
-    begun = [each for each in sources(data_of(program, feed)) if isinstance(each, ExternalObject)]
-    others = [each for each in begun if each.last not in seam.PYTHON_IN_GRAPH]
-    return any(each.site is call.site for each in begun) and any(map(is_dataset, others))
+    begun = [
+        source for source in sources(data_of(program, feed)) if isinstance(source, ExternalObject)
+    ]
+    others = [source for source in begun if source.last not in seam.PYTHON_IN_GRAPH]
+    return any(source.site is call.site for source in begun) and any(map(is_dataset, others))
 
 
 def fault_on_the_host(call: ApiCall, feed: Feed) -> str | None:
@@ -124,7 +131,7 @@ def _is_table(receiver: Value | None) -> bool:
 def is_local(path: Value) -> bool:
     """Return whether a file of this machine is named here, or a list of which one is."""
     if isinstance(path, Sequence):
-        return any(is_local(each) for each in path.items)
+        return any(is_local(item) for item in path.items)
     starts = start_of(path)
     return starts is not None and folders.is_local(starts)
 
@@ -145,23 +152,29 @@ def _remoteness_of_config(config: ExternalObject) -> Certainty | None:
     """Return how sure it is that a RunConfig names its TPU, by `cluster=` or by `master=`."""
     cluster = config.argument("cluster")
     master = config.argument("master")
-    given = [each for each in (cluster, master) if each is not None and each != NONE]
-    if not given:
-        return None  # then there is no other machine
-    found = [
-        _remoteness_of_resolvers(each) if each is cluster else _remoteness_of_name(each)
-        for each in given
+    addresses = [
+        address for address in (cluster, master) if address is not None and address != NONE
     ]
-    if None in found:
+    if not addresses:
+        return None  # then there is no other machine
+    certainties = [
+        _remoteness_of_resolvers(address) if address is cluster else _remoteness_of_name(address)
+        for address in addresses
+    ]
+    if None in certainties:
         return None
-    remote = Certainty.DEFINITE in found or (".contrib." in config.path and cluster in given)
-    return Certainty.DEFINITE if remote else Certainty.POSSIBLE
+    remote = Certainty.DEFINITE in certainties or (
+        ".contrib." in config.path and cluster in addresses
+    )
+    return definite_if(remote)
 
 
 def _remoteness_of_resolvers(resolver: Value) -> Certainty | None:
     """All that the resolver may be says the same, or it is not sure."""
-    found = {_remoteness_of_resolver(each) for each in options(resolver) if each != NONE}
-    return found.pop() if len(found) == 1 else Certainty.POSSIBLE
+    certainties = {
+        _remoteness_of_resolver(option) for option in options(resolver) if option != NONE
+    }
+    return certainties.pop() if len(certainties) == 1 else Certainty.POSSIBLE
 
 
 def _remoteness_of_resolver(resolver: Value) -> Certainty | None:
@@ -176,7 +189,7 @@ def _remoteness_of_resolver(resolver: Value) -> Certainty | None:
 def _remoteness_of_name(name: Value | None) -> Certainty | None:
     """Return the value of `tpu=` or `master=`."""
     if isinstance(name, Text):
-        return Certainty.DEFINITE if name.starts.startswith("grpc") else Certainty.POSSIBLE
+        return definite_if(name.starts.startswith("grpc"))
     if isinstance(name, Const) and isinstance(name.value, str):
         return None if name.value in LOCAL else Certainty.DEFINITE
     return Certainty.POSSIBLE

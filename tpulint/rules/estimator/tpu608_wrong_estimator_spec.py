@@ -35,16 +35,16 @@ class WrongEstimatorSpec(Rule):
     def check(self, program: Program, report: Report) -> None:
         _check_pairs(program, report)
         check_params(program, report)
-        for computation, made, is_certain in plain_specifications(program):
+        for computation, spec, is_certain in plain_specifications(program):
             report(
-                made.site.span,
+                spec.site.span,
                 "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`,"
                 " with `eval_metrics` in place of `eval_metric_ops`",
-                certainty=definite_if(is_certain, is_on_tpu(computation, made.context)),
+                certainty=definite_if(is_certain, is_on_tpu(computation, spec.context)),
                 trace=device_path(
-                    computation, made.context, device_step(made.site, "makes the specification")
+                    computation, spec.context, device_step(spec.site, "makes the specification")
                 ),
-                fix=for_tpus(made),
+                fix=for_tpus(spec),
             )
 
 
@@ -54,11 +54,11 @@ def _check_pairs(program: Program, report: Report) -> None:
             continue
         for call in computation.calls:
             for kind, position in PAIRS.items() if call.last == "TPUEstimatorSpec" else ():
-                given = call.argument(kind, position)
-                fault = pair_fault(computation, given.value) if given is not None else None
-                if given is not None and fault is not None:
+                argument = call.argument(kind, position)
+                fault = pair_fault(computation, argument.value) if argument is not None else None
+                if argument is not None and fault is not None:
                     report(
-                        given.site.span,
+                        argument.site.span,
                         f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
                         " or dict of tensors that it takes",
                         certainty=definite_if(
@@ -70,9 +70,11 @@ def _check_pairs(program: Program, report: Report) -> None:
 
 def check_params(program: Program, report: Report) -> None:
     for computation in program.computations:
-        given = computation.call.argument("model_fn", 0)
-        if computation.call.last == "TPUEstimator" and given is not None:
-            _check_function("model_fn", computation.callee, computation.context, given.site, report)
+        argument = computation.call.argument("model_fn", 0)
+        if computation.call.last == "TPUEstimator" and argument is not None:
+            _check_function(
+                "model_fn", computation.callee, computation.context, argument.site, report
+            )
     for feed in program.feeds:
         if isinstance(feed.owner, ExternalObject) and feed.function is not None:
             _check_function("input_fn", feed.function, feed.context, _named(program, feed), report)
@@ -80,9 +82,9 @@ def check_params(program: Program, report: Report) -> None:
 
 def _named(program: Program, feed: Feed) -> Site:
     """Return the argument of `train` and its kin that is the input function, else the call."""
-    call = next((each for each in program.at.get(feed.site, ()) if each.last == feed.kind), None)
-    given = call.argument("input_fn", 0) if call is not None else None
-    return given.site if given is not None else feed.site
+    call = next((call for call in program.at.get(feed.site, ()) if call.last == feed.kind), None)
+    argument = call.argument("input_fn", 0) if call is not None else None
+    return argument.site if argument is not None else feed.site
 
 
 def _check_function(
@@ -103,7 +105,7 @@ def lacks_params(function: Value) -> bool:
         return False  # what it fixes counts as absent, and its function may be seen only in part
     signature = signature_of(function)
     if signature is None or any(
-        each.kind is each.VAR_KEYWORD for each in signature.parameters.values()
+        parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()
     ):
         return False
     return "params" not in signature.parameters
@@ -111,9 +113,9 @@ def lacks_params(function: Value) -> bool:
 
 def pair_fault(computation: Computation, value: Value) -> str | None:
     """Return what TPUEstimatorSpec has against the pair, whichever value it is; None if nothing."""
-    tensors = {id(each.result) for each in computation.calls if each.last in GIVES_ONE_TENSOR}
-    found = [_fault(each, tensors) for each in options(value)]
-    return found[0] if all(found) else None
+    tensors = {id(call.result) for call in computation.calls if call.last in GIVES_ONE_TENSOR}
+    faults = [_fault(option, tensors) for option in options(value)]
+    return faults[0] if all(faults) else None
 
 
 def _fault(value: Value, tensors: set[int]) -> str | None:

@@ -12,6 +12,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.estimators import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import (
     broadcasts_input,
     may_have_one_replica,
@@ -41,7 +42,7 @@ class BatchIgnoresParams(Rule):
     summary = "an input_fn whose batch is not the one that TPUEstimator asks for"
 
     def check(self, program: Program, report: Report) -> None:
-        makers = {id(each.result): each for each in program.named.get("TPUEstimator", ())}
+        makers = {id(call.result): call for call in program.named.get("TPUEstimator", ())}
         for feed in program.feeds:
             estimator = makers.get(id(feed.owner))
             if (
@@ -72,8 +73,8 @@ def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFau
     size = batch.argument("batch_size", POSITIONS.get(batch.last, 0))
     if asked is None or size is None or may_have_one_replica(estimator):
         return None
-    sure = not (feed.context.is_guess or estimator.context.is_guess)
-    certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
+    is_certain = not (feed.context.is_guess or estimator.context.is_guess)
+    certainty = definite_if(is_certain)
     hosts = known_hosts(estimator)
     if is_same(size, asked.value):
         if feeds_each_core(feed, estimator):
@@ -107,13 +108,13 @@ def known_hosts(estimator: ApiCall) -> str | None:
     return "one" if shards <= CORES_OF_A_HOST else "several"
 
 
-def is_same(one: Value, other: Value) -> bool:
+def is_same(left: Value, other: Value) -> bool:
     """Return whether both are one constant, one flag, or one thing that is not known."""
-    if isinstance(one, Opaque):
-        return one is other
-    return isinstance(one, (Const, External)) and one == other
+    if isinstance(left, Opaque):
+        return left is other
+    return isinstance(left, (Const, External)) and left == other
 
 
 def _number(value: Value) -> int | None:
-    found = value.value if isinstance(value, Const) else None
-    return found if type(found) is int else None
+    number = value.value if isinstance(value, Const) else None
+    return number if type(number) is int else None

@@ -12,6 +12,7 @@ from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Sever
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import names
 from tpulint.queries.absent_names import Absent, absent, first_with, newest
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.environment import target_at
 from tpulint.rules.base import Report, Rule, register
 
@@ -31,28 +32,30 @@ class NoSuchApi(Rule):
     )
 
     def check(self, program: Program, report: Report) -> None:
-        found = grouped(each for each in absent(program) if not each.gone)
-        for each in found.single:
+        groups = grouped(name for name in absent(program) if not name.gone)
+        for absent_name in groups.single:
             report(
-                each.spelled.span,
-                f"`{shown(each.spelled)}` {_why(each)}{advice(each)}",
-                certainty=each.certainty,
-                fix=rename(each, program),
+                absent_name.spelled.span,
+                f"`{shown(absent_name.spelled)}` {_why(absent_name)}{advice(absent_name)}",
+                certainty=absent_name.certainty,
+                fix=rename(absent_name, program),
             )
-        for broken in found.broken:
+        for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
-            keyed = call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments)
+            keyed = call.path.startswith(PACKAGE) and any(
+                argument.keyword for argument in call.arguments
+            )
             if keyed and names.parameters(call.path):
                 target = target_at(program, call.site, call.path)
-                sure = Certainty.POSSIBLE if is_guessed_call(call, target) else Certainty.DEFINITE
+                certainty = definite_if(not is_guessed_call(call, target))
                 for argument, near in unknown_keywords(call, target):
                     meant = f"; did you mean `{near}`?" if near else ""
                     takes = f"`{call.last}` takes no `{argument.keyword}`"
                     report(
                         argument.site.span,
                         f"{takes} {release_of(call, target)}{meant}",
-                        certainty=sure,
+                        certainty=certainty,
                         fix=corrected(argument, near) if near else None,
                     )
 
@@ -92,13 +95,13 @@ def unknown_keywords(call: ApiCall, target: Target) -> Iterator[tuple[Argument, 
     for mask, parameters in names.parameters(call.path):
         seen |= mask
         if mask & wanted:
-            taken.update(each.rstrip("=") for each in parameters.strip("()").split(","))
+            taken.update(parameter.rstrip("=") for parameter in parameters.strip("()").split(","))
     if not wanted or wanted & ~seen or "**" in taken:
         return
-    for each in call.arguments:
-        if each.keyword and each.keyword not in taken:
-            near = difflib.get_close_matches(each.keyword, sorted(taken - {"*", "|"}), 1, NEAR)
-            yield each, near[0] if near else ""
+    for argument in call.arguments:
+        if argument.keyword and argument.keyword not in taken:
+            near = difflib.get_close_matches(argument.keyword, sorted(taken - {"*", "|"}), 1, NEAR)
+            yield argument, near[0] if near else ""
 
 
 def corrected(argument: Argument, near: str) -> Fix:

@@ -21,14 +21,14 @@ class RemovedApi(Rule):
     )
 
     def check(self, program: Program, report: Report) -> None:
-        found = grouped(each for each in absent(program) if each.gone)
-        for each in found.single:
+        groups = grouped(name for name in absent(program) if name.gone)
+        for absent_name in groups.single:
             report(
-                each.spelled.span,
-                f"`{shown(each.spelled)}` no longer exists in TensorFlow"
-                f" {first_without(each.spelled)}{advice(each)}",
-                certainty=each.certainty,
-                fix=rename(each, program),
+                absent_name.spelled.span,
+                f"`{shown(absent_name.spelled)}` no longer exists in TensorFlow"
+                f" {first_without(absent_name.spelled)}{advice(absent_name)}",
+                certainty=absent_name.certainty,
+                fix=rename(absent_name, program),
             )
-        for broken in found.broken:
+        for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)

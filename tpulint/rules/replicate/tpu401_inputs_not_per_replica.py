@@ -25,18 +25,20 @@ class InputsNotPerReplica(Rule):
             inputs = argument(entry, "inputs")
             if inputs is None:
                 continue
-            sure = certainty_of_fault(
+            certainty = certainty_of_fault(
                 entry, lambda value: not _is_list_of_lists(value), inputs.value
             )
-            if sure is None:
+            if certainty is None:
                 continue
-            if any(isinstance(each, Sequence) and each.open for each in options(inputs.value)):
-                sure = Certainty.POSSIBLE  # the element that is wrong may not be in it
+            if any(
+                isinstance(option, Sequence) and option.open for option in options(inputs.value)
+            ):
+                certainty = Certainty.POSSIBLE  # the element that is wrong may not be in it
             report(
                 inputs.site.span,
                 f"`inputs` of `{entry.kind}` is not a list of lists: TensorFlow expects one list "
                 "of inputs for each replica",
-                certainty=sure,
+                certainty=certainty,
                 fix=a_list_each(inputs, entry.callee),
             )
 
@@ -45,7 +47,7 @@ def _is_list_of_lists(value: Value) -> bool:
     """Return whether `value` is one, or may be one."""
     if isinstance(value, Sequence):
         return value.kind == "list" and all(
-            any(not _is_no_row(option) for option in options(each)) for each in value.items
+            any(not _is_no_row(option) for option in options(item)) for item in value.items
         )
     return value == NONE or not _is_no_row(value)
 

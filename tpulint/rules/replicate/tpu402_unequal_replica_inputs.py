@@ -26,13 +26,13 @@ class UnequalReplicaInputs(Rule):
             inputs = argument(entry, "inputs")
             if inputs is None:
                 continue
-            sure = certainty_of_fault(
+            certainty = certainty_of_fault(
                 entry, lambda value: difference(value) is not None, inputs.value
             )
-            if sure is not None:
-                found = [difference(each) for each in options(inputs.value)]
-                said = next(each for each in found if each)
-                report(inputs.site.span, said, certainty=sure)
+            if certainty is not None:
+                differences = [difference(option) for option in options(inputs.value)]
+                said = next(text for text in differences if text)
+                report(inputs.site.span, said, certainty=certainty)
 
 
 def difference(inputs: Value) -> str | None:
@@ -43,16 +43,18 @@ def difference(inputs: Value) -> str | None:
     if not all(isinstance(row, Sequence) and row.kind != "set" for row in rows):
         return None
     for number, row in enumerate(rows[1:], 1):
-        found = _between(rows[0], row)
-        if found is not None:
-            return f"the inputs of replica 0 and replica {number} differ in {found}"
+        text = _between(rows[0], row)
+        if text is not None:
+            return f"the inputs of replica 0 and replica {number} differ in {text}"
     return None
 
 
 def _between(left: Value, right: Value) -> str | None:
     """Return the difference between two inputs that holds for all their alternatives."""
-    found = [_differ(one, other) for one, other in product(options(left), options(right))]
-    return found[0] if all(found) else None
+    differences = [
+        _differ(option, other) for option, other in product(options(left), options(right))
+    ]
+    return differences[0] if all(differences) else None
 
 
 def _differ(left: Value, right: Value) -> str | None:
@@ -62,7 +64,7 @@ def _differ(left: Value, right: Value) -> str | None:
         if len(left.items) != len(right.items):
             return "number"
         inner = [_between(*pair) for pair in zip(left.items, right.items, strict=True)]
-        return next((each for each in inner if each), None) or (
+        return next((text for text in inner if text), None) or (
             "structure" if left.kind != right.kind else None
         )
     if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -71,11 +73,11 @@ def _differ(left: Value, right: Value) -> str | None:
         if left.items.keys() != right.items.keys():
             return "structure"
         inner = [_between(left.items[key], right.items[key]) for key in left.items]
-        return next((each for each in inner if each), None)
+        return next((text for text in inner if text), None)
     if isinstance(left, (Sequence, Mapping)) or isinstance(right, (Sequence, Mapping)):
         other = right if isinstance(left, (Sequence, Mapping)) else left
         return "structure" if isinstance(other, (Sequence, Mapping)) or _is_leaf(other) else None
-    dtypes = [_dtype(each) for each in (left, right)]
+    dtypes = [_dtype(value) for value in (left, right)]
     return "dtype" if None not in dtypes and dtypes[0] != dtypes[1] else None
 
 

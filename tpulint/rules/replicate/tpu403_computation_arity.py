@@ -38,10 +38,10 @@ class ComputationArity(Rule):
                 arity = arity_of(value)
                 return arity is not None and not arity.takes(count)
 
-            sure = certainty_of_fault(entry, misfits, computation.value)
-            if sure is not None:
+            certainty = certainty_of_fault(entry, misfits, computation.value)
+            if certainty is not None:
                 said = _message(computation.value, count)
-                report(entry.site.span, said, certainty=sure)
+                report(entry.site.span, said, certainty=certainty)
 
 
 def _message(callee: Value, count: int) -> str:

@@ -38,11 +38,11 @@ class MaximumShapesMismatch(Rule):
             def misfits(value: Value, entry: Computation = entry) -> bool:
                 return fault(entry, value) is not None
 
-            sure = certainty_of_fault(entry, misfits, shapes.value)
-            if sure is not None:
-                faults = [fault(entry, each) for each in options(shapes.value)]
-                said = next(each for each in faults if each)
-                report(shapes.site.span, f"`maximum_shapes` {said}", certainty=sure)
+            certainty = certainty_of_fault(entry, misfits, shapes.value)
+            if certainty is not None:
+                faults = [fault(entry, option) for option in options(shapes.value)]
+                said = next(text for text in faults if text)
+                report(shapes.site.span, f"`maximum_shapes` {said}", certainty=certainty)
 
 
 def fault(entry: Computation, shapes: Value) -> str | None:
@@ -56,7 +56,7 @@ def fault(entry: Computation, shapes: Value) -> str | None:
         return None
     if _structures_differ(inputs.items[0], shapes):
         return "does not have the structure of `inputs[0]`"
-    if not all(_is_seen(each) for each in (*inputs.items, shapes)):
+    if not all(_is_seen(item) for item in (*inputs.items, shapes)):
         return None
     rows = [_leaves(row) for row in inputs.items]
     maximums = _leaves(shapes)
@@ -77,17 +77,17 @@ def _exceeded(limit: Shape, sizes: list[Shape | None], rounded: bool) -> str | N
 
     rounded: a maximum may be rounded up, by `PaddingSpec.POWER_OF_TWO`.
     """
-    known = [each for each in sizes if each is not None]
-    if len(known) != len(sizes):
+    known_sizes = [size for size in sizes if size is not None]
+    if len(known_sizes) != len(sizes):
         return None
-    if any(len(each) != len(known[0]) for each in known):
+    if any(len(size) != len(known_sizes[0]) for size in known_sizes):
         return None
-    columns = list(zip(*known, strict=True))
+    columns = list(zip(*known_sizes, strict=True))
     padded = [None in column[1:] or len(set(column)) > 1 for column in columns]
     if not any(padded):
         return None
-    if len(limit) != len(known[0]):
-        return f"has rank {len(limit)} for an input of rank {len(known[0])}"
+    if len(limit) != len(known_sizes[0]):
+        return f"has rank {len(limit)} for an input of rank {len(known_sizes[0])}"
     for maximum, column, pads in zip(limit, columns, padded, strict=True):
         largest = max((size for size in column if size is not None), default=0)
         if not pads or None in column or maximum is None:

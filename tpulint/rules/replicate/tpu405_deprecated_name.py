@@ -38,12 +38,12 @@ class DeprecatedName(Rule):
             name = entry.call.argument("name")
             if name is None or name.value == NONE:
                 continue
-            sure = certainty_of_fault(entry, lambda value: True, name.value)
-            assert sure is not None  # whatever the name is
+            certainty = certainty_of_fault(entry, lambda value: True, name.value)
+            assert certainty is not None  # whatever the name is
             report(
                 name.site.span,
                 f"`name=` has no effect in `{entry.kind}`: remove it",
-                certainty=sure,
+                certainty=certainty,
                 fix=_fix(entry, name),
             )
 
@@ -55,4 +55,4 @@ def _fix(entry: Computation, name: Argument) -> Fix:
 
 def _acts(node: Expression | None) -> bool:
     """Return whether the value may do something when it is computed, which would be lost."""
-    return node is not None and any(isinstance(each, ACTS) for each in walk(node))
+    return node is not None and any(isinstance(node, ACTS) for node in walk(node))

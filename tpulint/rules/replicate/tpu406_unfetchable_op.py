@@ -40,16 +40,23 @@ class UnfetchableOp(Rule):
 
 def _check_fetch(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
     for tensor, alternative in distinguished(taken):
-        made = _ended_computation(tensor, call)
-        if alternative or made is None or made.mode != "graph" or not _is_hidden(tensor, made):
+        computation = _ended_computation(tensor, call)
+        if (
+            alternative
+            or computation is None
+            or computation.mode != "graph"
+            or not _is_hidden(tensor, computation)
+        ):
             continue
         culprit = Culprit(call.site.span, "") if argument is None else in_argument(argument, tensor)
         report(
             culprit.span,
-            f"{culprit.called('this tensor')} was made inside the computation of `{made.kind}` and"
-            " does not exist outside: return it from the computation",
-            certainty=definite_if(made.certainty is Certainty.DEFINITE, not call.context.is_guess),
-            trace=_trace(made, tensor),
+            f"{culprit.called('this tensor')} was made inside the computation of"
+            f" `{computation.kind}` and does not exist outside: return it from the computation",
+            certainty=definite_if(
+                computation.certainty is Certainty.DEFINITE, not call.context.is_guess
+            ),
+            trace=_trace(computation, tensor),
         )
 
 
@@ -72,11 +79,11 @@ def _ended_computation(tensor: Tensor, call: ApiCall) -> Computation | None:
     return None
 
 
-def _is_hidden(tensor: Tensor, made: Computation) -> bool:
+def _is_hidden(tensor: Tensor, computation: Computation) -> bool:
     """With one replica, what a host cluster makes can be fetched."""
     if tensor.made is None or tensor.made.cluster is None:
         return True
-    count = replicas(made) if made.kind in SIGNATURES else None
+    count = replicas(computation) if computation.kind in SIGNATURES else None
     return count is not None and count > 1
 
 
@@ -100,15 +107,15 @@ def _check_hook(
 def taken_by(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
     """Yield the values that this call of a session fetches or is fed."""
     if call.last in RUNS and _is_session(call.receiver):
-        for each in call.arguments:
-            yield each.value, each
-            if isinstance(each.value, Mapping):
-                yield Sequence("list", each.value.keys), each
+        for argument in call.arguments:
+            yield argument.value, argument
+            if isinstance(argument.value, Mapping):
+                yield Sequence("list", argument.value.keys), argument
     elif call.last == "eval" and isinstance(call.receiver, Tensor):
         yield call.receiver, None
     elif call.last.endswith("Hook") or call.last == "SessionRunArgs":
-        for each in call.arguments:
-            yield each.value, each
+        for argument in call.arguments:
+            yield argument.value, argument
 
 
 def _is_session(receiver: Value | None) -> bool:
@@ -121,10 +128,10 @@ def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
     for number, spec in enumerate(computation.calls):
         if spec.last != "TPUEstimatorSpec":
             continue
-        hooks = [each for name in HOOKS for each in _items(spec.argument(name))]
+        hooks = [hook for name in HOOKS for hook in _items(spec.argument(name))]
         # Later calls may add to the same list, where no TPU is meant.
         for call in computation.calls[:number]:
-            if call.last.endswith("Hook") and any(call.result is each for each in hooks):
+            if call.last.endswith("Hook") and any(call.result is hook for hook in hooks):
                 yield call
 
 

@@ -22,25 +22,27 @@ class BadOutputOrder(Rule):
         for entry in replicate_calls(program):
             if entry.mode != "graph" or entry.result is None:
                 continue
-            known = is_from_tensorflow(entry) and not entry.context.is_guess
-            sure = known and not isinstance(entry.result, Choice)
+            is_certain_call = is_from_tensorflow(entry) and not entry.context.is_guess
+            is_certain = is_certain_call and not isinstance(entry.result, Choice)
             for output in options(entry.result):
                 said = fault(output)
                 if said is None:
                     continue
                 site = getattr(output, "site", None) or entry.site
-                report(site.span, said, certainty=entry.certainty if sure else Certainty.POSSIBLE)
+                report(
+                    site.span, said, certainty=entry.certainty if is_certain else Certainty.POSSIBLE
+                )
 
 
 def fault(output: Value) -> str | None:
     """Return TensorFlow's objection to a computation's output."""
     if _is_flat(output):
         items = output.items if isinstance(output, Sequence) else []
-        found = [number for number, each in enumerate(items) if is_operation(each)]
-        if found and any(_is_tensor(each) for each in items[found[0] :]):
+        positions = [number for number, item in enumerate(items) if is_operation(item)]
+        if positions and any(_is_tensor(item) for item in items[positions[0] :]):
             return "an operation comes before a tensor in the outputs: return the tensors first"
         return None
-    if any(is_operation(each) for each in _leaves(output)):
+    if any(is_operation(leaf) for leaf in _leaves(output)):
         return "a nested output holds an operation: make it a control dependency of a tensor"
     return None
 
@@ -51,7 +53,7 @@ def _is_flat(output: Value) -> bool:
         return False
     nested = (Sequence, Mapping)
     return not isinstance(output, Sequence) or not any(
-        isinstance(each, nested) for each in output.items
+        isinstance(item, nested) for item in output.items
     )
 
 

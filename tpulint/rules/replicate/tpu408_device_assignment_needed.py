@@ -26,22 +26,22 @@ class DeviceAssignmentNeeded(Rule):
         for entry in replicate_calls(program):
             if argument_value(entry, "device_assignment") != NONE:
                 continue
-            known = is_from_tensorflow(entry) and not entry.context.is_guess
-            sure = entry.certainty if known else Certainty.POSSIBLE
+            is_certain_call = is_from_tensorflow(entry) and not entry.context.is_guess
+            certainty = entry.certainty if is_certain_call else Certainty.POSSIBLE
             count = replicas(entry)
             core = next((call for call in entry.calls if _core(call) > 0), None)
             if core is not None:
                 # A host cluster takes its operations off the core again: what is left is not known.
                 if entry.clusters or not core.context.reached_whenever(entry.context):
-                    sure = Certainty.POSSIBLE
+                    certainty = Certainty.POSSIBLE
                 said = (
                     f"core {_core(core)} is used, but no `device_assignment` assigns it to a"
                     " replica"
                 )
-                report(entry.site.span, said, certainty=sure)
+                report(entry.site.span, said, certainty=certainty)
             elif count is not None and count > 1 and count % 2 == 1:
                 said = f"{count} replicas do not fill a whole topology: pass a `device_assignment`"
-                report(entry.site.span, said, certainty=sure)
+                report(entry.site.span, said, certainty=certainty)
 
 
 def _core(call: ApiCall) -> int:
@@ -49,6 +49,6 @@ def _core(call: ApiCall) -> int:
     if call.last != "core" or not call.context.on_device:
         return 0
     number = call.argument("num", 0)
-    known = number is not None and isinstance(number.value, Const)
-    found = number.value.value if known else 0  # type: ignore[union-attr]
-    return found if type(found) is int else 0
+    is_constant = number is not None and isinstance(number.value, Const)
+    count = number.value.value if is_constant else 0  # type: ignore[union-attr]
+    return count if type(count) is int else 0

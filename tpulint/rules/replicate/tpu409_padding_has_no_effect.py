@@ -36,12 +36,12 @@ class PaddingHasNoEffect(Rule):
             said = why_nothing(entry)
             if spec is None or said is None:
                 continue
-            sure = certainty_of_fault(entry, is_given, spec.value)
-            if sure is not None:
+            certainty = certainty_of_fault(entry, is_given, spec.value)
+            if certainty is not None:
                 report(
                     spec.site.span,
                     f"`padding_spec` has no effect {said}",
-                    certainty=sure,
+                    certainty=certainty,
                     fix=fix(entry, spec),
                 )
 
@@ -62,8 +62,8 @@ def why_nothing(entry: Computation) -> str | None:
         return "with one replica"
     if isinstance(inputs, Sequence) and not inputs.open:
         leaves = [_shapes(row) for row in inputs.items]
-        known = all(each is not None and None not in each for row in leaves for each in row)
-        if known and all(row == leaves[0] for row in leaves):
+        are_known = all(shape is not None and None not in shape for row in leaves for shape in row)
+        if are_known and all(row == leaves[0] for row in leaves):
             return "on inputs whose shapes are static and equal"
     return None
 
@@ -71,6 +71,6 @@ def why_nothing(entry: Computation) -> str | None:
 def _shapes(value: Value) -> list[tuple[int | None, ...] | None]:
     """Return the shapes of the tensors in one replica's inputs."""
     if isinstance(value, Sequence):
-        found = [shape for item in value.items for shape in _shapes(item)]
-        return [*found, None] if value.open else found
+        shapes = [shape for item in value.items for shape in _shapes(item)]
+        return [*shapes, None] if value.open else shapes
     return [described(value)[1]]

@@ -31,44 +31,46 @@ class CreatedOutsideScope(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         scopes = Scopes(program)
-        for found in scopes.outside():
-            sure = certainty(program, found)
-            if sure is None:
+        for creation in scopes.outside():
+            verdict = certainty(program, creation)
+            if verdict is None:
                 continue
             report(
-                scopes.place(found).span,
-                message(found),
-                certainty=sure,
+                scopes.place(creation).span,
+                message(creation),
+                certainty=verdict,
                 trace=(
-                    *traces.calls(HOST_LANE, found.user, found.made),
-                    traces.step(HOST_LANE, found.site, f"makes {words(found)} outside the scope"),
-                    traces.step(lane(found), found.use, f"uses the {found.kind}"),
+                    *traces.calls(HOST_LANE, creation.user, creation.made),
+                    traces.step(
+                        HOST_LANE, creation.site, f"makes {words(creation)} outside the scope"
+                    ),
+                    traces.step(lane(creation), creation.use, f"uses the {creation.kind}"),
                 ),
-                fix=in_scope(scopes.place(found)),
+                fix=in_scope(scopes.place(creation)),
             )
 
 
-def certainty(program: Program, found: Outside) -> Certainty | None:
+def certainty(program: Program, creation: Outside) -> Certainty | None:
     """Return how sure the fault is; None for an optimizer before Keras 3.
 
     Those take their strategy when they are used first.
     """
-    if found.kind != "optimizer":
-        return found.certainty
-    target = target_at(program, found.site, KERAS)
+    if creation.kind != "optimizer":
+        return creation.certainty
+    target = target_at(program, creation.site, KERAS)
     if not target.newest & allowed([KERAS_3]):
         return None
     is_mixed = target.stated and target.mask & ~allowed([KERAS_3])
-    return Certainty.POSSIBLE if is_mixed else found.certainty
+    return Certainty.POSSIBLE if is_mixed else creation.certainty
 
 
-def lane(found: Outside) -> str:
-    return DEVICE_LANE if found.user.computation is not None else HOST_LANE
+def lane(creation: Outside) -> str:
+    return DEVICE_LANE if creation.user.computation is not None else HOST_LANE
 
 
-def words(found: Outside) -> str:
-    return f"the {found.kind} `{found.name}`"
+def words(creation: Outside) -> str:
+    return f"the {creation.kind} `{creation.name}`"
 
 
-def message(found: Outside) -> str:
-    return f"{words(found)} is created outside `strategy.scope()`: {HARM[found.kind]}"
+def message(creation: Outside) -> str:
+    return f"{words(creation)} is created outside `strategy.scope()`: {HARM[creation.kind]}"

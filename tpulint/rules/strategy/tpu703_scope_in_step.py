@@ -11,6 +11,7 @@ from tpulint.diagnostics.fixes import without_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
@@ -72,30 +73,30 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
     """
     if is_built_in_graph(computation) or not may_be_tpus(computation):
         return []
-    found: list[tuple[Scope, Scope]] = []
+    pairs: list[tuple[Scope, Scope]] = []
     loop: Scope | None = None
     for scope in computation.context.scopes:
         if scope.kind in (LOOP, WHILE):
-            loop, found = scope, []
+            loop, pairs = scope, []
         elif (
             scope.kind == WITH
             and scope.effect == SCOPE
             and loop is not None
             and is_written_in(loop.site, scope.site)
         ):
-            found.append((scope, loop))
-    return found
+            pairs.append((scope, loop))
+    return pairs
 
 
 def of_every_strategy(context: Context) -> Certainty:
     """Return the certainty of the scope: no strategy lets a replica enter one, not only a TPU's."""
     is_unseen = bool(context.with_blocks(UNSEEN)) or context.is_guess
-    return Certainty.POSSIBLE if is_unseen else Certainty.DEFINITE
+    return definite_if(not is_unseen)
 
 
 def certainty(computation: Computation, strategy: object, guess: bool) -> Certainty:
-    sure = isinstance(strategy, Strategy) and strategy.kind == "tpu" and not guess
-    return computation.certainty if sure else Certainty.POSSIBLE
+    is_certain = isinstance(strategy, Strategy) and strategy.kind == "tpu" and not guess
+    return computation.certainty if is_certain else Certainty.POSSIBLE
 
 
 def is_written_in(outer: Site, inner: Site) -> bool:
@@ -105,7 +106,7 @@ def is_written_in(outer: Site, inner: Site) -> bool:
     facts = outer.module.facts
     loops = (
         node
-        for body in (facts.body, *(each.body for each in facts.functions))
+        for body in (facts.body, *(function.body for function in facts.functions))
         for node in walk(*body)
         if isinstance(node, (For, While)) and node.place == outer.place
     )

@@ -15,6 +15,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN
+from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
 
 RELEVANT = INITIALIZES | SHUTS_DOWN | seam.TPU_STRATEGIES | {"scope"}
@@ -29,23 +30,23 @@ class ReinitializedSystem(Rule):
     summary = "the TPU system is initialized after something was built on it"
 
     def check(self, program: Program, report: Report) -> None:
-        for found in reinitializations(program):
+        for fault in reinitializations(program):
             report(
-                found.call.site.span,
-                message(found),
-                certainty=found.certainty,
+                fault.call.site.span,
+                message(fault),
+                certainty=fault.certainty,
                 trace=(
-                    traces.step(HOST_LANE, found.before.site, describe(found.before)),
-                    *traces.calls(HOST_LANE, Context(), found.call.context),
+                    traces.step(HOST_LANE, fault.before.site, describe(fault.before)),
+                    *traces.calls(HOST_LANE, Context(), fault.call.context),
                     traces.step(
-                        HOST_LANE, found.call.site, "initializes the system, and clears it"
+                        HOST_LANE, fault.call.site, "initializes the system, and clears it"
                     ),
                 ),
             )
 
 
-def message(found: Reinitialization) -> str:
-    if found.before.last == "scope":
+def message(fault: Reinitialization) -> str:
+    if fault.before.last == "scope":
         harm = "the variables of the strategy that was built on it are lost"
     else:
         harm = "a strategy has already been built on it"
@@ -83,7 +84,7 @@ def reinitializations(program: Program) -> Iterator[Reinitialization]:
                 on_system = []
                 continue
             if call.last in INITIALIZES:
-                is_rebuilt = any(_enters_scope(each) for each in calls[number + 1 :])
+                is_rebuilt = any(_enters_scope(call) for call in calls[number + 1 :])
                 yield from _conflicts_with(call, on_system, is_rebuilt)
             on_system.append(call)
 
@@ -96,16 +97,22 @@ def _conflicts_with(
     is_rebuilt: a scope is entered afterwards, so that the system may be cleared on purpose.
     """
     reachable = [each for each in on_system if _may_follow(each, call)]
-    if any(_may_be_different_tpus(each, call) for each in reachable if each.last in INITIALIZES):
+    if any(
+        _may_be_different_tpus(earlier, call)
+        for earlier in reachable
+        if earlier.last in INITIALIZES
+    ):
         return
     for names in ({"scope"}, seam.TPU_STRATEGIES):
-        found = [each for each in reachable if each.last in names and _is_tpus(each)]
-        if found:
-            holds = names == {"scope"} and any(_still_holds(each, call) for each in found)
-            sure = holds and not is_rebuilt
-            yield Reinitialization(
-                call, found[0], Certainty.DEFINITE if sure else Certainty.POSSIBLE
+        obstacles = [
+            earlier for earlier in reachable if earlier.last in names and _is_tpus(earlier)
+        ]
+        if obstacles:
+            holds = names == {"scope"} and any(
+                _still_holds(obstacle, call) for obstacle in obstacles
             )
+            is_certain = holds and not is_rebuilt
+            yield Reinitialization(call, obstacles[0], definite_if(is_certain))
             return
 
 
@@ -142,9 +149,9 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
     return scope.context.conditions <= call.context.conditions
 
 
-def _may_be_different_tpus(one: ApiCall, other: ApiCall) -> bool:
+def _may_be_different_tpus(first_call: ApiCall, other: ApiCall) -> bool:
     """Return whether two initializations may be of two TPUs."""
-    first, second = _resolver(one), _resolver(other)
+    first, second = _resolver(first_call), _resolver(other)
     if first is second:
         return first is UNKNOWN
     said = _resolver_arguments(first)
@@ -152,8 +159,8 @@ def _may_be_different_tpus(one: ApiCall, other: ApiCall) -> bool:
 
 
 def _resolver(call: ApiCall) -> Value | None:
-    given = call.argument("cluster_resolver", 0)
-    return given.value if given is not None else None
+    argument = call.argument("cluster_resolver", 0)
+    return argument.value if argument is not None else None
 
 
 def _resolver_arguments(resolver: Value | None) -> list[Value | None]:

@@ -32,35 +32,35 @@ class EagerExecutionOnTpu(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for found in (*eager_models(program), *switched_functions(program)):
+        for fault in (*eager_models(program), *switched_functions(program)):
             report(
-                found.given.site.span,
-                message(found),
-                certainty=found.certainty,
+                fault.given.site.span,
+                message(fault),
+                certainty=fault.certainty,
                 trace=(
-                    traces.step(HOST_LANE, found.switch.site, "turns on eager execution"),
-                    *trace_to_step(found),
+                    traces.step(HOST_LANE, fault.switch.site, "turns on eager execution"),
+                    *trace_to_step(fault),
                 ),
-                fix=not_eager(found.switch, found.given),
+                fix=not_eager(fault.switch, fault.given),
             )
 
 
-def trace_to_step(found: EagerSwitch) -> tuple[Step, ...]:
-    if found.step is None:
+def trace_to_step(fault: EagerSwitch) -> tuple[Step, ...]:
+    if fault.step is None:
         return ()
-    calls = traces.calls(HOST_LANE, found.switch.context, found.step.context)
-    last = traces.step(HOST_LANE, found.step.site, f"`{found.step.last}` runs its step eagerly")
+    calls = traces.calls(HOST_LANE, fault.switch.context, fault.step.context)
+    last = traces.step(HOST_LANE, fault.step.site, f"`{fault.step.last}` runs its step eagerly")
     return (*calls, last)
 
 
-def message(found: EagerSwitch) -> str:
-    if found.switch.last == "compile":
+def message(fault: EagerSwitch) -> str:
+    if fault.switch.last == "compile":
         return (
             "`run_eagerly=True` for a model of a TPUStrategy: a TPU runs compiled steps only, and"
-            f" `{found.step.last if found.step else 'fit'}` refuses this model"
+            f" `{fault.step.last if fault.step else 'fit'}` refuses this model"
         )
     return (
-        f"`{found.switch.last}(True)` removes the tf.function around `run`: a"
+        f"`{fault.switch.last}(True)` removes the tf.function around `run`: a"
         " TPUStrategy does not run a step eagerly"
     )
 
@@ -78,22 +78,26 @@ def eager_models(program: Program) -> Iterator[EagerSwitch]:
     """Each `compile(run_eagerly=True)` of a model that was made under a TPUStrategy's scope."""
     compiles = program.named.get("compile", [])
     for switch in compiles:
-        given = switch.argument("run_eagerly", 5)
-        if given is None or given.value != ON or not is_of_tpu(switch.receiver):
+        argument = switch.argument("run_eagerly", 5)
+        if argument is None or argument.value != ON or not is_of_tpu(switch.receiver):
             continue
-        if any(each.receiver is switch.receiver for each in compiles if each is not switch):
+        if any(
+            compile_call.receiver is switch.receiver
+            for compile_call in compiles
+            if compile_call is not switch
+        ):
             continue  # compiled again: which one a step meets is not seen
         steps = [
-            each
+            call
             for name in KERAS_RUNS
-            for each in program.named.get(name, ())
-            if each.receiver is switch.receiver
+            for call in program.named.get(name, ())
+            if call.receiver is switch.receiver
         ]
-        step = next((each for each in steps if is_sure(switch, each)), None)
+        step = next((step for step in steps if is_sure(switch, step)), None)
         if step is not None:
-            yield EagerSwitch(switch, given, step, Certainty.DEFINITE)
+            yield EagerSwitch(switch, argument, step, Certainty.DEFINITE)
         elif not switch.context.conditions:
-            yield EagerSwitch(switch, given, None, Certainty.POSSIBLE)
+            yield EagerSwitch(switch, argument, None, Certainty.POSSIBLE)
 
 
 def is_of_tpu(model: Value | None) -> bool:
@@ -112,22 +116,26 @@ def is_sure(switch: ApiCall, step: ApiCall) -> bool:
 
 def switched_functions(program: Program) -> Iterator[EagerSwitch]:
     """Each `run_functions_eagerly(True)` before a step that a tf.function is around."""
-    traced = {id(each.call): each for each in program.computations if is_traced(each)}
+    traced = {
+        id(computation.call): computation
+        for computation in program.computations
+        if is_traced(computation)
+    }
     switches: dict[int, ApiCall | None] = {}
     for call in program.calls:
         run = call.context.run
         if call.last in RUNS_EAGERLY and is_tensorflow(call.path):
-            given = call.argument("run_eagerly", 0)
-            switches[run] = call if given is not None and given.value == ON else None
+            argument = call.argument("run_eagerly", 0)
+            switches[run] = call if argument is not None and argument.value == ON else None
         switch, computation = switches.get(run), traced.get(id(call))
         if switch is None or not is_sure(switch, call):
             continue
-        given = switch.argument("run_eagerly", 0)
-        assert given is not None
+        argument = switch.argument("run_eagerly", 0)
+        assert argument is not None
         if computation is not None:
-            yield EagerSwitch(switch, given, call, computation.certainty)
+            yield EagerSwitch(switch, argument, call, computation.certainty)
         elif call.last in KERAS_RUNS and is_of_tpu(call.receiver):
-            yield EagerSwitch(switch, given, call, Certainty.DEFINITE)
+            yield EagerSwitch(switch, argument, call, Certainty.DEFINITE)
 
 
 def is_traced(computation: Computation) -> bool:
@@ -136,5 +144,5 @@ def is_traced(computation: Computation) -> bool:
         return False
     if is_built_in_graph(computation):
         return False
-    around = any(each.kind == FUNCTION for each in computation.context.scopes)
+    around = any(scope.kind == FUNCTION for scope in computation.context.scopes)
     return around or is_traced_function(computation.callee) is True

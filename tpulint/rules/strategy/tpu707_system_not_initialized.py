@@ -30,16 +30,16 @@ class SystemNotInitialized(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         reported: set[int] = set()
-        for computation, made in definite_steps(program):
-            if id(made) not in reported and not may_be_initialized(program):
-                reported.add(id(made))
+        for computation, creation in definite_steps(program):
+            if id(creation) not in reported and not may_be_initialized(program):
+                reported.add(id(creation))
                 report(
-                    made.site.span,
-                    f"`{made.last}` on a TPU system that nothing initializes, so its first step is"
-                    " refused: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
+                    creation.site.span,
+                    f"`{creation.last}` on a TPU system that nothing initializes, so its first step"
+                    " is refused: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
                     certainty=Certainty.DEFINITE,
                     trace=(
-                        traces.step(HOST_LANE, made.site, f"makes the `{made.last}`"),
+                        traces.step(HOST_LANE, creation.site, f"makes the `{creation.last}`"),
                         traces.entry(computation),
                     ),
                 )
@@ -47,16 +47,16 @@ class SystemNotInitialized(Rule):
 
 def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
     """Yield the steps that certainly run on a TPU, each with the call that made its strategy."""
-    makers = [each for each in program.calls if each.last in seam.TPU_STRATEGIES]
+    makers = [call for call in program.calls if call.last in seam.TPU_STRATEGIES]
     for computation in program.computations:
         if computation.kind not in seam.STRATEGY_RUN or is_built_in_graph(computation):
             continue
         if computation.certainty is Certainty.POSSIBLE or computation.context.is_guess:
             continue
         strategy = strategy_behind(computation.call.receiver)
-        for made in makers:
-            if made.result is strategy and is_whole_program_seen(computation, made):
-                yield computation, made
+        for creation in makers:
+            if creation.result is strategy and is_whole_program_seen(computation, creation):
+                yield computation, creation
 
 
 def strategy_behind(receiver: Value | None) -> Strategy | None:
@@ -66,14 +66,18 @@ def strategy_behind(receiver: Value | None) -> Strategy | None:
     return receiver if isinstance(receiver, Strategy) else None
 
 
-def is_whole_program_seen(computation: Computation, made: ApiCall) -> bool:
+def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
     """Return whether all that ran before is seen: no function is around that nothing calls."""
-    given = made.argument("tpu_cluster_resolver", 0)
-    if given is not None and given.value != NONE and not isinstance(given.value, ExternalObject):
+    argument = creation.argument("tpu_cluster_resolver", 0)
+    if (
+        argument is not None
+        and argument.value != NONE
+        and not isinstance(argument.value, ExternalObject)
+    ):
         return False
     return not any(
         scope.kind == UNSEEN_CALLER
-        for context in (computation.context, made.context)
+        for context in (computation.context, creation.context)
         for scope in context.scopes
     )
 
@@ -105,7 +109,7 @@ def _names_initialization(module: Module) -> bool:
 
 
 def takes_resolver(call: ApiCall) -> bool:
-    values = [each.value for each in call.arguments]
+    values = [argument.value for argument in call.arguments]
     return any(
-        isinstance(each, ExternalObject) and each.last == "TPUClusterResolver" for each in values
+        isinstance(value, ExternalObject) and value.last == "TPUClusterResolver" for value in values
     )

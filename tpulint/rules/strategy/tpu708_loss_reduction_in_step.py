@@ -81,12 +81,12 @@ def called(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject]]
 
 def averaged_twice(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject, Site]]:
     """Yield the averages of what a loss has reduced already, each with the loss and its site."""
-    made = {id(call.result): (loss, call.site) for call, loss in called(computation)}
+    by_result = {id(call.result): (loss, call.site) for call, loss in called(computation)}
     for call in computation.calls:
-        given = call.argument("per_example_loss", 0) if call.last == AVERAGES else None
-        if given is None or not isinstance(given.value, Tensor):
+        losses = call.argument("per_example_loss", 0) if call.last == AVERAGES else None
+        if losses is None or not isinstance(losses.value, Tensor):
             continue
-        source = made.get(id(given.value))
+        source = by_result.get(id(losses.value))
         if source is None or not is_compiled(call.context):
             continue
         if reduction_of(source[0]) in ("sum", "mean"):

@@ -20,6 +20,7 @@ from tpulint.knowledge.strategies import (
     EMBEDDINGS_ON_CORES,
     OF_EMBEDDINGS,
 )
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.strategies import Scopes
 from tpulint.rules.base import Report, Rule, register
 
@@ -35,12 +36,12 @@ class EmbeddingMisuse(Rule):
     def check(self, program: Program, report: Report) -> None:
         scopes = Scopes(program)
         reported: set[Site] = set()
-        for call, made in uses(program):
-            sure = None if scopes.by_hand else scopes.is_outside(made.context, None)
-            if sure is not None:
-                if made.site not in reported:
-                    reported.add(made.site)
-                    made_outside(call, made, sure, report)
+        for call, embedding in uses(program):
+            certainty = None if scopes.by_hand else scopes.is_outside(embedding.context, None)
+            if certainty is not None:
+                if embedding.site not in reported:
+                    reported.add(embedding.site)
+                    made_outside(call, embedding, certainty, report)
             elif call.context.computation is None:
                 if call.last in EMBEDDINGS_ON_CORES and not is_called_by_unseen(call):
                     on_host(call, report)
@@ -51,26 +52,28 @@ class EmbeddingMisuse(Rule):
 def uses(program: Program) -> Iterator[tuple[ApiCall, ExternalObject]]:
     """Yield the calls of methods of embeddings, each with the object."""
     for call in program.all_calls():
-        made = call.receiver
-        if call.last in OF_EMBEDDINGS and isinstance(made, ExternalObject):
-            home, _, last = made.path.rpartition(".")
+        embedding = call.receiver
+        if call.last in OF_EMBEDDINGS and isinstance(embedding, ExternalObject):
+            home, _, last = embedding.path.rpartition(".")
             if last == EMBEDDING and home.endswith(tuple(EMBEDDING_MODULES)):
-                yield call, made
+                yield call, embedding
 
 
-def made_outside(call: ApiCall, made: ExternalObject, sure: Certainty, report: Report) -> None:
+def made_outside(
+    call: ApiCall, embedding: ExternalObject, certainty: Certainty, report: Report
+) -> None:
     if call.context.is_guess:
-        sure = Certainty.POSSIBLE
+        certainty = Certainty.POSSIBLE
     report(
-        made.site.span,
+        embedding.site.span,
         f"the `{EMBEDDING}` is created outside `strategy.scope()`: `{call.last}` is refused where"
         " it was not created under a TPUStrategy",
-        certainty=sure,
+        certainty=certainty,
         trace=(
-            traces.step(HOST_LANE, made.site, f"makes the `{EMBEDDING}` outside the scope"),
+            traces.step(HOST_LANE, embedding.site, f"makes the `{EMBEDDING}` outside the scope"),
             traces.step(HOST_LANE, call.site, f"calls its `{call.last}`"),
         ),
-        fix=in_scope(made.site),
+        fix=in_scope(embedding.site),
     )
 
 
@@ -79,37 +82,38 @@ def on_host(call: ApiCall, report: Report) -> None:
         call.site.span,
         f"`{call.last}` of a `{EMBEDDING}` runs on the TPU's cores, but is called outside a"
         " step: call it in the function given to `run`",
-        certainty=Certainty.POSSIBLE if call.context.is_guess else Certainty.DEFINITE,
+        certainty=definite_if(not call.context.is_guess),
         trace=(traces.step(HOST_LANE, call.site, f"calls `{call.last}` on the host"),),
     )
 
 
 def is_called_by_unseen(call: ApiCall) -> bool:
     """Return whether a function is around that nothing calls: its caller may be a step."""
-    return any(each.kind == UNSEEN_CALLER for each in call.context.scopes)
+    return any(scope.kind == UNSEEN_CALLER for scope in call.context.scopes)
 
 
 def in_step(computation: Computation, call: ApiCall, report: Report) -> None:
     """`enqueue` in a step is moved to the host, if that can be done."""
     why = refusal(computation, call)
     if why is not None:
-        sure = computation.certainty
+        certainty = computation.certainty
         report(
             call.site.span,
             f"`enqueue` of a `{EMBEDDING}` {why}: call it before `{computation.kind}`",
-            certainty=Certainty.POSSIBLE if call.context.is_guess else sure,
+            certainty=Certainty.POSSIBLE if call.context.is_guess else certainty,
             trace=path_to_site(computation, call.context, call.site, "calls `enqueue` in the step"),
         )
 
 
 def refusal(computation: Computation, call: ApiCall) -> str | None:
     """Return why the step's `enqueue` is refused, None where it is not, or not for sure."""
-    if any(each.kind in (COND, WHILE, FUNCTION) for each in call.context.since(COMPUTATION)):
+    if any(scope.kind in (COND, WHILE, FUNCTION) for scope in call.context.since(COMPUTATION)):
         return "cannot be lifted out of control flow or of a tf.function in a step"
-    given = call.argument("features", 0)
-    handed = {each.site for each in computation.calls if ".nest." in each.path}
-    if given is not None and any(
-        is_made_here(each) and each.site not in handed for each, _ in distinguished(given.value)
+    features = call.argument("features", 0)
+    handed = {call.site for call in computation.calls if ".nest." in call.path}
+    if features is not None and any(
+        is_made_here(tensor) and tensor.site not in handed
+        for tensor, _ in distinguished(features.value)
     ):
         return "takes only what the step was given, not what it computes"
     return None

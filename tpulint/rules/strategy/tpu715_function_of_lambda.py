@@ -69,10 +69,10 @@ def innermost_function(computation: Computation) -> TracedCall | None:
     None where another graph is around it, or where that function is not seen.
     """
     context = computation.context
-    innermost = next((each for each in reversed(context.scopes) if each.kind in GRAPHS), None)
+    innermost = next((scope for scope in reversed(context.scopes) if scope.kind in GRAPHS), None)
     if innermost is None or not isinstance(innermost.payload, TracedCall):
         return None
-    leaves = any(context.with_blocks(each, FUNCTION) for each in OTHER_GRAPHS)
+    leaves = any(context.with_blocks(effect, FUNCTION) for effect in OTHER_GRAPHS)
     return None if leaves else innermost.payload
 
 
@@ -84,12 +84,12 @@ def is_lambda(call: TracedCall) -> bool:
 def certainty(program: Program, computation: Computation, call: TracedCall) -> Certainty:
     """Return the certainty: there may be a graph between the two that the analysis does not see."""
     context = computation.context
-    is_unseen = any(context.with_blocks(each, FUNCTION) for each in (DECORATED, UNSEEN))
+    is_unseen = any(context.with_blocks(effect, FUNCTION) for effect in (DECORATED, UNSEEN))
     if is_unseen or context.is_tried or may_be_converted(computation, call):
         return Certainty.POSSIBLE
     if may_be_other_function(computation):
         return Certainty.POSSIBLE
-    if any(program.named.get(each) for each in RUNS_EAGERLY):
+    if any(program.named.get(name) for name in RUNS_EAGERLY):
         return Certainty.POSSIBLE
     return computation.certainty
 
@@ -100,7 +100,7 @@ def may_be_converted(computation: Computation, call: TracedCall) -> bool:
     On a tensor, autograph makes a graph of it.
     """
     context = computation.context
-    loops = [each for each in context.since(FUNCTION) if each.kind == LOOP]
-    if any(each.payload is not None for each in loops):  # a comprehension's has none
+    loops = [scope for scope in context.since(FUNCTION) if scope.kind == LOOP]
+    if any(loop.payload is not None for loop in loops):  # a comprehension's has none
         return True
     return any(key.kind in (PLACE, VALUE) for key, _ in context.forks - call.conditions)

@@ -19,14 +19,14 @@ class HostVariableDeadlock(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for each in conflicts(program):
-            if each.waits and not each.of_step and not is_on_device(each.variable):
+        for conflict in conflicts(program):
+            if conflict.waits and not conflict.of_step and not is_on_device(conflict.variable):
                 report(
-                    each.host.site.span,
-                    message(each),
-                    certainty=each.certainty,
-                    trace=traces.deadlock(each),
-                    fix=of_conflict(each),
+                    conflict.host.site.span,
+                    message(conflict),
+                    certainty=conflict.certainty,
+                    trace=traces.deadlock(conflict),
+                    fix=of_conflict(conflict),
                 )
 
 

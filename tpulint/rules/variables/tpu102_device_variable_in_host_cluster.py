@@ -23,7 +23,7 @@ class DeviceVariableInHostCluster(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        steps = {id(each.host) for each in conflicts(program) if each.of_step}
+        steps = {id(conflict.host) for conflict in conflicts(program) if conflict.of_step}
         for computation in program.computations:
             for access in host_touches(computation):
                 if is_on_device(access.variable) and id(access) not in steps:

@@ -18,13 +18,13 @@ class UnseenHostUpdate(Rule):
     summary = "a host cluster and the device touch one variable, unseen by each other"
 
     def check(self, program: Program, report: Report) -> None:
-        for each in conflicts(program):
-            if each.stale and not each.of_step and not is_on_device(each.variable):
+        for conflict in conflicts(program):
+            if conflict.stale and not conflict.of_step and not is_on_device(conflict.variable):
                 report(
-                    each.host.site.span,
-                    message(each),
-                    certainty=each.certainty,
-                    trace=traces.apart(each),
+                    conflict.host.site.span,
+                    message(conflict),
+                    certainty=conflict.certainty,
+                    trace=traces.apart(conflict),
                 )
 
 

@@ -10,9 +10,10 @@ from tpulint.analysis.domain.effects import INIT_SCOPE
 from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty, Severity
+from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam
+from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -27,28 +28,28 @@ class VariableCreatedOnDevice(Rule):
         for computation in program.computations:
             if computation.kind not in seam.STRATEGY_RUN:
                 continue
-            for each in creations(computation):
-                again = is_traced_again(computation, each.context)
-                if not again or is_kept(computation, each.context):
+            for creation in creations(computation):
+                again = is_traced_again(computation, creation.context)
+                if not again or is_kept(computation, creation.context):
                     continue
-                inner = each.context.forks - computation.context.conditions
-                sure = each.context.traced and not inner and not each.context.is_guess
+                inner = creation.context.forks - computation.context.conditions
+                is_certain = creation.context.traced and not inner and not creation.context.is_guess
                 steps = (
                     traces.entry(computation),
-                    *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
-                    traces.step(DEVICE_LANE, each.site, f"creates {each.words}"),
+                    *traces.calls(DEVICE_LANE, computation.context, creation.context, skip=1),
+                    traces.step(DEVICE_LANE, creation.site, f"creates {creation.words}"),
                 )
                 report(
-                    each.site.span,
-                    message(each),
-                    certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+                    creation.site.span,
+                    message(creation),
+                    certainty=definite_if(is_certain),
                     trace=steps,
                 )
 
 
-def message(each: Creation) -> str:
+def message(creation: Creation) -> str:
     return (
-        f"{each.words} is created again at each trace of the function given to `run`:"
+        f"{creation.words} is created again at each trace of the function given to `run`:"
         " create it once, outside"
     )
 
@@ -70,7 +71,7 @@ def creations(computation: Computation) -> Iterator[Creation]:
     for access in computation.accesses:
         if access.mode == "create" and access.variable.sort == "variable":
             yield Creation(f"the variable `{access.variable.name}`", access.site, access.context)
-    built = {each.variable.site for each in computation.accesses}
+    built = {access.variable.site for access in computation.accesses}
     for call in computation.calls:
         owner = owner_of_variables(call)
         if owner is not None and (owner != "layer" or call.site in built):

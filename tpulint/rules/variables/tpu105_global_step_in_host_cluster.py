@@ -19,16 +19,16 @@ class GlobalStepInHostCluster(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for each in conflicts(program):
-            is_told = each.waits or each.stale or is_on_device(each.variable)
-            if not each.of_step or not is_told:
+        for conflict in conflicts(program):
+            is_told = conflict.waits or conflict.stale or is_on_device(conflict.variable)
+            if not conflict.of_step or not is_told:
                 continue
             report(
-                each.host.site.span,
-                message(each),
-                certainty=each.certainty if each.waits else Certainty.POSSIBLE,
-                trace=traces.deadlock(each) if each.waits else traces.apart(each),
-                fix=of_conflict(each),
+                conflict.host.site.span,
+                message(conflict),
+                certainty=conflict.certainty if conflict.waits else Certainty.POSSIBLE,
+                trace=traces.deadlock(conflict) if conflict.waits else traces.apart(conflict),
+                fix=of_conflict(conflict),
             )
 
 
