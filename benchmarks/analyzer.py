@@ -99,8 +99,8 @@ def in_largest_program(folder: Path) -> Path:
     """Return a file of the program with the most files that show the seam."""
     request = driver.Request(Config(jobs=1), frozenset(CODES), (str(folder),))
     task = driver.discover(request)
-    *_, jobs = driver.programs_around(task, task.filenames[0])
-    return Path(max(jobs, key=lambda job: len(job.seeds)).seeds[0])
+    _, around = driver.programs_around(task, task.filenames[0])
+    return Path(max(around.programs.jobs, key=lambda job: len(job.seeds)).seeds[0])
 
 
 def one_file(corpus: Path, runs: int, folder: Path) -> Measured:
@@ -176,9 +176,10 @@ def on_hits(corpus: Path, runs: int) -> str:
     hits = [path for path in sorted(corpus.rglob("*.py")) if passes(path.read_bytes())]
     names = [str(path) for path in hits]
     request = driver.Request(Config(jobs=1), frozenset(CODES))
-    read = driver.analyze(driver.Task(request, tuple(names))).imported
-    # A path that a run remembers of the project may be no file yet: a setup.py that could come.
-    imported = [Path(name) for name in {*read} if name.endswith(".py") and os.path.isfile(name)]
+    batch, around = driver.programs_around(driver.Task(request, tuple(names)), names[0])
+    results = [driver.analyze_program(batch, job).dependencies for job in around.programs.jobs]
+    read = {path for asked in results if asked is not None for path in asked.files}
+    imported = [Path(path) for path in read - set(names) if path.endswith(".py")]
     check = [*CHECK, "--no-cache", "--jobs", "1"]
     with tempfile.TemporaryDirectory() as folder:
         copy_tree(hits, corpus, Path(folder))

@@ -83,9 +83,9 @@ def cluster(workers: int) -> Iterator[distributed.Client]:
 
 def load() -> None:
     """Import what reads a program, on a worker."""
-    from tpulint.pipeline.executor import _load
+    from tpulint.pipeline.executor import load_analyzer
 
-    _load()
+    load_analyzer()
 
 
 def busy(client: distributed.Client) -> float:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.steps CORPUS [--runs 3] [--write]
 
-Nothing is sent: each program is packed, and read from its parcel as a worker reads it. `--write`
+Nothing is sent: each program is serialized, and read as a worker reads it. `--write`
 puts the table into docs/scale.md.
 """
 
@@ -19,52 +19,55 @@ from typing import NamedTuple
 
 from benchmarks.analyzer import lines_of, write
 from benchmarks.cluster import DOCUMENT, load
+from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.codes import CODES
 from tpulint.config import Config
+from tpulint.disk import Disk
+from tpulint.incremental.model import Analysis, Batch
 from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline import driver
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.batch import Batch
-from tpulint.pipeline.parcel import packed, read_parcel, recorded, this_analyzer
+from tpulint.pipeline.cluster import expected_snapshot, run_task, serialize, this_analyzer
+from tpulint.pipeline.programs import split_into_programs
 
 BEGIN, END = "<!-- steps: written by benchmarks/steps.py -->", "<!-- end of steps -->"
 
 
 class Steps(NamedTuple):
-    """Seconds of a core, by step; `parcels` are the bytes of all of them."""
+    """Seconds of a core, by step; `task_bytes` are those of all tasks."""
 
     search: float
     divide: float
     pack: float
     read: float
     programs: int
-    parcels: int
+    task_bytes: int
 
 
 def measured(batch: Batch) -> Steps:
     """Take all steps of a check of the batch."""
     times = [time.process_time()]
-    graph = ImportGraph(Files({}, installed=INSTALLED))
-    prefiltered = driver.prefilter_files(batch, batch.filenames, graph=graph)
+    graph = ImportGraph(Files(batch.disk, installed=INSTALLED))
+    targets = Targets(batch.settings.target_tensorflow, batch.disk)
+    prefiltered = driver.search_files(batch, batch.filenames, targets, graph=graph)
     times.append(time.process_time())
-    jobs = driver.divide_files(batch, prefiltered, graph)
+    jobs = split_into_programs(batch, prefiltered, graph, batch.disk)
     times.append(time.process_time())
     step = driver.analyze_program
-    parcels = [packed(batch, job, step, recorded(batch, job).answers) for job in jobs]
+    sent = [serialize(batch, job, step, expected_snapshot(batch, job)) for job in jobs]
     times.append(time.process_time())
-    for each in parcels:
-        if not isinstance(read_parcel(this_analyzer(), each), Analysis):
+    for data in sent:
+        if not isinstance(run_task(this_analyzer(), data), Analysis):
             raise RuntimeError("a program would have to be sent again")
     times.append(time.process_time())
     search, divide, pack, read = (after - before for before, after in itertools.pairwise(times))
-    return Steps(search, divide, pack, read, len(jobs), sum(map(len, parcels)))
+    return Steps(search, divide, pack, read, len(jobs), sum(map(len, sent)))
 
 
 def report(corpus: Path, runs: int) -> Iterator[str]:
     task = driver.discover(driver.Request(Config(jobs=1), frozenset(CODES), (str(corpus),)))
-    (batch,) = driver.batches(task, {})
+    (batch,) = driver.batches(task, Disk())
     lines = lines_of([Path(each) for each in batch.filenames])
     load()
     gc.disable()
@@ -80,7 +83,7 @@ def report(corpus: Path, runs: int) -> Iterator[str]:
         seconds = statistics.median(getattr(each, name) for each in taken)
         yield f"| {name} | {seconds:.2f} | {seconds / lines * 1e6:.2f} |"
     yield ""
-    yield f"The parcels have {taken[0].parcels / 1e6:.1f} MB together."
+    yield f"The tasks have {taken[0].task_bytes / 1e6:.1f} MB together."
 
 
 def main() -> None:

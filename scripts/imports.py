@@ -19,7 +19,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
     {"", "finding", "codes", "ordering", "disk", "notebook", "patterns", "cache_dir"}
-    | {"unfinished"},
+    | {"unfinished", "collector"},
     {"source", "config", "knowledge"},
     {"syntax"},
     {"analysis.names", "analysis.options", "analysis.soft_placement", "analysis.estimator_homes"},
@@ -38,6 +38,7 @@ LAYERS = (
     {"diagnostics"},
     {"rules", "plugins"},
     {"output", "map.pictures", "extend"},
+    {"incremental"},
     {"pipeline", "worker_pool"},
     {"explain", "map", "run"},
     {"server"},

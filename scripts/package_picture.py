@@ -20,6 +20,7 @@ LABELS = {
     "server": "the Language Server Protocol",
     FEATURES: "explain, map, run: a directory a command",
     "pipeline": "the steps of a check, in one driver",
+    "incremental": "results kept with what they depend on, and the queries of a check",
     "output": "one pure function a format, and the pictures of a map",
     "rules": "one module per rule, its page beside it; plugins, extend: those of others",
     "diagnostics": "traces, fixes, suppressions, baseline",
@@ -38,7 +39,7 @@ LABELS = {
 _NAMES = "analysis.names"
 _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in names}
 _FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[9], ENTRY)
-_FILES |= dict.fromkeys(LAYERS[15], FEATURES)
+_FILES |= dict.fromkeys(LAYERS[16], FEATURES)
 _FILES |= {"map.pictures": "output", "__main__": "cli", "frontends": _FRONT}
 _FILES |= {"plugins": "rules", "extend": "rules", "worker_pool": "pipeline", "testing": "cli"}
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from tpulint.analysis.options import Settings
 from tpulint.codes import CODES
+from tpulint.disk import Disk
+from tpulint.incremental.model import Batch, Job
 from tpulint.pipeline import driver
-from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.program_analysis import BuiltProgram
+from tpulint.pipeline.driver import BuiltProgram
 
 
 def read_program(
@@ -16,5 +17,5 @@ def read_program(
 ) -> BuiltProgram:
     """Read the files as one program; `given` holds the bytes of those that are not on disk."""
     names = tuple(filenames)
-    batch = Batch(names, frozenset(), given or {}, frozenset(CODES), Settings(), None)
+    batch = Batch(names, frozenset(), Disk(given), frozenset(CODES), Settings())
     return driver.read_program(batch, Job(names, (), len(names)))

@@ -1,8 +1,8 @@
 """The files and folders that are read, as the operating system has them.
 
 Only regular files are read, up to a size: any name may be a link to a device, or a FIFO, which
-has no end or never answers. What reads a program asks for it here, so that another machine can
-read one out of memory.
+has no end or never answers. What reads a program asks a `Disk`, so that its questions can be
+recorded, and another machine can read a program out of memory.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 MEBIBYTE = 1024 * 1024
@@ -22,6 +23,19 @@ CHUNK_BYTES = MEBIBYTE
 _OPEN = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK")
 )
+
+
+def absolute_paths(names: Iterable[str]) -> list[str]:
+    """Return the absolute paths of many files, whose names mostly have nothing to normalize."""
+    here = os.path.join(os.getcwd(), "")
+    if os.sep != "/":
+        return [os.path.abspath(name) for name in names]
+    return [
+        os.path.abspath(name)
+        if "./" in name or "//" in name
+        else (name if name[:1] == "/" else here + name)
+        for name in names
+    ]
 
 
 class PassedOver(NamedTuple):
@@ -102,24 +116,46 @@ def _too_large(path: str, limit: int) -> TooLargeFileError:
     return TooLargeFileError(errno.EFBIG, reason, path)
 
 
+# The kinds of names that a folder is asked for: a name of another kind changes no answer.
+MODULES, REQUIREMENTS = "modules", "requirements"
+
+
 class Disk:
-    """The disk of this machine. A path that cannot be read is an OSError."""
+    """The disk as one check sees it: each folder is listed once, and unsaved files are on it.
+
+    `unsaved` holds the bytes of files that an editor has, or standard input.
+    """
+
+    def __init__(self, unsaved: Mapping[str, bytes] | None = None) -> None:
+        self.unsaved = {os.path.abspath(name): data for name, data in (unsaved or {}).items()}
+        self._listings: dict[str, frozenset[str]] = {}
 
     def read(self, path: str, limit_bytes: int | None = None) -> bytes:
-        return read_regular(path, limit_bytes)
+        """Return the bytes of the file at `path` (absolute). Raises OSError."""
+        data = self.unsaved.get(path)
+        return read_regular(path, limit_bytes) if data is None else data
 
-    def in_memory(self, path: str) -> bytes | None:
-        """Return the bytes of a file where they are here already.
-
-        It is None where the disk has to be asked.
-        """
-        return None
-
-    def names(self, folder: str) -> list[str]:
-        return os.listdir(folder)
+    def has(self, folder: str, name: str) -> bool:
+        """Return whether a folder has a file or folder of this name."""
+        return name in self._listing(folder)
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(path)
+        """Return whether there is a file or folder at `path` (absolute)."""
+        return self.has(*os.path.split(path))
 
+    def listing(self, folder: str, kind: str) -> frozenset[str]:
+        """Return the names in a folder; the caller uses only those of the `kind`."""
+        return self._listing(folder)
 
-DISK = Disk()
+    def _listing(self, folder: str) -> frozenset[str]:
+        names = self._listings.get(folder)
+        if names is None:
+            try:
+                listed = os.listdir(folder)
+            except OSError:
+                listed = []
+            below = folder + os.sep
+            unsaved = (path for path in self.unsaved if path.startswith(below))
+            names = frozenset([*listed, *(path[len(below) :].split(os.sep)[0] for path in unsaved)])
+            self._listings[folder] = names
+        return names

@@ -12,12 +12,11 @@ import pytest
 
 from tests.integration.conftest import Answer
 from tests.integration.programs import NESTED
-from tpulint.cache_dir import SIGNATURE, TAG
+from tpulint.cache_dir import DATABASE, JOURNAL, SIGNATURE, TAG
 from tpulint.cli.main import main
-from tpulint.pipeline.run_cache import KEPT
-from tpulint.pipeline.stamps import TICK
+from tpulint.incremental.disk import CLOCK_LAG_NS
 
-ENTRIES = {f"runs/{number:064x}.json": "mine" for number in range(KEPT + 10)}
+ENTRIES = {DATABASE: "mine", JOURNAL: "mine"}
 THINGS = {".gitignore": "mine", "notes.txt": "mine", "runs/experiment.log": "mine", **ENTRIES}
 
 
@@ -39,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "main.py").write_text(NESTED)
-    time.sleep(3 * TICK / 1e9)  # what has just been written is not kept
+    time.sleep(3 * CLOCK_LAG_NS / 1e9)  # what has just been written is not kept
     return folder
 
 
@@ -163,8 +162,8 @@ def test_a_link_in_a_tagged_directory_is_not_followed(project: Path, others: Pat
     place = project / ".tpulint_cache"
     place.mkdir()
     (place / TAG).write_bytes(SIGNATURE)
-    for name in ("runs", "programs", "signs", "divisions"):
-        (place / name).symlink_to(others / "runs")
+    for name in (DATABASE, JOURNAL):
+        (place / name).symlink_to(others / name)
     assert tpulint(project, "check").status == 1
     assert tpulint(project, "clean").status == 0
     assert is_untouched(others)
@@ -174,6 +173,7 @@ def test_clean_leaves_what_tpulint_has_not_made(project: Path) -> None:
     assert tpulint(project, "check").status == 1
     place = project / ".tpulint_cache"
     (place / "notes.txt").write_text("mine")
+    (place / "runs").mkdir()
     (place / "runs/experiment.log").write_text("mine")
     assert tpulint(project, "clean").out == f"Removed the cache in {place}\n"
     left = {each.relative_to(place).as_posix() for each in place.rglob("*") if each.is_file()}

@@ -1,69 +1,77 @@
-"""A damaged entry of the cache is no entry: the check finds what it finds without a cache."""
+"""A damaged result in the cache is none: the check finds what it finds without a cache."""
 
 from __future__ import annotations
 
+import contextlib
 import random
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.integration.programs import ACROSS, HELPER, NESTED
-from tpulint.cache_dir import sealed
+from tpulint.cache_dir import DATABASE
 from tpulint.cli.main import main
+from tpulint.incremental.memo import FACTS, FINDINGS, IMPORTS, PROGRAMS, seal_of
 
-Damage = Callable[[list[Path]], None]
+Damage = Callable[[Path], None]
 
 
 def rewritten(change: Callable[[bytes], bytes]) -> Damage:
-    def damage(entries: list[Path]) -> None:
-        for each in entries:
-            each.write_bytes(change(each.read_bytes()))
+    def damage(database: Path) -> None:
+        database.write_bytes(change(database.read_bytes()))
 
     return damage
 
 
-def with_a_flipped_bit(data: bytes) -> bytes:
-    place = random.Random(len(data)).randrange(len(data))
-    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+def with_flipped_bits(data: bytes) -> bytes:
+    draw = random.Random(len(data))
+    flipped = bytearray(data)
+    for _ in range(200):
+        flipped[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    return bytes(flipped)
 
 
-def swapped(entries: list[Path]) -> None:
-    """Give each entry the content of the next one, most of which are in the same folder."""
-    contents = [each.read_bytes() for each in entries]
-    for each, other in zip(entries, [*contents[1:], contents[0]], strict=True):
-        each.write_bytes(other)
+def swapped(database: Path) -> None:
+    """Give each result the value of the next one, most of which are of the same query."""
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        rows = connection.execute("select rowid, value from results order by query").fetchall()
+        for (row, _), (_, value) in zip(rows, [*rows[1:], rows[0]], strict=True):
+            connection.execute("update results set value = ? where rowid = ?", (value, row))
 
 
 def replaced(text: str, *, is_sealed: bool) -> Damage:
-    def damage(entries: list[Path]) -> None:
-        for each in entries:
-            data = text.encode()
-            each.write_bytes(sealed(each.stem, data) if is_sealed else data)
+    def damage(database: Path) -> None:
+        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+            for row, key in connection.execute("select rowid, key from results").fetchall():
+                connection.execute("update results set value = ? where rowid = ?", (text, row))
+                if is_sealed:
+                    seal = (seal_of(key, text), row)
+                    connection.execute("update results set seal = ? where rowid = ?", seal)
 
     return damage
 
 
-def made_special(entries: list[Path]) -> None:
-    for each in entries:
-        each.unlink()
-        each.symlink_to("/dev/zero")
+def made_special(database: Path) -> None:
+    database.unlink()
+    database.symlink_to("/dev/zero")
 
 
 DEEP = "[" * 100_000 + "]" * 100_000
 DAMAGES: dict[str, Damage] = {
-    "flipped": rewritten(with_a_flipped_bit),
+    "flipped": rewritten(with_flipped_bits),
     "truncated": rewritten(lambda data: data[: len(data) // 2]),
-    "cut to the seal": rewritten(lambda data: data[:64]),
     "empty": rewritten(lambda data: b""),
-    "longer": rewritten(lambda data: data + b" "),
+    "deep file": rewritten(lambda data: DEEP.encode()),
+    "longer": rewritten(lambda data: data + b" " * 5_000),
     "swapped": swapped,
     "deep": replaced(DEEP, is_sealed=False),
     "deep and sealed": replaced(DEEP, is_sealed=True),
     "list": replaced("[]", is_sealed=True),
     "list of lists": replaced("[[], [], [], [], [], []]", is_sealed=True),
     "number": replaced("7", is_sealed=True),
-    "table": replaced('{"findings": 3, "inputs": [], "a.py": []}', is_sealed=True),
+    "table": replaced('{"findings": 3, "dependencies": [], "a.py": []}', is_sealed=True),
     "device": made_special,
 }
 
@@ -84,13 +92,14 @@ def check(*arguments: str) -> bytes:
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_entry_is_none(project: Path, damage: Damage) -> None:
+def test_a_damaged_result_is_none(project: Path, damage: Damage) -> None:
     expected = check("--no-cache")
     check()
     check()
-    entries = sorted(project.glob(".tpulint_cache/*/*.json"))
-    folders = {"runs", "programs", "divisions", "signs"}
-    assert {each.parent.name for each in entries} > folders  # and those of summaries
-    damage(entries)
+    database = project / ".tpulint_cache" / DATABASE
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        queries = {query for (query,) in connection.execute("select query from results")}
+    assert queries == {FACTS, IMPORTS, PROGRAMS, FINDINGS}
+    damage(database)
     assert check() == expected
     assert check() == expected

@@ -12,9 +12,9 @@ import pytest
 
 from tests.integration.conftest import ROOT, flake8, run
 from tests.integration.programs import ACROSS, HELPER, NESTED
+from tpulint.incremental.failure import RuleFailure
+from tpulint.incremental.model import Analysis
 from tpulint.pipeline import driver
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.failure import RuleFailure
 
 FAULT = "main.py:9:12: TPU201"
 
@@ -106,9 +106,7 @@ def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_failure_is_reported_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def partly(*_: object) -> Analysis:
-        found = Analysis()
-        found.failures.append(RuleFailure("TPU101", "KeyError: 1"))
-        return found
+        return Analysis(failures=(RuleFailure("TPU101", "KeyError: 1"),))
 
     monkeypatch.setattr(driver, "analyze", partly)
     ((_, _, message, _),) = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run()

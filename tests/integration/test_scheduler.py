@@ -18,7 +18,7 @@ import pytest
 
 from tests.integration.conftest import ROOT
 from tpulint.cli.main import main
-from tpulint.pipeline import cluster, sent_programs
+from tpulint.pipeline import cluster
 
 pytestmark = pytest.mark.timeout(60)  # each takes some three seconds, or hangs
 CHECK = ["check", "--isolated", "--no-cache", "--certainty", "possible"]
@@ -126,7 +126,7 @@ def test_programs_that_are_known_are_not_sent(folder: Path) -> None:
 def test_without_a_scheduler_the_run_ends_at_once(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "CONNECT", 1.0)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
     assert checked("--scheduler", "tcp://127.0.0.1:9") == 2
     assert "--scheduler tcp://127.0.0.1:9: no connection" in capsys.readouterr().err
 
@@ -134,7 +134,7 @@ def test_without_a_scheduler_the_run_ends_at_once(
 def test_without_workers_the_run_ends_after_a_while(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sent_programs, "IDLE", 2.0)
+    monkeypatch.setattr(cluster, "IDLE_SECONDS", 2.0)
     with workers(0) as started:
         assert checked("--scheduler", started.scheduler_address) == 2
     assert "no worker for 2 seconds" in capsys.readouterr().err

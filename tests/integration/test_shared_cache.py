@@ -14,11 +14,12 @@ import fsspec
 import pytest
 
 from tests.integration.conftest import ROOT
+from tpulint.cache_dir import DATABASE
 from tpulint.cli.main import main
+from tpulint.incremental.disk import CLOCK_LAG_NS
+from tpulint.incremental.model import Batch, Job
 from tpulint.pipeline import driver
-from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.program_analysis import BuiltProgram
-from tpulint.pipeline.stamps import TICK
+from tpulint.pipeline.driver import BuiltProgram
 
 CHECK = ["check", "--isolated", "--certainty", "possible", "--output-format", "json", "--jobs", "1"]
 
@@ -31,7 +32,7 @@ def machine(tmp_path: Path, name: str) -> Path:
     earlier = time.time() - 100  # what has just been written may be written again unnoticed
     for path in folder.rglob("*"):
         os.utime(path, (earlier, earlier))
-    time.sleep(3 * TICK / 1e9)
+    time.sleep(3 * CLOCK_LAG_NS / 1e9)
     return folder
 
 
@@ -71,8 +72,8 @@ def test_another_machine_reads_nothing_again(
     (there.parent / "unrelated").mkdir()
     assert checked(there, url, monkeypatch) == here
     assert read == []
-    # The runs, which only that machine can use, are in its own directory.
-    assert (there / ".tpulint_cache" / "runs").is_dir()
+    # The facts of files, which only that machine can use, are in its own directory.
+    assert (there / ".tpulint_cache" / DATABASE).is_file()
 
 
 def test_requirements_are_looked_for_above_the_folder(
@@ -102,7 +103,7 @@ def test_what_has_changed_there_is_read(
 
 @pytest.mark.parametrize(
     "damaged",
-    [lambda entry: entry[:-40], lambda entry: entry.replace(b'"read":true', b'"read":1')],
+    [lambda entry: entry[:-40], lambda entry: entry.replace(b'"skipped"', b'"skipper"')],
     ids=["half", "altered"],
 )
 def test_a_damaged_entry_is_none(

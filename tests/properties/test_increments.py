@@ -14,13 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.properties.test_one_program import STEP, Row, tree, write
+from tpulint.cache_dir import DATABASE
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
+from tpulint.incremental import memo
+from tpulint.incremental.disk import CLOCK_LAG_NS
+from tpulint.incremental.model import Batch, Job
 from tpulint.pipeline import driver
-from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.program_analysis import BuiltProgram
-from tpulint.pipeline.stamps import TICK
+from tpulint.pipeline.driver import BuiltProgram
 
 PLAIN = "import math\n\n\ndef area(radius):\n    return math.pi * radius\n"
 TEXTS = (
@@ -48,7 +50,19 @@ REQUIRED = ("tensorflow==1.15\n", "tensorflow>=2.13\n", "numpy\n")
 
 Change = tuple[str, int, int]
 changes = st.tuples(
-    st.sampled_from(["write", "delete", "rename", "revert", "same size and time", "nothing"]),
+    st.sampled_from(
+        [
+            "write",
+            "delete",
+            "rename",
+            "swap",
+            "link",
+            "link a folder",
+            "revert",
+            "same size and time",
+            "nothing",
+        ]
+    ),
     st.integers(0, 1000),
     st.integers(0, 1000),
 )
@@ -88,15 +102,31 @@ def change(top: Path, before: dict[str, str], what: Change, earlier: float, alon
         target = top / NAMES[other % len(NAMES)]
         target.parent.mkdir(exist_ok=True)
         path.replace(target)
+    elif kind == "swap" and path.exists() and (top / NAMES[other % len(NAMES)]).exists():
+        swap(path, top / NAMES[other % len(NAMES)])
+    elif kind == "link" and not path.is_symlink():
+        path.unlink(missing_ok=True)
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(top / NAMES[other % len(NAMES)])  # which may be missing, or the link itself
+    elif kind == "link a folder" and not (top / "linked").is_symlink():
+        (top / "linked").symlink_to(top / "alpha")
     elif kind == "same size and time" and path.exists():
         overwrite(path)
     elif kind == "revert" and name in before:
         write({name: before[name]}, top)
     now = time.time() - 50
     for each in top.rglob("*"):
-        if not alone or os.stat(each).st_mtime > now:
+        if each.exists() and (not alone or os.stat(each).st_mtime > now):
             os.utime(each, (earlier, earlier))
     settle()
+
+
+def swap(one: Path, other: Path) -> None:
+    """Let two files change places, with their sizes and times."""
+    one.replace(one.with_name("between"))
+    if other.exists():
+        other.replace(one)
+    one.with_name("between").replace(other)
 
 
 def overwrite(path: Path) -> None:
@@ -114,7 +144,7 @@ def age(top: Path, earlier: float) -> None:
 
 def settle() -> None:
     """Wait until no file is taken for one that is changing now."""
-    time.sleep(3 * TICK / 1e9)
+    time.sleep(3 * CLOCK_LAG_NS / 1e9)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -219,21 +249,22 @@ def test_false_change_of_a_folder_above_that_no_import_can_mean(
     assert read == []
 
 
-def test_entries_are_bounded_and_rubbish_is_none(
+def test_results_are_bounded_and_rubbish_is_none(
     tmp_path: Path, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     top, cache = project(tmp_path), tmp_path / ".cache"
     age(top, time.time() - 100)
     first = found(top, cache)
-    for path in (cache / "programs").iterdir():
-        path.write_bytes(random.Random(1).randbytes(99))
+    (cache / DATABASE).write_bytes(random.Random(1).randbytes(99))
     (top / "notes.py").write_text("")
     read.clear()
     assert found(top, cache) == first
     assert len(read) == 2
-    monkeypatch.setattr("tpulint.pipeline.kept_programs.BYTES", 10)
+    monkeypatch.setattr(memo, "LIMIT_BYTES", 10)
     (top / "two" / "main.py").write_text("x = 1\n")
     (top / "one" / "layers.py").write_text(STEP.format(imports="\nimport math"))
     age(top, time.time() - 50)
     found(top, cache)
-    assert not list((cache / "programs").iterdir())
+    read.clear()
+    found(top, cache)
+    assert read == [("one",)]

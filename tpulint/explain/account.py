@@ -14,7 +14,7 @@ from tpulint.analysis.domain.program import Feed
 from tpulint.codes import RULES
 from tpulint.config import ConfigError
 from tpulint.config.files import Closest
-from tpulint.disk import DISK
+from tpulint.disk import read_regular
 from tpulint.explain.events import (
     Looks,
     Recorded,
@@ -27,9 +27,9 @@ from tpulint.explain.events import (
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.incremental.model import Batch, Job
 from tpulint.knowledge.seam import SIGNS
 from tpulint.pipeline import driver
-from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.discover import ignored, ignores_above, with_ignore_file
 from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import Request
@@ -47,7 +47,7 @@ def explain(request: Request, row: int | None) -> Explanation:
     path = os.path.abspath(filename)
     reasons = left_out(path, request.closest_or_one())
     try:
-        source = read_source(filename, DISK.read(filename))
+        source = read_source(filename, read_regular(filename))
         rows = _rows(source, row)
     except OSError as error:
         return _unread(filename, [*reasons, f"it cannot be read: {error.strerror}"])
@@ -103,18 +103,19 @@ class _Account:
 
     def _read_programs(self, task: driver.Task) -> None:
         """Read the programs that reach the file, and run the rules on them."""
-        batch, prefiltered, jobs = driver.programs_around(task, self.source.filename)
+        batch, found = driver.programs_around(task, self.source.filename)
         batch = batch._replace(codes=frozenset(RULES))  # one that is not selected looks, too
-        self.looks.findings += driver.analyze_names(batch, prefiltered).findings
+        names = driver.analyze_names(batch, found.programs)
+        self.looks.findings += [*found.findings, *names.findings]
         self.reasons.append(prefilter(self.source.data, batch.settings.wrappers))
-        for job in jobs:
+        for job in found.programs.jobs:
             built = driver.read_program(batch, job, self.recorder)
             self.looks.findings += built.findings
             if built.program is not None:
                 self.reasons += map(str, built.program.failures)
                 self._look_at(built.program, job, batch)
         if not self.read:
-            self.reasons.append(not_reached(self.path, jobs, self.recorder.passed))
+            self.reasons.append(not_reached(self.path, found.programs.jobs, self.recorder.passed))
 
     def _look_at(self, program: Program, job: Job, batch: Batch) -> None:
         if any(each.path == self.path for each in program.modules):

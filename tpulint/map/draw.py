@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tpulint.analysis.domain.events import Cluster, Computation
 from tpulint.config import ConfigError
 from tpulint.config.readers import nearest
-from tpulint.disk import DISK
+from tpulint.disk import read_regular
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.computation import map_of
 from tpulint.map.lanes import Definition, Part, definitions
@@ -61,7 +61,7 @@ def draw(request: Request, function: str | None) -> Found:
 def _read(filename: str) -> list[Definition]:
     """Return the functions and classes of the file. Raises ConfigError where it is no Python."""
     try:
-        return list(definitions(read_source(filename, DISK.read(filename)).text))
+        return list(definitions(read_source(filename, read_regular(filename)).text))
     except OSError as error:
         raise ConfigError(f"{filename}: cannot read the file: {error.strerror}") from None
     except UnreadableSource as error:
@@ -73,10 +73,10 @@ def _read(filename: str) -> list[Definition]:
 
 def _programs(task: driver.Task, filename: str) -> tuple[list[Program], list[str]]:
     """Read the programs that reach the file, and the lines for standard error."""
-    batch, _, jobs = driver.programs_around(task, filename)
+    batch, around = driver.programs_around(task, filename)
     found: list[Program] = []
     messages: list[str] = []
-    for job in jobs:
+    for job in around.programs.jobs:
         built = driver.read_program(batch, job)
         if built.program is not None:
             messages += map(str, built.program.failures)

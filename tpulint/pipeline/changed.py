@@ -17,6 +17,7 @@ from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS
+from tpulint.disk import Disk
 from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.discover import SUFFIXES
 
@@ -51,7 +52,7 @@ def _is_read(path: str) -> bool:
 def felt(changed: set[str], paths: Iterable[str]) -> set[str]:
     """Return the changed files, what imports them, and what any of these import."""
     gone = {each: b"" for each in changed if not os.path.exists(each)}
-    graph = ImportGraph(Files(gone, installed=INSTALLED))
+    graph = ImportGraph(Files(Disk(gone), installed=INSTALLED))
     importers: dict[str, list[str]] = {}
     for path in {*paths, *changed}:
         for imported in graph.imported(path):

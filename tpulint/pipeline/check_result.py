@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tpulint.finding import Finding, UnfollowedCall
-    from tpulint.pipeline.failure import Failure
+    from tpulint.incremental.failure import Failure
     from tpulint.source import Source
 
 

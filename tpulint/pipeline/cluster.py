@@ -1,83 +1,80 @@
 """`--scheduler ADDRESS`: the workers of a Dask cluster analyze the programs of a check.
 
-What a program is read from travels with it, so the machines need not share a disk. A worker that
+What a program is read from travels with it, so the machines need not share a disk. Names are
+absolute on the way: only where the check was started has anybody a working directory. A worker that
 dies costs a retry: Dask gives its programs to others. A program that keeps killing its workers is
 analyzed by the machine that sent it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import pickle
+import platform
+import threading
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from importlib.metadata import version
+from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint import __version__, plugins
 from tpulint.config import ConfigError
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.executor import (
-    DivisionStep,
-    NamesStep,
-    PrefilterStep,
-    ProcessExecutor,
-    ProgramStep,
+from tpulint.finding import Finding, Span
+from tpulint.incremental.disk import (
+    DiskSnapshot,
+    NotInSnapshot,
+    SnapshotDisk,
+    TrackedDisk,
+    add_to_snapshot,
+    snapshot_of,
 )
-from tpulint.pipeline.kept_programs import KeptPrograms
-from tpulint.pipeline.prefilter import Prefiltered
+from tpulint.incremental.model import Analysis, Batch, Job
+from tpulint.incremental.version import package_hash
+from tpulint.knowledge.seam import INSTALLED
+from tpulint.pipeline.executor import LocalWorkers, ProgramStep, Search, SearchStep
 from tpulint.pipeline.progress import Progress
-from tpulint.pipeline.sent_programs import SentPrograms
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
-CONNECT = 10.0  # seconds until a scheduler has answered
+    from tpulint.analysis.options import Settings
+
+CONNECT_SECONDS = 10.0  # until a scheduler has answered
+ANSWER_SECONDS = 10.0
+IDLE_SECONDS = 60.0  # without any worker after which the check ends
+POLL_SECONDS = 1.0  # between two looks at the workers
+MAX_IN_FLIGHT_PER_WORKER = 4  # programs: more would only fill the scheduler
+MAX_ROUNDS = 100  # in which a program is sent again with what its snapshot lacked
 
 
-class ClusterExecutor:
-    """Runs the steps on this machine, except that a cluster analyzes the programs."""
+class ClusterWorkers:
+    """This machine, except that a cluster analyzes the programs."""
 
-    def __init__(
-        self, address: str, batch: Batch, local: ProcessExecutor, progress: Progress
-    ) -> None:
+    def __init__(self, address: str, batch: Batch, local: LocalWorkers, progress: Progress) -> None:
         self._address = address
         self._batch = batch
         self._local = local
-        self._kept = KeptPrograms(batch)
         self._progress = progress
 
-    def prefilter(self, step: PrefilterStep) -> Prefiltered:
-        """Search the bytes of all files on this machine."""
-        return self._local.prefilter(step)
+    def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
+        """Search the bytes of files on this machine."""
+        return self._local.search(step, filenames)
 
-    def divide(self, prefiltered: Prefiltered, step: DivisionStep) -> list[Job]:
-        """Find the programs on this machine."""
-        return self._local.divide(prefiltered, step)
-
-    def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
-        """Find what is wrong with names alone on this machine."""
-        return self._local.names(prefiltered, step)
-
-    def programs(self, jobs: Sequence[Job], step: ProgramStep) -> Iterator[Analysis]:
-        """Send the programs that have changed; one that no worker survives is read here."""
-        known = self._kept.recall(jobs)
-        sent = self._sent([job for job in jobs if job not in known], step)
-        for job in jobs:
-            found = known.get(job)
-            if found is None:
-                found = sent[job] or step(self._batch, job).analysis
-                self._kept.remember(job, found)
-            found.messages += self._kept.messages
-            yield found
-
-    def _sent(self, jobs: Sequence[Job], step: ProgramStep) -> dict[Job, Analysis | None]:
-        """Return what the cluster finds in each program; None where no worker could read it."""
+    def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]:
+        """Send the programs; one that no worker survives is analyzed here."""
         if not jobs:
-            return {}
+            return
         with connected(self._address) as client:
-            programs = SentPrograms(self._address, client, self._batch, step)
+            programs = RemoteQueue(self._address, client, self._batch, step)
             try:
-                return programs.all(jobs, self._progress)
+                sent = programs.run(jobs, self._progress)
             finally:
-                client.cancel(list(programs.on_the_way), force=True)
+                client.cancel(list(programs.in_flight), force=True)
+        for job in jobs:
+            yield job, sent[job] or step(self._batch, job)
 
 
 @contextmanager
@@ -91,12 +88,243 @@ def connected(address: str) -> Iterator[Client]:
     # A program with its files may be larger than what Dask takes for a mistake.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
         try:
-            client = Client(address, timeout=CONNECT, set_as_default=False)
+            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
-            raise ConfigError(f"--scheduler {address}: no connection: {said}") from None
+            words = " ".join(str(error).split()) or type(error).__name__
+            raise ConfigError(f"--scheduler {address}: no connection: {words}") from None
         try:
             with client.as_current():
                 yield client
         finally:
-            client.close(timeout=CONNECT)
+            client.close(timeout=CONNECT_SECONDS)
+
+
+class RemoteQueue:
+    """The programs of a batch on their way to the workers of a cluster and back."""
+
+    def __init__(self, address: str, client: Client, batch: Batch, step: ProgramStep) -> None:
+        self._address = address
+        self._client = client
+        self._batch = batch
+        self._step = step
+        self._analyzer = this_analyzer()
+        self._shown = {os.path.abspath(name): name for name in batch.filenames}
+        self._done: dict[Job, Analysis | None] = {}
+        self._rounds: dict[Job, int] = {}
+        self._capacity = 1
+        self._polled = 0.0
+        self._alive = time.monotonic()
+        self.in_flight: dict[Future, tuple[Job, DiskSnapshot]] = {}
+
+    def run(self, jobs: Sequence[Job], progress: Progress) -> dict[Job, Analysis | None]:
+        """Analyze the programs, the largest first; None where no worker could."""
+        waiting = deque(sorted(jobs, key=lambda job: -job.size))
+        while waiting or self.in_flight:
+            self._count_workers()
+            while waiting and len(self.in_flight) < self._capacity:
+                job = waiting.popleft()
+                self._send(job, expected_snapshot(self._batch, job))
+            progress.step("programs checked:", len(self._done), len(jobs))
+            for future in self._finished():
+                job, snapshot = self.in_flight.pop(future)
+                self._take(job, snapshot, future)
+                future.release()
+        return self._done
+
+    def _send(self, job: Job, snapshot: DiskSnapshot) -> None:
+        data = serialize(self._batch, job, self._step, snapshot)
+        future = self._client.submit(run_task, self._analyzer, data, pure=False)
+        self.in_flight[future] = (job, snapshot)
+
+    def _finished(self) -> list[Future]:
+        """Return the programs that have come back, after a moment at the latest."""
+        from distributed import wait
+
+        try:
+            wait(list(self.in_flight), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            return []
+        return [future for future in self.in_flight if future.done()]
+
+    def _take(self, job: Job, snapshot: DiskSnapshot, future: Future) -> None:
+        """Keep what was found in a program, or send it again with what was missing."""
+        answer = self._answer(future)
+        if isinstance(answer, VersionMismatch):
+            raise ConfigError(f"--scheduler {self._address}: a worker has {answer}")
+        if isinstance(answer, Missing):
+            self._rounds[job] = self._rounds.get(job, 0) + 1
+            if self._rounds[job] <= MAX_ROUNDS:
+                add_to_snapshot(snapshot, self._batch.disk, answer.files, answer.folders)
+                self._send(job, snapshot)
+                return
+            answer = None
+        is_sound = answer is not None and not answer.failures
+        self._done[job] = with_shown_names(answer, self._shown) if answer and is_sound else None
+
+    def _answer(self, future: Future) -> Answer | None:
+        """Return the answer of a worker; None where all that tried it have died."""
+        from distributed import KilledWorker
+
+        if future.status == "finished":
+            answer: Answer = future.result(timeout=IDLE_SECONDS)
+            return answer
+        error = future.exception(timeout=ANSWER_SECONDS) if future.status == "error" else None
+        if isinstance(error, KilledWorker):
+            return None
+        words = f"{type(error).__name__}: {error}" if error else "the connection was lost"
+        raise ConfigError(f"--scheduler {self._address}: {' '.join(words.split())[:300]}")
+
+    def _count_workers(self) -> None:
+        """Count the workers now and then. Raises ConfigError where there are none for long."""
+        now = time.monotonic()
+        if now - self._polled < POLL_SECONDS:
+            return
+        self._polled = now
+        try:
+            workers = len(self._client.nthreads())
+        except (OSError, TimeoutError) as error:
+            raise ConfigError(f"--scheduler {self._address}: {error}") from None
+        if workers:
+            self._alive = now
+        elif now - self._alive > IDLE_SECONDS:
+            seconds = f"{IDLE_SECONDS:.0f} seconds"
+            raise ConfigError(f"--scheduler {self._address}: no worker for {seconds}")
+        self._capacity = max(1, MAX_IN_FLIGHT_PER_WORKER * workers)
+
+
+# What goes to a worker, and what comes back.
+
+
+class RemoteTask(NamedTuple):
+    """A program, the step that analyzes it, and the disk as far as it is read from there.
+
+    filenames: the files of the batch that are in it.
+    """
+
+    step: ProgramStep
+    job: Job
+    filenames: tuple[str, ...]
+    codes: frozenset[str]
+    settings: Settings
+    snapshot: DiskSnapshot
+
+
+class AnalyzerVersion(NamedTuple):
+    """The versions that findings depend on, beside the files."""
+
+    tpulint: str
+    package: str
+    python: str
+    libcst: str
+    plugins: plugins.PluginOptions
+
+
+class VersionMismatch(NamedTuple):
+    """The answer of a machine that has another analyzer than the sender."""
+
+    analyzer: AnalyzerVersion
+
+    def __str__(self) -> str:
+        theirs = self.analyzer
+        return (
+            f"another analyzer: tpulint {theirs.tpulint} ({theirs.package[:12]}),"
+            f" Python {theirs.python}, libcst {theirs.libcst}"
+        )
+
+
+class Missing(NamedTuple):
+    """The answer of a machine to a program whose snapshot lacked something."""
+
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+Answer = Analysis | Missing | VersionMismatch
+_one_at_a_time = threading.Lock()  # the recursion limit is the whole process's
+
+
+def this_analyzer() -> AnalyzerVersion:
+    """Return the versions of the analyzer in this process."""
+    minor = ".".join(platform.python_version_tuple()[:2])
+    options = plugins.active().options
+    return AnalyzerVersion(__version__, package_hash(), minor, version("libcst"), options)
+
+
+def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
+    """Return the part of the disk that, by its imports, the reading of a program asks for."""
+    from tpulint.analysis.estimator_homes import home_of
+    from tpulint.analysis.names.target_release import Targets
+    from tpulint.analysis.resolver.files import Files
+    from tpulint.analysis.resolver.import_graph import ImportGraph
+
+    disk = TrackedDisk(batch.disk)
+    files = Files(disk, installed=INSTALLED)
+    graph = ImportGraph(files)
+    targets = Targets(batch.settings.target_tensorflow, disk)
+    reached = [graph.reached(os.path.abspath(seed)) for seed in job.seeds]
+    for path in sorted(set().union(*reached)):
+        files.look_around(path)
+        targets.of(path)
+        home_of(path, disk)
+    return snapshot_of(batch.disk, disk.dependencies)
+
+
+def serialize(batch: Batch, job: Job, step: ProgramStep, snapshot: DiskSnapshot) -> bytes:
+    """Return a program with its part of the disk as bytes."""
+    paths = map(os.path.abspath, batch.filenames)
+    task = RemoteTask(
+        step,
+        job._replace(seeds=tuple(map(os.path.abspath, job.seeds))),
+        tuple(path for path in paths if path in snapshot.files),
+        batch.codes,
+        batch.settings,
+        snapshot,
+    )
+    return zlib.compress(pickle.dumps(task), 1)
+
+
+def run_task(sender: AnalyzerVersion, data: bytes) -> Answer:
+    """Analyze the program in these bytes; the answer may be what has to come with it.
+
+    What another analyzer has sent is not even unpacked. The bytes come from the scheduler, which
+    runs whatever it is given: to unpickle them gives it no power that it does not have.
+    """
+    plugins.require(sender.plugins)
+    mine = this_analyzer()
+    if mine != sender:
+        return VersionMismatch(mine)
+    with _one_at_a_time:
+        task: RemoteTask = pickle.loads(zlib.decompress(data))
+        disk = SnapshotDisk(task.snapshot)
+        batch = Batch(task.filenames, frozenset(), disk, task.codes, task.settings)
+        try:
+            analysis = task.step(batch, task.job)
+        except NotInSnapshot as missing:
+            path = (missing.path,)
+            return Missing(folders=path) if missing.is_folder else Missing(files=path)
+        return with_names(analysis, os.path.abspath)
+
+
+def with_shown_names(analysis: Analysis, shown: Mapping[str, str]) -> Analysis:
+    """Return the analysis with the files named as this check names them (`shown`, by path)."""
+    read = analysis.dependencies.files if analysis.dependencies is not None else ()
+    names = {**{path: os.path.relpath(path) for path in read}, **shown}
+    return with_names(analysis, lambda name: names.get(name, name))
+
+
+def with_names(analysis: Analysis, name_of: Callable[[str], str]) -> Analysis:
+    """Return the analysis with other names for its files."""
+    return analysis._replace(
+        findings=tuple(_renamed(finding, name_of) for finding in analysis.findings),
+        unfollowed=frozenset(
+            call._replace(filename=name_of(call.filename)) for call in analysis.unfollowed
+        ),
+    )
+
+
+def _renamed(finding: Finding, name_of: Callable[[str], str]) -> Finding:
+    def placed(span: Span) -> Span:
+        return span._replace(filename=name_of(span.filename))
+
+    trace = tuple(step._replace(span=placed(step.span)) for step in finding.trace)
+    return finding._replace(span=placed(finding.span), trace=trace)

@@ -20,7 +20,7 @@ from tpulint.disk import (
     read_regular,
     require_readable,
 )
-from tpulint.pipeline.failure import FileFailure
+from tpulint.incremental.failure import FileFailure
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -1,54 +1,81 @@
-"""The order of a check: discover, prefilter, summarize, build programs, run rules, resolve, render.
+"""The order of a check: discover, search, find programs, analyze each, resolve, render.
 
-Each step is one function with a file of its own, called from here only. An executor decides where
-the steps run, and which results of an earlier check are still good. Whatever could not be done is
-a `Failure` in the result.
+Each step is one function with a file of its own, called from here only. The queries say which
+results of an earlier check are still good, and the workers where the other steps run. Whatever
+could not be done is a `Failure` in the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.analysis.names.target_release import Targets
+from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.codes import CODES, OF_NAMES
-from tpulint.disk import take_passed_over
-from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.batch import Batch, Job, in_order
-from tpulint.pipeline.check_result import CheckResult
-from tpulint.pipeline.collector import uncollected
-from tpulint.pipeline.edits_beside import recall_beside
-from tpulint.pipeline.executor import Executor, ProcessExecutor, processes_of
-from tpulint.pipeline.failure import ProgramFailure, describe
-from tpulint.pipeline.file_signs import FileSigns
-from tpulint.pipeline.kept_signs import KeptSigns
-from tpulint.pipeline.prefilter import NOTHING, Prefiltered, prefilter
-from tpulint.pipeline.program_analysis import (
-    BuiltProgram,
-    ProgramAnalysis,
-    add_results,
-    analysis_of,
+from tpulint.collector import gc_disabled
+from tpulint.disk import Disk, take_passed_over
+from tpulint.finding import Finding
+from tpulint.incremental.disk import CheckedDisk, TrackedDisk
+from tpulint.incremental.failure import ProgramFailure, describe
+from tpulint.incremental.memo import Database, Memo
+from tpulint.incremental.model import (
+    Analysis,
+    Batch,
+    FileFacts,
+    Job,
+    Programs,
+    merged,
+    sorted_files,
 )
+from tpulint.incremental.queries import Queries, hashed
+from tpulint.incremental.shared_cache import SharedCache
+from tpulint.knowledge.seam import INSTALLED
+from tpulint.pipeline.check_result import CheckResult
+from tpulint.pipeline.executor import LocalWorkers, Search, Workers, process_count
+from tpulint.pipeline.prefilter import NO_FACTS, Prefiltered, prefilter
 from tpulint.pipeline.programs import program_of_names, split_into_programs
 from tpulint.pipeline.progress import Progress
 from tpulint.pipeline.request import STDIN, Request, settings_of
 from tpulint.pipeline.resolve import resolved
-from tpulint.pipeline.run_cache import RunCache
 from tpulint.pipeline.sources import read_sources
-from tpulint.pipeline.stamps import Stamps
 from tpulint.pipeline.task import Task, changed_since, find_files, in_shard
 
 if TYPE_CHECKING:
     from tpulint.analysis.interpreter.observer import Observer
-    from tpulint.analysis.resolver.import_graph import ImportGraph
     from tpulint.frontends.tensorflow.program import Program
+    from tpulint.incremental.failure import Failure
+    from tpulint.pipeline.editor import EditorState
     from tpulint.pipeline.render import Rendered, Style
     from tpulint.pipeline.rule_run import RuleResult
-    from tpulint.pipeline.warm import Warm
     from tpulint.syntax.summaries import Store
 
 __all__ = ["STDIN", "Request", "Task", "analyze", "check", "discover", "render", "resolve"]
+
+
+class FoundPrograms(NamedTuple):
+    """The programs of a batch, and the faults and failures of files that cannot be searched."""
+
+    programs: Programs
+    findings: tuple[Finding, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+class BuiltProgram(NamedTuple):
+    """A program, with TPU001 for what cannot be parsed; None where no file holds anything."""
+
+    program: Program | None
+    findings: tuple[Finding, ...] = ()
+    files: Files | None = None  # that were looked for and read
+
+
+class ProgramAnalysis(NamedTuple):
+    """The findings of a program, and the program; None where it could not be read as a whole."""
+
+    analysis: Analysis
+    program: Program | None = None
 
 
 def discover(request: Request, progress: Progress | None = None) -> Task:
@@ -63,194 +90,275 @@ def discover(request: Request, progress: Progress | None = None) -> Task:
 
 
 def check(
-    task: Task, given: Mapping[str, bytes] | None = None, warm: Warm | None = None
+    task: Task, unsaved: Mapping[str, bytes] | None = None, state: EditorState | None = None
 ) -> CheckResult:
     """Return the findings in the files of the task.
 
-    `given` holds bytes to use instead of the disk's; `warm` is what the last check of the same
-    files has left.
+    `unsaved` holds bytes to use instead of the disk's; `state` is what the last check of the same
+    files has left in this process.
     """
     request = task.request
-    given = given or {}
+    unsaved = unsaved or {}
     if request.stdin is not None:
-        given = {request.stdin_filename: request.stdin, **given}
-    return resolve(analyze(task, given, warm), task, given)
+        unsaved = {request.stdin_filename: request.stdin, **unsaved}
+    return resolve(analyze(task, unsaved, state), task, unsaved)
 
 
 def analyze(
-    task: Task, given: Mapping[str, bytes] | None = None, warm: Warm | None = None
+    task: Task, unsaved: Mapping[str, bytes] | None = None, state: EditorState | None = None
 ) -> Analysis:
     """Return the findings in the files, of all rules that are selected for any of them.
 
     A program has no borders between configurations: under each of their settings it is analyzed
     as a whole, and each file's findings are those under its own.
     """
-    whole = Analysis()
-    several = batches(task, given or {})
+    request = task.request
+    if state is not None:
+        memo, disk = state.memo, state.disk
+    else:
+        # What is recalled takes no time, so a check whose times are asked for recalls nothing.
+        is_kept = request.cache is not None and not request.timed
+        memo = Database(request.cache) if is_kept and request.cache is not None else Memo()
+        disk = CheckedDisk(unsaved, memo.states())
+    several = batches(task, disk)
+    parts = []
     for batch in several:
-        found = analyze_batch(batch, task, warm)
+        analysis = analyze_batch(batch, task, memo, disk, state)
         if len(several) > 1:
-            found.findings = [
-                each
-                for each in found.findings
-                if settings_of(task.request.config_of(each.span.filename)) == batch.settings
-            ]
-        whole.add(found)
-    return whole
+            analysis = analysis._replace(
+                findings=tuple(
+                    finding
+                    for finding in analysis.findings
+                    if settings_of(request.config_of(finding.span.filename)) == batch.settings
+                )
+            )
+        parts.append(analysis)
+    memo.close()
+    return merged(parts)
 
 
-def batches(task: Task, given: Mapping[str, bytes]) -> list[Batch]:
+def batches(task: Task, disk: Disk) -> list[Batch]:
     """Return the files of the task as one batch for each of their settings."""
     if not task.filenames:
         return []
     request = task.request
-    files = in_order(task.filenames, task.context)
+    files = sorted_files(task.filenames, task.context)
     codes = request.every_code(files)
+    context = frozenset(task.context)
     return [
-        Batch(
-            files,
-            frozenset(task.context),
-            given,
-            codes,
-            settings,
-            request.cache,
-            shared=request.config.shared_cache,
-        )
+        Batch(files, context, disk, codes, settings)
         for settings in request.every_setting(task.filenames)
     ]
 
 
-def analyze_batch(batch: Batch, task: Task, warm: Warm | None) -> Analysis:
-    """Return the findings in a batch, recalled where no file has changed since the last check."""
-    if warm is not None:
-        executor = warm.executor(batch)
-        with uncollected():
-            return run_steps(executor.batch, executor)
-    timed = task.request.timed
-    stamps = Stamps()
-    cache, signs = RunCache(batch, stamps), KeptSigns(batch, stamps)
-    known = None if timed else cache.recall() or recall_beside(cache, signs, batch.settings)
-    if known is not None:
-        return known
-    if timed:  # what is recalled takes no time
-        batch = batch._replace(cache=None)
-    processes = processes_of(task.request.config.jobs)
-    with ProcessExecutor(batch, processes, task.progress, stamps, signs) as process_executor:
-        found = run_steps(batch, with_cluster(process_executor, batch, task))
-    cache.remember(found)
-    return found
+def analyze_batch(
+    batch: Batch, task: Task, memo: Memo, disk: CheckedDisk, state: EditorState | None
+) -> Analysis:
+    """Return the findings in a batch, those recalled whose inputs have not changed."""
+    if state is not None:
+        project = state.project(batch)
+        with gc_disabled():
+            return run_steps(project.batch, project.queries, project)
+    request = task.request
+    url = request.config.shared_cache if isinstance(memo, Database) else None
+    queries = Queries(batch, disk, memo, None if url is None else SharedCache(url))
+    with LocalWorkers(batch, process_count(request.config.jobs), task.progress) as workers:
+        return run_steps(batch, queries, with_cluster(workers, batch, task))
 
 
-def with_cluster(local: ProcessExecutor, batch: Batch, task: Task) -> Executor:
-    """Return an executor that leaves programs to the cluster of the request, where it has one."""
+def with_cluster(local: LocalWorkers, batch: Batch, task: Task) -> Workers:
+    """Return workers that leave programs to the cluster of the request, where it has one."""
     address = task.request.scheduler
-    if address is None or batch.given:
+    if address is None or batch.disk.unsaved:
         return local
-    from tpulint.pipeline.cluster import ClusterExecutor
+    from tpulint.pipeline.cluster import ClusterWorkers
 
-    return ClusterExecutor(address, batch, local, task.progress)
-
-
-def run_steps(batch: Batch, executor: Executor) -> Analysis:
-    """Find the programs of a batch, and analyze each."""
-    prefiltered, jobs = find_programs(executor)
-    whole = Analysis()
-    programs = executor.programs(jobs, analyze_program)
-    whole.add(executor.names(prefiltered, analyze_names))
-    whole.pass_over(take_passed_over())
-    for found in programs:
-        whole.add(found)
-    whole.pass_over(take_passed_over())
-    return whole
+    return ClusterWorkers(address, batch, local, task.progress)
 
 
-def find_programs(executor: Executor) -> tuple[Prefiltered, list[Job]]:
-    """Search the bytes of all files, and find the programs among them."""
-    prefiltered = executor.prefilter(prefilter_files)
-    return prefiltered, executor.divide(prefiltered, divide_files)
+def run_steps(batch: Batch, queries: Queries, workers: Workers) -> Analysis:
+    """Find the programs of a batch, and analyze each that has changed."""
+    found = find_programs(batch, queries, workers)
+    jobs = found.programs.jobs
+    known = queries.findings(jobs)
+    results = workers.analyze(analyze_program, [job for job in jobs if job not in known])
+    names = analyze_names(batch, found.programs, queries)
+    queries.write()  # other processes are at work now
+    for job, analysis in results:
+        queries.remember_findings(job, analysis)
+        known[job] = analysis
+        queries.write_now_and_then()
+    queries.write()
+    return merged(
+        [
+            Analysis(
+                found.findings,
+                found.failures,
+                tuple(queries.messages),
+                notes_of(batch, queries),
+                found.programs.marked,
+                passed_over=(*found.programs.passed_over, *take_passed_over()),
+            ),
+            names,
+            *(known[job] for job in jobs),
+        ]
+    )
 
 
-def programs_around(task: Task, filename: str) -> tuple[Batch, Prefiltered, list[Job]]:
+def notes_of(batch: Batch, queries: Queries) -> tuple[str, ...]:
+    """Return the lines of a verbose check about what was recalled."""
+    if not queries.is_unchanged:
+        return ()
+    return (
+        f"{len(batch.filenames) - len(batch.context)} files: nothing changed since the last run",
+    )
+
+
+def find_programs(batch: Batch, queries: Queries, workers: Workers) -> FoundPrograms:
+    """Search the bytes of the files that have changed, and find the programs among all files."""
+    changed = queries.changed_files()
+    search = workers.search(search_files, changed) if changed else Search()
+    queries.remember_facts(search.prefiltered.searched)
+    programs = queries.programs()
+    prefiltered = search.prefiltered
+    if programs is None:
+        facts = queries.facts()
+        names = TrackedDisk(batch.disk)
+        names.dependencies.update(search.asked_for_names)
+        if len(changed) < len(batch.filenames):
+            targets = Targets(batch.settings.target_tensorflow, names)
+            prefiltered = search_files(batch, batch.filenames, targets, facts)
+            queries.remember_facts(prefiltered.searched)
+        jobs = divide(batch, prefiltered, queries, search, names)
+        programs = Programs(
+            tuple(jobs), prefiltered.marked, prefiltered.spelled, take_passed_over()
+        )
+        queries.remember_programs(programs, names.dependencies)
+    return FoundPrograms(programs, prefiltered.findings, prefiltered.failures)
+
+
+def divide(
+    batch: Batch, prefiltered: Prefiltered, queries: Queries, search: Search, disk: TrackedDisk
+) -> list[Job]:
+    """Find the programs by the imports of the files; `disk` learns what they depend on."""
+    if not prefiltered.seeds:
+        return []
+    imports = TrackedDisk(batch.disk)
+    imports.dependencies.update(search.asked_for_imports)
+    known = {**queries.imports(imports.dependencies), **search.imports}
+    graph = ImportGraph(Files(imports, installed=INSTALLED), known)
+    jobs = split_into_programs(batch, prefiltered, graph, disk)
+    for seed in prefiltered.seeds:
+        graph.look_around(os.path.abspath(seed))
+    queries.remember_imports(graph.known, imports.dependencies)
+    disk.dependencies.update(imports.dependencies)
+    return jobs
+
+
+def programs_around(task: Task, filename: str) -> tuple[Batch, FoundPrograms]:
     """Return the programs of the task as they are under the settings of one file."""
-    settings = settings_of(task.request.config_of(filename))
-    files = in_order(task.filenames, task.context)
-    codes, cache = task.request.codes, task.request.cache
-    batch = Batch(files, frozenset(task.context), {}, codes, settings, cache)
-    with ProcessExecutor(batch, 1, task.progress) as executor:
-        return batch, *find_programs(executor)
+    request = task.request
+    memo = Memo() if request.cache is None else Database(request.cache)
+    disk = CheckedDisk({}, memo.states())
+    files = sorted_files(task.filenames, task.context)
+    settings = settings_of(request.config_of(filename))
+    batch = Batch(files, frozenset(task.context), disk, request.codes, settings)
+    queries = Queries(batch, disk, memo)
+    with LocalWorkers(batch, 1, task.progress) as workers:
+        found = find_programs(batch, queries, workers)
+    queries.write()
+    memo.close()
+    return batch, found
 
 
-def prefilter_files(
+def search_files(
     batch: Batch,
     filenames: Sequence[str],
-    known: Mapping[str, FileSigns] = NOTHING,
+    targets: Targets,
+    known: Mapping[str, FileFacts] = NO_FACTS,
     graph: ImportGraph | None = None,
 ) -> Prefiltered:
-    """Search the bytes of some files of the batch, less those whose signs are known."""
-    return prefilter(filenames, batch.given, batch.settings, batch.context, known, graph)
+    """Search the bytes of some files of the batch, less those whose facts are known."""
+    return prefilter(batch, filenames, targets, known, graph)
 
 
-def divide_files(batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> list[Job]:
-    """Find the programs among the files of the batch."""
-    return split_into_programs(batch, prefiltered, graph)
+def analyze_names(batch: Batch, programs: Programs, queries: Queries | None = None) -> Analysis:
+    """Return the findings in names alone, whatever programs their files are of."""
+    if not programs.spelled:
+        return Analysis()
+    job = Job(("", hashed(programs.spelled)), (), 0)
+    known = {} if queries is None else queries.recall([job])
+    if job in known:
+        return known[job]
+    disk = TrackedDisk(batch.disk)
+    program = program_of_names(batch, programs.spelled, disk)
+    analysis = analysis_of(rule_results(program, batch, OF_NAMES))
+    analysis = analysis._replace(dependencies=disk.dependencies)
+    if queries is not None:
+        queries.remember(job, analysis)
+    return analysis
 
 
-def analyze_names(batch: Batch, prefiltered: Prefiltered) -> Analysis:
-    """Return the findings in names alone, and the files that cannot be read."""
-    found = Analysis(prefiltered.findings, marked=prefiltered.marked)
-    found.failures += prefiltered.failures
-    found.imported += prefiltered.consulted
-    program = program_of_names(batch, prefiltered)
-    if program is not None:
-        add_results(found, program, rule_results(program, batch, OF_NAMES))
-    return found
+def analyze_program(batch: Batch, job: Job) -> Analysis:
+    """Build a program and run the rules on it; a file that breaks it is left out."""
+    return build_and_check(batch, job).analysis
 
 
-@uncollected()
-def analyze_program(
+@gc_disabled()
+def build_and_check(
     batch: Batch, job: Job, observer: Observer | None = None, store: Store | None = None
 ) -> ProgramAnalysis:
-    """Build a program and run the rules on it; a file that breaks it is left out."""
+    """Build a program and run the rules on it, and return both.
+
+    `observer` is shown what the interpreter reads; `store` has the summaries of modules, where
+    they are kept from one check to the next.
+    """
+    disk = TrackedDisk(batch.disk)
     try:
-        built = read_program(batch, job, observer, store)
+        built = read_program(batch._replace(disk=disk), job, observer, store)
     except Exception as error:
         if store is not None:  # without the summaries of earlier checks it may be sound
-            return ProgramAnalysis(analyze_program(batch, job).analysis)
-        return ProgramAnalysis(without_broken_file(batch, job, error))
-    results = rule_results(built.program, batch) if built.program is not None else ()
-    return ProgramAnalysis(analysis_of(batch, job, built, results), built.program)
+            return ProgramAnalysis(analyze_program(batch, job))
+        return ProgramAnalysis(bisect_failure(batch, job, error))
+    program = built.program
+    if program is None:
+        return ProgramAnalysis(Analysis(built.findings, dependencies=disk.dependencies))
+    analysis = analysis_of(rule_results(program, batch))
+    if built.files is not None:
+        for path in list(disk.dependencies.files):
+            built.files.look_around(path)
+    analysis = analysis._replace(
+        findings=(*built.findings, *analysis.findings),
+        failures=(*program.failures, *analysis.failures),
+        skipped=dict(program.skipped),
+        unfollowed=frozenset(program.unfollowed),
+        dependencies=disk.dependencies,
+    )
+    return ProgramAnalysis(analysis, program)
 
 
-def without_broken_file(batch: Batch, job: Job, error: Exception) -> Analysis:
+def bisect_failure(batch: Batch, job: Job, error: Exception) -> Analysis:
     """Analyze both halves of a program that cannot be read as a whole."""
-    found = Analysis()
     if len(job.seeds) == 1:
-        found.failures.append(ProgramFailure(job.seeds[0], describe(error)))
-        return found
+        return Analysis(failures=(ProgramFailure(job.seeds[0], describe(error)),))
     half = len(job.seeds) // 2
-    for part in (job.seeds[:half], job.seeds[half:]):
-        found.add(analyze_program(batch, job._replace(seeds=part)).analysis)
-    return found
+    halves = (job.seeds[:half], job.seeds[half:])
+    return merged([analyze_program(batch, job._replace(seeds=seeds)) for seeds in halves])
 
 
 def read_program(
     batch: Batch, job: Job, observer: Observer | None = None, store: Store | None = None
 ) -> BuiltProgram:
-    """Summarize the files of a program, and build it from there.
-
-    `observer` is shown what the interpreter reads; `store` has the summaries of modules, where
-    they are kept from one check to the next.
-    """
+    """Summarize the files of a program, and build it from there."""
     sources, findings = read_sources(batch, job)
     if not sources:
         return BuiltProgram(None, tuple(findings))
     from tpulint.analysis.build_program import build_program
-    from tpulint.analysis.resolver.files import Files
     from tpulint.pipeline.summarize import summarize
     from tpulint.syntax.deep_stack import deeply
     from tpulint.syntax.summaries import Store as NewStore
 
-    files = Files(batch.given, batch.disk, installed=INSTALLED)
+    files = Files(batch.disk, installed=INSTALLED)
     summaries = store or NewStore()
 
     def read() -> Program:
@@ -260,8 +368,7 @@ def read_program(
     program = deeply(read)
     program.targets = Targets(batch.settings.target_tensorflow, batch.disk)
     program.soft_placement = dict(job.placed)
-    found = (*findings, *summaries.findings)
-    return BuiltProgram(program, found, files=files)
+    return BuiltProgram(program, (*findings, *summaries.findings), files)
 
 
 def rule_results(
@@ -273,9 +380,19 @@ def rule_results(
     return run_rules(program, batch.codes.intersection(among), batch.checkpoint)
 
 
-def resolve(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> CheckResult:
+def analysis_of(results: Iterable[RuleResult]) -> Analysis:
+    """Return the results of the rules as one."""
+    rows = list(results)
+    return Analysis(
+        tuple(finding for row in rows for finding in row.findings),
+        tuple(row.failure for row in rows if row.failure is not None),
+        times={row.code: row.seconds for row in rows},
+    )
+
+
+def resolve(analysis: Analysis, task: Task, unsaved: Mapping[str, bytes]) -> CheckResult:
     """Return the findings that remain after suppressions, per-file-ignores and baselines."""
-    return resolved(analysis, task, given)
+    return resolved(analysis, task, unsaved)
 
 
 def render(result: CheckResult, style: Style) -> Rendered:

@@ -25,7 +25,7 @@ from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import codes_by
 
 if TYPE_CHECKING:
-    from tpulint.pipeline.failure import Failure
+    from tpulint.incremental.failure import Failure
 
 
 class CheckedProject(NamedTuple):

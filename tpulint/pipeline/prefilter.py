@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.analysis.estimator_homes import names_estimators
+from tpulint.analysis.names.api_names import missing_somewhere
 from tpulint.analysis.names.spelling_search import NamesInFile, Spelled, SpellingSearch
+from tpulint.analysis.names.target_release import Targets, keeps_keras_2
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.imports import statements
-from tpulint.disk import DISK
+from tpulint.analysis.resolver.imports import Written, statements
+from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
+from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.finding import Finding, Location, Span
+from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes
+from tpulint.incremental.disk import digest_of
+from tpulint.incremental.failure import ProgramFailure, describe
+from tpulint.incremental.model import Batch, FileFacts
+from tpulint.incremental.queries import SearchedFile
 from tpulint.notebook import BrokenNotebook, python_cells
-from tpulint.pipeline.failure import ProgramFailure, describe
-from tpulint.pipeline.file_signs import FileSigns, signs_in
 from tpulint.source import UnreadableSource
 
 if TYPE_CHECKING:
     from tpulint.analysis.resolver.import_graph import ImportGraph
 
-NOTHING: Mapping[str, FileSigns] = MappingProxyType({})
+NO_FACTS: Mapping[str, FileFacts] = MappingProxyType({})
 
 
 class Prefiltered(NamedTuple):
@@ -31,8 +39,8 @@ class Prefiltered(NamedTuple):
     seeds: the files that show the seam. estimators: those of them that name estimators. marked:
     those that may hold suppressions. setters: those that turn soft placement on, and with which
     certainty. scripts: those that are run as programs. spelled: names that the TensorFlow of
-    their files lacks. consulted: the requirement files that say which one that is. searched: the
-    signs in the files that were not known. failures: what an error of tpulint's own has cost.
+    their files lacks. searched: the files whose facts were not known. failures: what an error of
+    tpulint's own has cost.
     """
 
     seeds: tuple[str, ...] = ()
@@ -41,57 +49,42 @@ class Prefiltered(NamedTuple):
     setters: tuple[tuple[str, str], ...] = ()
     scripts: tuple[str, ...] = ()
     spelled: tuple[Spelled, ...] = ()
-    consulted: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    searched: tuple[tuple[str, FileSigns], ...] = ()
+    searched: tuple[SearchedFile, ...] = ()
     failures: tuple[ProgramFailure, ...] = ()
 
 
 def prefilter(
+    batch: Batch,
     filenames: Sequence[str],
-    given: Mapping[str, bytes],
-    settings: Settings,
-    context: Collection[str] = (),
-    known: Mapping[str, FileSigns] = NOTHING,
+    targets: Targets,
+    known: Mapping[str, FileFacts] = NO_FACTS,
     graph: ImportGraph | None = None,
 ) -> Prefiltered:
-    """Search the bytes of the files; `given` holds those that are not (or not yet) on disk.
+    """Search the bytes of some files of the batch, less those whose facts are `known`.
 
-    Suppressions do not matter in the files that are only `context`. Files are not searched whose
-    signs are `known`. `graph` learns what the others import.
+    Suppressions do not matter in the files that are only context. `graph` learns what the others
+    import.
     """
-    signs: dict[str, FileSigns] = {}
+    settings = batch.settings
+    facts: dict[str, FileFacts] = {}
     searched = []
     findings = []
     failures = []
-    spelling = SpellingSearch(settings.target_tensorflow)
-
-    def read(filename: str) -> bytes:
-        return given[filename] if filename in given else DISK.read(filename)
-
-    def search(filename: str) -> FileSigns:
-        data = searched_part(filename, read(filename))
-        if graph is None:
-            return signs_in(data, settings)
-        written = tuple(statements(data))
-        graph.learn(os.path.abspath(filename), written)
-        return signs_in(data, settings, written)
-
-    def look(filename: str, its: FileSigns) -> NamesInFile:
-        try:
-            return spelling.look(filename, its.names, partial(read, filename))
-        except UnreadableSource:
-            if its.seam:  # the program that begins in it reports that
-                return its.names
-            raise
-
+    spelling = SpellingSearch(targets)
     for filename in filenames:
+        read = partial(batch.disk.read, os.path.abspath(filename))
         try:
-            its = known.get(filename) or search(filename)
-            if its.names.missing:
-                its = its._replace(names=look(filename, its))
-            if its != known.get(filename):
-                searched.append((filename, its))
+            digest = ""
+            of_file = known.get(filename)
+            if of_file is None:
+                data = read()
+                digest = digest_of(data)
+                of_file = _facts(filename, data, settings, graph)
+            if of_file.names.missing:
+                of_file = of_file._replace(names=_spelled(spelling, filename, of_file, read))
+            if of_file != known.get(filename):
+                searched.append(SearchedFile(filename, digest or digest_of(read()), of_file))
         except OSError as error:
             findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
         except UnreadableSource as error:
@@ -99,23 +92,62 @@ def prefilter(
         except Exception as error:
             failures.append(ProgramFailure(filename, describe(error)))
         else:
-            signs[filename] = its
-    shown = signs.items()
+            facts[filename] = of_file
+    rows = facts.items()
     return Prefiltered(
-        tuple(each for each, its in shown if its.seam),
-        tuple(each for each, its in shown if its.estimators),
-        tuple(each for each, its in shown if its.marked and each not in context),
-        tuple((each, its.placement) for each, its in shown if its.placement is not None),
-        tuple(each for each, its in shown if its.script),
+        tuple(name for name, row in rows if row.seam),
+        tuple(name for name, row in rows if row.estimators),
+        tuple(name for name, row in rows if row.marked and name not in batch.context),
+        tuple((name, row.placement) for name, row in rows if row.placement is not None),
+        tuple(name for name, row in rows if row.script),
         tuple(spelling.found),
-        tuple(spelling.targets.consulted),
         tuple(findings),
         tuple(searched),
         tuple(failures),
     )
 
 
-def searched_part(filename: str, data: bytes) -> bytes:
+def _facts(filename: str, data: bytes, settings: Settings, graph: ImportGraph | None) -> FileFacts:
+    code = code_in(filename, data)
+    written = tuple(statements(code))
+    if graph is not None:
+        graph.learn(os.path.abspath(filename), written)
+    return facts_in(code, settings, written)
+
+
+def _spelled(
+    spelling: SpellingSearch, filename: str, facts: FileFacts, read: partial[bytes]
+) -> NamesInFile:
+    try:
+        return spelling.look(filename, facts.names, read)
+    except UnreadableSource:
+        if facts.seam:  # the program that begins in it reports that
+            return facts.names
+        raise
+
+
+def facts_in(data: bytes, settings: Settings, written: Iterable[Written]) -> FileFacts:
+    """Search the bytes of a file; `written` are its import statements."""
+    tpus = names_a_tpu(data)
+    seam = passes(data, settings.wrappers, tpus)
+    missing = tuple(missing_somewhere(data))
+    return FileFacts(
+        _hash_of_imports(written),
+        seam,
+        seam and names_estimators(data),
+        may_name_own_codes(data, tpus),
+        is_script(data),
+        placement_in(data) if SIGN in data else None,
+        NamesInFile(missing, bool(missing) and keeps_keras_2(data)),
+    )
+
+
+def _hash_of_imports(written: Iterable[Written]) -> str:
+    text = b"\0".join(chain.from_iterable(written))
+    return hashlib.sha256(text).hexdigest()[:16] if text else ""
+
+
+def code_in(filename: str, data: bytes) -> bytes:
     """Return the code in the bytes of a file: most of a notebook is what its cells have printed."""
     if not filename.endswith(".ipynb"):
         return data
@@ -131,5 +163,6 @@ def merge(parts: Sequence[Prefiltered]) -> Prefiltered:
 
 
 def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:
+    """Return the finding for a file that cannot be read."""
     place = Location(max(row, 1), max(column, 1))
     return Finding("TPU001", reason, Span(filename, place, place))

@@ -8,18 +8,26 @@ work, on the order of the files or on the folder that they were found from.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tpulint.pipeline.batch import Batch, Job
+from tpulint.disk import Disk
+from tpulint.incremental.model import Batch, Job
 from tpulint.pipeline.prefilter import Prefiltered
 
 if TYPE_CHECKING:
+    from tpulint.analysis.names.spelling_search import Spelled
     from tpulint.analysis.resolver.import_graph import ImportGraph
     from tpulint.frontends.tensorflow.program import Program
 
 
-def split_into_programs(batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> list[Job]:
-    """Return the seeds by program; a program that reaches no file to report on is left out."""
+def split_into_programs(
+    batch: Batch, prefiltered: Prefiltered, graph: ImportGraph, disk: Disk
+) -> list[Job]:
+    """Return the seeds by program; a program that reaches no file to report on is left out.
+
+    `disk` is asked which package a file is of.
+    """
     if not prefiltered.seeds:
         return []
     from tpulint.analysis.estimator_homes import by_home
@@ -33,7 +41,7 @@ def split_into_programs(batch: Batch, prefiltered: Prefiltered, graph: ImportGra
     scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
     placement = SoftPlacement(graph, everything, setters, scripts)
     asked = set(everything) - context
-    homes = by_home(map(os.path.abspath, prefiltered.estimators))
+    homes = by_home(map(os.path.abspath, prefiltered.estimators), disk)
     found = []
     for group in connected(graph, names, homes):
         if not context or not asked.isdisjoint(group.all):
@@ -44,12 +52,10 @@ def split_into_programs(batch: Batch, prefiltered: Prefiltered, graph: ImportGra
     return found
 
 
-def program_of_names(batch: Batch, prefiltered: Prefiltered) -> Program | None:
+def program_of_names(batch: Batch, spelled: Sequence[Spelled], disk: Disk) -> Program:
     """Return the names that a file's TensorFlow lacks, whatever program it is of."""
-    if not prefiltered.spelled:
-        return None
     from tpulint.analysis.names.target_release import Targets
     from tpulint.frontends.tensorflow.program import Program
 
-    targets = Targets(batch.settings.target_tensorflow, batch.disk)
-    return Program(spelled=list(prefiltered.spelled), targets=targets)
+    targets = Targets(batch.settings.target_tensorflow, disk)
+    return Program(spelled=list(spelled), targets=targets)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from tpulint import plugins
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
-from tpulint.pipeline.analysis import Analysis
+from tpulint.incremental.model import Analysis
 from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.request import Request
 from tpulint.pipeline.task import Task, lines_about

@@ -10,7 +10,7 @@ from tpulint import rules
 from tpulint.codes import RULES
 from tpulint.finding import Finding
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.pipeline.failure import RuleFailure, describe
+from tpulint.incremental.failure import RuleFailure, describe
 
 
 class RuleResult(NamedTuple):

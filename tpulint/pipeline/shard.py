@@ -13,7 +13,7 @@ from tpulint.analysis.estimator_homes import by_home, names_estimators
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
-from tpulint.disk import DISK
+from tpulint.disk import Disk, read_regular
 from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.knowledge.seam import INSTALLED
 
@@ -34,8 +34,10 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     """
     wrappers = [setting.wrappers for setting in settings]
     seeds = {path for path in by_path if shows_seam(path, wrappers)}
-    homes = by_home(path for path in sorted(seeds) if names_estimators(DISK.read(path)))
-    programs = connected(ImportGraph(Files({}, installed=INSTALLED)), seeds, homes)
+    disk = Disk()
+    estimators = [path for path in sorted(seeds) if names_estimators(disk.read(path))]
+    homes = by_home(estimators, disk)
+    programs = connected(ImportGraph(Files(disk, installed=INSTALLED)), seeds, homes)
     found = [sorted(each.all & by_path.keys()) for each in programs]
     bound = {path for group in found for path in group}
     return found + [[path] for path in sorted(by_path.keys() - bound)]
@@ -44,7 +46,7 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
 def shows_seam(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
     """Return whether the bytes of the file show the seam under any of the settings."""
     try:
-        data = DISK.read(path)
+        data = read_regular(path)
     except OSError:
         return False
     return any(passes(data, each) for each in wrappers)

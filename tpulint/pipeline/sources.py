@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding
 from tpulint.frontends.tensorflow.prefilter import passes
-from tpulint.pipeline.batch import Batch, Job
+from tpulint.incremental.model import Batch, Job
 from tpulint.pipeline.prefilter import unreadable
 
 if TYPE_CHECKING:
@@ -28,10 +29,9 @@ class ProgramSources(NamedTuple):
 def read_sources(batch: Batch, job: Job) -> ProgramSources:
     """Read the seeds of the program; a file that cannot matter does not have to be text at all."""
     found = ProgramSources([], [])
-    given = batch.given
     for filename in job.seeds:
         try:
-            data = given[filename] if filename in given else batch.disk.read(filename)
+            data = batch.disk.read(os.path.abspath(filename))
         except OSError as error:
             reason = f"cannot be read: {error.strerror}"
             found.findings.append(unreadable(filename, reason, 1, 1))

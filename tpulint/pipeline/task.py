@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tpulint.disk import PassedOver
+from tpulint.incremental.failure import FileFailure
 from tpulint.pipeline.discover import discover, shown
-from tpulint.pipeline.failure import FileFailure
 from tpulint.pipeline.progress import Progress
 from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import STDIN, Request

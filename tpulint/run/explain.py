@@ -14,8 +14,8 @@ from tpulint.codes import CODES
 from tpulint.config import Config, find_config
 from tpulint.config.files import Closest
 from tpulint.finding import Certainty, Finding, Span
+from tpulint.incremental.model import Analysis
 from tpulint.pipeline import driver
-from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.request import start_of
 from tpulint.pipeline.resolve import trimmed
 from tpulint.run.failure import RunFailure, is_users, line_of
@@ -57,7 +57,7 @@ def explain(
     everything = config._replace(certainty=Certainty.POSSIBLE, jobs=1)
     task = driver.discover(driver.Request(everything, frozenset(CODES), files))
     analysis = driver.analyze(task)
-    findings = analysis.findings
+    findings = list(analysis.findings)
     faults: list[RunFault] = []
     for failure in failures:
         best = best_of(failure, findings)

@@ -103,7 +103,7 @@ class RunSession:
         interrupted = isinstance(self.ended.error, KeyboardInterrupt)
         if self.watch is None or self.process != os.getpid() or interrupted:
             return
-        from tpulint.pipeline.failure import describe
+        from tpulint.incremental.failure import describe
         from tpulint.run.explain import explain, files_that_ran, release_that_ran
         from tpulint.run.failure import failure_of
 

@@ -24,11 +24,9 @@ from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.cache_place import cache_place
 from tpulint.pipeline.discover import SUFFIXES, shown
+from tpulint.pipeline.editor import Cancelled, EditorState, ReadProgram
 from tpulint.pipeline.prefilter import unreadable
 from tpulint.pipeline.request import Request, codes_by
-from tpulint.pipeline.stamps import stamp
-from tpulint.pipeline.warm import Superseded, Warm
-from tpulint.pipeline.warm_programs import ReadProgram
 from tpulint.source import Source
 
 # The client's settings: `initializationOptions`, and `workspace/didChangeConfiguration`.
@@ -99,9 +97,7 @@ class ServerProject:
         self.root = root
         self._settings = settings
         self._task: driver.Task | None = None
-        self._warm = Warm()
-        self._stamps: dict[str, str | None] = {}
-        self._new: tuple[str, ...] = ()  # files that only the editor has
+        self._state = EditorState(driver.build_and_check)
         self._outdated = True  # the disk may have changed
         self.superseded: Callable[[], bool] = lambda: False  # asked on the worker's thread
 
@@ -123,13 +119,13 @@ class ServerProject:
         """
         try:
             return self._analyzed(unsaved, first)
-        except Superseded:
+        except Cancelled:
             return None
 
-    def rehearse(self, first: str) -> None:
+    def validate_partial_check(self, first: str) -> None:
         """See what can be said of a file before all of its program is read."""
-        with contextlib.suppress(Superseded):
-            self._warm.rehearse(first)
+        with contextlib.suppress(Cancelled):
+            self._state.validate_partial_check(first)
 
     def _analyzed(self, unsaved: Mapping[str, bytes], first: str | None) -> Snapshot:
         task = self._prepared()
@@ -140,8 +136,8 @@ class ServerProject:
         given = {shown(path): data for path, data in unsaved.items()} | dict.fromkeys(
             map(shown, large), b""
         )
-        self._warm.take(given, first)
-        result = driver.check(task, given, self._warm)
+        self._state.lay_over(given, first)
+        result = driver.check(task, given, self._state)
         findings: dict[str, list[Finding]] = {}
         for each in result.findings:
             findings.setdefault(os.path.abspath(each.span.filename), []).append(each)
@@ -150,21 +146,21 @@ class ServerProject:
             findings[path] = [unreadable(shown(path), reason, 1, 1)]
         sources = {os.path.abspath(name): source for name, source in result.sources.items()}
         messages = tuple(map(str, result.failures))
-        return Snapshot(findings, sources, messages, self._warm.incomplete)
+        return Snapshot(findings, sources, messages, self._state.is_partial)
 
     def programs_of(self, path: str) -> Sequence[ReadProgram]:
         """Return the programs that read the module at `path` in the last analysis."""
-        return list(self._warm.programs_of(path))
+        return list(self._state.programs_of(path))
 
     def _prepared(self) -> driver.Task:
         if self._task is None:
             self._task = self._discovered()
-            self._warm = Warm(self._checkpoint)
+            self._state = EditorState(driver.build_and_check, self._checkpoint)
         return self._task
 
     def _checkpoint(self) -> None:
         if self.superseded():
-            raise Superseded
+            raise Cancelled
 
     def _discovered(self) -> driver.Task:
         closest = Closest(self.root, over=self._settings.over)
@@ -178,7 +174,6 @@ class ServerProject:
             fixes=False,
             closest=closest,
         )
-        self._new = ()
         if self._is_file():
             names = (shown(self.root),)
             return driver.Task(request, names, frozenset(names))
@@ -191,29 +186,20 @@ class ServerProject:
     def _looked(self, task: driver.Task) -> driver.Task:
         """Look at the disk: which files there are, and which of them have changed."""
         self._outdated = False
+        self._state.refresh()
         found = self._discovered()
-        files = (*found.filenames, *found.context)
-        stamps = {each: stamp(each) for each in files}
-        if set(files) != {*task.filenames, *task.context}:
-            self._warm.begin_anew()
-            task = found
-        changed = [each for each in files if stamps[each] != self._stamps.get(each)]
-        self._stamps = stamps
-        self._warm.forget(changed)
-        self._task = task
+        if {*found.filenames, *found.context} != {*task.filenames, *task.context}:
+            task = self._task = found
         return task
 
     def _with_new(self, task: driver.Task, unsaved: Mapping[str, bytes]) -> driver.Task:
         """Add the files to the task that are in the editor and not on the disk yet."""
-        known = frozenset(self._stamps)
+        known = frozenset((*task.filenames, *task.context))
         new = sorted(
             name
             for path in unsaved
             if (name := shown(path)) not in known and self._belongs(path, task.request)
         )
-        if tuple(new) != self._new:
-            self._new = tuple(new)
-            self._warm.begin_anew()
         return task._replace(filenames=(*task.filenames, *new))
 
     def _belongs(self, path: str, request: Request) -> bool:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TypeVar
 
 from tpulint.config import ConfigError
-from tpulint.pipeline.failure import describe
+from tpulint.incremental.failure import describe
 from tpulint.server.project import ServerProject, Snapshot
 
 QUIET = 0.02  # seconds without a change, before the work begins
@@ -111,7 +111,7 @@ class AnalysisSchedule:
             if snapshot.incomplete:
                 await self._worker.do(collect_new)
             else:
-                await self._rehearse(scheduled, wanted)
+                await self._validate_partial_check(scheduled, wanted)
                 await self._worker.do(collect_all)
 
     async def _quiet(self, scheduled: Scheduled) -> None:
@@ -148,12 +148,12 @@ class AnalysisSchedule:
         except Exception as error:  # whatever it is, the server goes on
             return Snapshot(messages=(f"internal error: {describe(error)}",))
 
-    async def _rehearse(self, scheduled: Scheduled, wanted: int) -> None:
+    async def _validate_partial_check(self, scheduled: Scheduled, wanted: int) -> None:
         """Prepare for the next keystroke, while there is none."""
         for path in reversed(scheduled.recent):
             if scheduled.wanted == wanted:
                 with contextlib.suppress(Exception):
-                    await self._worker.do(partial(scheduled.project.rehearse, path))
+                    await self._worker.do(partial(scheduled.project.validate_partial_check, path))
 
 
 # The one thread that analyzes, beside the event loop.

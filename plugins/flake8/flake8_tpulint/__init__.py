@@ -33,7 +33,7 @@ class Plugin:
         except ConfigError as error:
             yield 1, 0, f"TPU000 configuration: {error}", type(self)
         except Exception as error:  # one file's trouble must not end flake8's run
-            from tpulint.pipeline.failure import describe
+            from tpulint.incremental.failure import describe
 
             yield 1, 0, f"TPU000 internal error: {describe(error)}", type(self)
 

@@ -13,6 +13,7 @@ from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
+from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.summarize import summarize
@@ -28,13 +29,15 @@ def program(text: str, **modules: str) -> Program:
     given = _given(text, modules)
     store = Store()
     modules = summarize([_source(MAIN, given)], store)
-    return build_program(modules, (MAIN,), Files(given, installed=INSTALLED), Settings(), store)
+    return build_program(
+        modules, (MAIN,), Files(Disk(given), installed=INSTALLED), Settings(), store
+    )
 
 
 def interpreter(text: str, **modules: str) -> tuple[Interpreter, Module]:
     """Return an interpreter that has read nothing yet, and the module `text`."""
     given = _given(text, modules)
-    project = Project(Store().one, Files(given, installed=INSTALLED), tuple(given))
+    project = Project(Store().one, Files(Disk(given), installed=INSTALLED), tuple(given))
     module = project.module(MAIN)
     assert module is not None
     return Interpreter(project, Models(Settings())), module

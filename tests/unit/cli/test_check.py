@@ -14,9 +14,9 @@ import pytest
 
 from tests.unit.conftest import Terminal, report_words
 from tpulint.finding import Finding, Location, Span, Step
+from tpulint.incremental.model import Analysis
 from tpulint.output.text import paint
 from tpulint.pipeline import driver
-from tpulint.pipeline.analysis import Analysis
 
 
 def rows(said: str) -> list[tuple[str, str]]:
@@ -243,7 +243,7 @@ def test_files_beyond_the_asked_ones_are_not_reported(
 ) -> None:
     def everywhere(*_: object) -> Analysis:
         spans = [Span(name, Location(1, 1), Location(1, 2)) for name in ("a.py", "b.py")]
-        return Analysis([Finding("TPU201", "m", span) for span in spans])
+        return Analysis(tuple(Finding("TPU201", "m", span) for span in spans))
 
     monkeypatch.setattr(driver, "analyze", everywhere)
     tpulint("check", "a.py", "--output-format", "json")
@@ -280,7 +280,7 @@ def test_at_most_twelve_steps_a_lane(tpulint: Terminal, monkeypatch: pytest.Monk
         for lane in ("device", "host")[: 1 + (number < 3)]
     )
     monkeypatch.setattr(
-        driver, "analyze", lambda *_: Analysis([Finding("TPU101", "m", span, trace=trace)])
+        driver, "analyze", lambda *_: Analysis((Finding("TPU101", "m", span, trace=trace),))
     )
     tpulint("check", "a.py", "--output-format", "json")
     steps = json.loads(tpulint.out)[0]["trace"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.conftest import Terminal
 from tpulint import __version__
-from tpulint.cache_dir import write_entry
+from tpulint.cache_dir import claim
 from tpulint.codes import CODES
 
 
@@ -60,7 +60,7 @@ def test_clean(tpulint: Terminal, here: Path) -> None:
     assert tpulint("clean") == 2
     assert "not removed: not a cache directory of tpulint" in tpulint.err
     (here / ".tpulint_cache/x").rmdir()
-    write_entry(".tpulint_cache", "runs", "a" * 64, b"")
+    claim(".tpulint_cache")
     assert (here / ".tpulint_cache/.gitignore").read_text() == "*\n"
     assert tpulint("clean") == 0
     assert not (here / ".tpulint_cache").exists()

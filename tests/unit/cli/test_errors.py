@@ -13,10 +13,9 @@ from tpulint.analysis.names.target_release import Targets
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Finding, Location, Span
+from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.pipeline import driver, rule_run
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.program_analysis import BuiltProgram
+from tpulint.pipeline.driver import BuiltProgram
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,9 @@ def test_circles_are_found() -> None:
 def test_imports_in_functions_and_for_type_checkers_are_counted() -> None:
     graph = import_graph()
     assert "tpulint.notebook" in graph["tpulint.source"]  # in a function
-    assert "tpulint.analysis.domain.program" in graph["tpulint.pipeline.failure"]  # TYPE_CHECKING
+    assert (
+        "tpulint.analysis.domain.program" in graph["tpulint.incremental.failure"]
+    )  # TYPE_CHECKING
 
 
 def test_rules_and_their_questions_know_only_the_result_of_the_analysis() -> None:

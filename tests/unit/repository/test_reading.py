@@ -18,7 +18,7 @@ OF_THE_PACKAGE = {
     "knowledge/operations.py",
     "knowledge/renames.py",
     "knowledge/typed.py",
-    "pipeline/version.py",
+    "incremental/version.py",
     "rules/__init__.py",
 }
 RUNNING = {"run/program.py"}  # the program, as Python would

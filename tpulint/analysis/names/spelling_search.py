@@ -53,8 +53,8 @@ class NamesInFile(NamedTuple):
 class SpellingSearch:
     """A search of every file's bytes; `found` are the names that are missing somewhere."""
 
-    def __init__(self, configured: str | None) -> None:
-        self.targets = Targets(configured)
+    def __init__(self, targets: Targets) -> None:
+        self._targets = targets
         self.found: list[Spelled] = []
 
     def look(self, filename: str, its: NamesInFile, read: Callable[[], bytes]) -> NamesInFile:
@@ -65,7 +65,7 @@ class SpellingSearch:
         Raises:
             UnreadableSource: that cannot be found out, for the file is no text.
         """
-        target = self.targets.of(filename).of_file(its.keras_2)
+        target = self._targets.of(filename).of_file(its.keras_2)
         if not lacks_one(target, its.missing):
             return its
         if its.spellings is None:

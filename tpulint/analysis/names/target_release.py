@@ -20,7 +20,7 @@ from tpulint.analysis.names.requirements import (
     requirements,
     requires_keras_2,
 )
-from tpulint.disk import CONFIGURATION_LIMIT_BYTES, DISK, Disk
+from tpulint.disk import CONFIGURATION_LIMIT_BYTES, REQUIREMENTS, Disk
 from tpulint.knowledge import names
 
 FILES = re.compile(
@@ -28,15 +28,6 @@ FILES = re.compile(
     r"|Pipfile"
 )
 README = re.compile(r"readme(?:\.\w+)?", re.IGNORECASE)
-# The files in which people put it: a new one changes the answer.
-USUAL = (
-    "requirements.txt",
-    "setup.py",
-    "setup.cfg",
-    "pyproject.toml",
-    "environment.yml",
-    "README.md",
-)
 # TensorFlow 2.16 and newer have Keras 3, unless the variable is set and tf-keras installed.
 LEGACY_KERAS = b"TF_USE_LEGACY_KERAS"
 LAST_WITH_KERAS_2 = "2.15"
@@ -92,18 +83,13 @@ def keeps_keras_2(data: bytes) -> bool:
 
 
 class Targets:
-    """The targets of the files of a run.
+    """The targets of the files of a run."""
 
-    consulted: the requirement files that count, and where one is missing that would.
-    """
-
-    def __init__(self, configured: str | None = None, disk: Disk = DISK) -> None:
-        self._disk = disk
+    def __init__(self, configured: str | None = None, disk: Disk | None = None) -> None:
+        self._disk = disk or Disk()
         self._configured = configured
         self._folders: dict[str, Target | None] = {}
         self._known: dict[str, Target] = {}
-        self.consulted: list[str] = []
-        self.folders: dict[str, frozenset[str]] = {}  # that were searched, with the names in them
 
     def of(self, filename: str) -> Target:
         """Return the target of a file, which need not exist."""
@@ -137,12 +123,6 @@ class Targets:
         """Return what a folder's files require together; None where they require nothing."""
         found: list[tuple[Requirement, str]] = []
         any_release = keras_2 = False
-        try:
-            listed = sorted(self._disk.names(folder))
-        except OSError:
-            listed = []
-        self.folders[folder] = frozenset(listed)
-        self.consulted += [os.path.join(folder, name) for name in USUAL if name not in listed]
         for path, text in self._texts(folder, FILES):
             found += [(each, path) for each in requirements(text) if each.mask]
             any_release = any_release or is_required_bare(text)
@@ -162,9 +142,8 @@ class Targets:
 
     def _texts(self, folder: str, names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
         """Yield the path and text of each file in a listed folder that has one of the `names`."""
-        for name in filter(names.fullmatch, sorted(self.folders[folder])):
+        for name in filter(names.fullmatch, sorted(self._disk.listing(folder, REQUIREMENTS))):
             path = os.path.join(folder, name)
-            self.consulted.append(path)
             try:
                 yield path, decoded(self._disk.read(path, CONFIGURATION_LIMIT_BYTES))
             except OSError:

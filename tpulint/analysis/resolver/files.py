@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import NamedTuple
 
-from tpulint.disk import DISK, Disk
+from tpulint.disk import MODULES, Disk
 
 PACKAGE = "__init__.py"
 CLIMB = 8  # folders above a file's outermost package in which its imports may start
@@ -18,54 +16,24 @@ TOPS = frozenset(
 )
 
 
-class Asked(NamedTuple):
-    """The questions about what is on disk: an answer that has changed may change an import's file.
-
-    listed: folders of which all names were asked for. folders: those that were asked for some of
-    the `names`.
-    """
-
-    listed: frozenset[str] = frozenset()
-    folders: frozenset[str] = frozenset()
-    names: frozenset[str] = frozenset()
-
-    def __or__(self, other: Asked) -> Asked:
-        return Asked(*(one | another for one, another in zip(self, other, strict=True)))
-
-    def __sub__(self, other: Asked) -> Asked:
-        return Asked(*(one - another for one, another in zip(self, other, strict=True)))
-
-
 class Files:
-    """A finder of the file of a dotted name; `given` holds bytes to use instead of the disk's.
+    """A finder of the file of a dotted name.
 
-    installed: the packages that are not the project's even where it has a folder of that name.
-    read: the files whose bytes were asked for.
-    folders: those of which all names were asked for, with the names in them.
-    names: the other folders that were looked into, each with the names that it was asked for and
-        whether it has them.
+    What it asks of `disk` decides its answers. It asks each question once, so that a disk which
+    records questions is not slowed down by repetitions. installed: the packages that are not the
+    project's even where it has a folder of that name.
     """
 
-    def __init__(
-        self, given: Mapping[str, bytes], disk: Disk = DISK, *, installed: frozenset[str]
-    ) -> None:
-        self.disk = disk
+    def __init__(self, disk: Disk | None = None, *, installed: frozenset[str]) -> None:
+        self.disk = disk or Disk()
         self._installed = installed
-        self._given = {os.path.abspath(name): data for name, data in given.items()}
         self._folders: dict[str, str] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
         self._located: dict[tuple[str, str], str | None] = {}
-        self._listings: dict[str, frozenset[str]] = {}
         self._begun: dict[tuple[str, str], bool] = {}
-        self._all_asked: set[str] = set()
         self._children: dict[tuple[str, str], str | None] = {}
-        self.read: set[str] = set()
-        self.folders: dict[str, frozenset[str]] = {}
-        self.names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
-
-    @property
-    def asked(self) -> Asked:
-        return Asked(frozenset(self.folders), frozenset(self.names), frozenset(self._all_asked))
+        self._listings: dict[str, frozenset[str]] = {}
+        self._names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
 
     def locate(self, path: str, dotted: str, level: int) -> str | None:
         """Return the file that `import dotted` in the file at `path` means, or None outside."""
@@ -142,28 +110,21 @@ class Files:
             self._children[path, name] = self._find(inside, [name]) if inside else None
         return self._children[path, name]
 
-    def given(self, path: str) -> bytes | None:
-        """Return the bytes given for a file that is read now, None where the disk's count."""
-        self.read.add(path)
-        return self._given[path] if path in self._given else self.disk.in_memory(path)
-
     def is_written(self, path: str) -> bool:
         """Return whether there is such a file: a package without an `__init__` has none."""
         folder, _, name = path.rpartition(os.sep)
         return self._has(folder, name)
 
-    def look_around(self, path: str) -> None:
-        """Look into the folders that say in which package the file at `path` is."""
-        self._roots_of(os.path.dirname(path))
-
     def data(self, path: str) -> bytes:
-        self.read.add(path)
-        if path in self._given:
-            return self._given[path]
+        """Return the bytes of a file; none where it cannot be read."""
         try:
             return self.disk.read(path)
         except OSError:
             return b""
+
+    def look_around(self, path: str) -> None:
+        """Look into the folders that say in which package the file at `path` is."""
+        self._roots_of(os.path.dirname(path))
 
     def _find(self, folder: str, parts: list[str]) -> str | None:
         for part in parts[:-1]:
@@ -185,29 +146,16 @@ class Files:
         return os.path.join(folder, PACKAGE) if is_package else None
 
     def _has(self, folder: str, name: str) -> bool:
-        known = self.names[folder]
+        known = self._names[folder]
         if name not in known:
-            known[name] = name in self._listing(folder)
-            self._all_asked.add(name)
+            known[name] = self.disk.has(folder, name)
         return known[name]
 
     def _all_names(self, folder: str) -> frozenset[str]:
-        found = self.folders[folder] = self._listing(folder)
-        return found
-
-    def _listing(self, folder: str) -> frozenset[str]:
-        """Return the names in a folder, files that were given by text included."""
+        """Return the names in a folder."""
         found = self._listings.get(folder)
         if found is None:
-            try:
-                names = set(self.disk.names(folder))
-            except OSError:
-                names = set()
-            for path in self._given:
-                if path.startswith(folder + os.sep):
-                    names.add(path[len(folder) + 1 :].split(os.sep)[0])
-            found = frozenset(names)
-            self._listings[folder] = found
+            found = self._listings[folder] = self.disk.listing(folder, MODULES)
         return found
 
     def _roots_of(self, folder: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tpulint.analysis.resolver.files import PACKAGE, Asked, Files
+from tpulint.analysis.resolver.files import PACKAGE, Files
 from tpulint.analysis.resolver.imports import (
     ImportedNames,
     Written,
@@ -16,58 +16,26 @@ from tpulint.analysis.resolver.imports import (
 from tpulint.notebook import BrokenNotebook, python_cells
 
 NOTEBOOK = ".ipynb"
-NOTHING = Asked()
 
 
 class ImportGraph:
-    """The files that a file imports, by absolute paths; `known` are those of some files.
+    """The files that a file imports, by absolute paths; `known` are those of some files."""
 
-    asked: what was asked to find those, and what was found `ahead`: it counts as known when it is
-    asked for.
-    """
-
-    def __init__(
-        self,
-        files: Files,
-        known: Mapping[str, tuple[str, ...]] | None = None,
-        asked: Asked = NOTHING,
-        ahead: Mapping[str, tuple[str, ...]] | None = None,
-    ) -> None:
+    def __init__(self, files: Files, known: Mapping[str, tuple[str, ...]] | None = None) -> None:
         self._files = files
-        self._asked = asked
         self.known = dict(known or {})
-        self._ahead = ahead or {}
         self._folder = ""  # of the file that was read last
         self._in_folder: dict[Written, tuple[str, ...]] = {}  # by statement, what it means there
-
-    def again(self, files: Files, changed: Iterable[str]) -> ImportGraph:
-        """Return the graph of the same files, those in `changed` (absolute) with other bytes."""
-        graph = ImportGraph(files, self.known, self._asked)
-        for path in changed:
-            graph.known.pop(path, None)
-        return graph
-
-    @property
-    def asked(self) -> Asked:
-        """All that was asked to find what is known."""
-        return self._asked | self._files.asked
 
     def look_around(self, path: str) -> None:
         """Look into the folders that say in which package a file is."""
         self._files.look_around(path)
 
-    def data(self, path: str) -> bytes:
-        """Return the bytes of a file."""
-        return self._files.data(path)
-
     def imported(self, path: str) -> tuple[str, ...]:
         """Return the files of the project that the file at `path` imports, each once."""
         known = self.known.get(path)
         if known is None:
-            known = self._ahead.get(path)
-            if known is None:
-                known = self._meant(path, statements(self._text(path)))
-            self.known[path] = known
+            known = self.known[path] = self._meant(path, statements(self._text(path)))
         return known
 
     def learn(self, path: str, written: Iterable[Written]) -> None:

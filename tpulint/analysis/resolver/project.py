@@ -52,8 +52,8 @@ class Project:
             return Module(os.path.relpath(path), path, "", empty)
         shown = self._shown.get(path) or os.path.relpath(path)
         try:
-            source = read_source(shown, self.files.given(path))
-        except UnreadableSource:
+            source = read_source(shown, self.files.disk.read(path))
+        except (OSError, UnreadableSource):
             return None
         facts = self._facts(shown, source.data, source.text)
         if facts is None:

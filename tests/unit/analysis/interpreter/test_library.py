@@ -9,6 +9,7 @@ from tpulint.analysis.interpreter.frame import Library
 from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
+from tpulint.disk import Disk
 from tpulint.knowledge.seam import INSTALLED
 from tpulint.syntax.summaries import Store
 
@@ -36,7 +37,8 @@ TEXT = """
 
 def test_python_is_read_without_a_front_end() -> None:
     files = Files(
-        {MAIN: dedent(TEXT).encode(), "/program/other.py": b"two = 1 + 1\n"}, installed=INSTALLED
+        Disk({MAIN: dedent(TEXT).encode(), "/program/other.py": b"two = 1 + 1\n"}),
+        installed=INSTALLED,
     )
     project = Project(Store().one, files, (MAIN,))
     module = project.module(MAIN)

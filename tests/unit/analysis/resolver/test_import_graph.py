@@ -9,6 +9,7 @@ import pytest
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
 from tpulint.analysis.resolver.imports import ImportedNames, imports, statements
+from tpulint.disk import Disk
 from tpulint.knowledge.seam import INSTALLED
 
 STATEMENTS = {
@@ -38,7 +39,7 @@ def test_what_stands_before_the_word_says_that_it_is_no_statement(prose: bytes) 
 def meant(path: str, dotted: str, *others: str) -> str | None:
     """The file that `import dotted` in `path` means, where there are these files."""
     given = dict.fromkeys((path, *others), b"")
-    return Files(given, installed=INSTALLED).locate(path, dotted, 0)
+    return Files(Disk(given), installed=INSTALLED).locate(path, dotted, 0)
 
 
 def test_a_package_needs_no_init() -> None:
@@ -85,7 +86,7 @@ def test_programs_share_a_file_or_are_others() -> None:
         "/x/three.py": b"import os\n",
         "/x/net/dense.py": b"",
     }
-    graph = ImportGraph(Files(given, installed=INSTALLED))
+    graph = ImportGraph(Files(Disk(given), installed=INSTALLED))
     groups = connected(graph, ["/x/one.py", "/x/two.py", "/x/three.py"])
     assert [each.seeds for each in groups] == [["/x/one.py", "/x/two.py"], ["/x/three.py"]]
     assert "/x/net/dense.py" in groups[0].all
@@ -105,9 +106,10 @@ def test_a_notebook_imports_what_its_python_cells_say() -> None:
     names = ("net/dense", "broken", "timed", "written")
     given = {f"/x/{name}.py": b"" for name in names}
     given["/x/n.ipynb"] = json.dumps(notebook).encode()
-    graph = ImportGraph(Files(given, installed=INSTALLED))
+    graph = ImportGraph(Files(Disk(given), installed=INSTALLED))
     assert set(graph.imported("/x/n.ipynb")) >= {f"/x/{name}.py" for name in names[:3]}
     assert "/x/written.py" not in graph.imported("/x/n.ipynb")
     assert (
-        ImportGraph(Files({"/x/n.ipynb": b"{"}, installed=INSTALLED)).imported("/x/n.ipynb") == ()
+        ImportGraph(Files(Disk({"/x/n.ipynb": b"{"}), installed=INSTALLED)).imported("/x/n.ipynb")
+        == ()
     )

@@ -42,7 +42,7 @@ def forwards(imports: Imports, setters: Mapping[str, str], entry: str) -> str | 
 )
 def test_backwards_is_forwards(imports: Imports, setters: Mapping[str, str]) -> None:
     graph = ImportGraph(
-        Files({}, installed=INSTALLED),
+        Files(installed=INSTALLED),
         {path: tuple(sorted(each)) for path, each in imports.items()},
     )
     found = SoftPlacement(graph, FILES, setters, FILES)  # each is run as a program by itself

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -11,9 +12,20 @@ import pytest
 
 from tpulint.codes import CODES
 from tpulint.config import Config
+from tpulint.disk import MODULES, REQUIREMENTS, Disk
 from tpulint.finding import Certainty
+from tpulint.incremental.disk import (
+    CLOCK_LAG_NS,
+    CheckedDisk,
+    DiskSnapshot,
+    NotInSnapshot,
+    SnapshotDisk,
+    TrackedDisk,
+    digest_of,
+    snapshot_of,
+    stamp,
+)
 from tpulint.pipeline import driver
-from tpulint.pipeline.stamps import TICK, stamp
 from tpulint.server.project import ClientSettings, ServerProject
 
 EARLIER = time.time() - 100
@@ -28,7 +40,7 @@ Edit = Callable[[Path, str], None]
 
 def settle() -> None:
     """Wait until no file is taken for one that is changing now."""
-    time.sleep(3 * TICK / 1e9)
+    time.sleep(3 * CLOCK_LAG_NS / 1e9)
 
 
 def write(path: Path, text: str) -> None:
@@ -146,3 +158,81 @@ def test_a_file_that_changes_during_a_check_is_not_kept(
         patch.setattr(driver, "read_program", read_and_edit)
         assert "TPU501" in codes_of_check(project)
     assert "TPU501" not in codes_of_check(project)
+
+
+def test_questions_are_recorded_with_their_answers(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "setup.py").write_text("")
+    disk = TrackedDisk(CheckedDisk())
+    folder, path, missing = str(tmp_path), str(tmp_path / "a.py"), str(tmp_path / "b.py")
+    disk.read(path)
+    with pytest.raises(FileNotFoundError):
+        disk.read(missing)
+    assert disk.has(folder, "a.py")
+    assert not disk.exists(str(tmp_path / ".git"))
+    disk.listing(folder, REQUIREMENTS)
+    asked = disk.dependencies
+    assert asked.files == {path: digest_of(b"x = 1\n"), missing: ""}
+    assert (asked.present, asked.absent) == ({folder: {"a.py"}}, {folder: {".git"}})
+    assert asked.listings == {(REQUIREMENTS, folder): ["setup.py"]}
+    assert CheckedDisk().answers_as_before(asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.py", "x = 2\n"), ("b.py", ""), ("requirements.txt", ""), (".git", "")],
+    ids=["another content", "a file that was missing", "another requirement file", "a name"],
+)
+def test_another_answer_is_noticed(tmp_path: Path, name: str, text: str) -> None:
+    test_questions_are_recorded_with_their_answers(tmp_path)
+    disk = TrackedDisk(CheckedDisk())
+    for path in (tmp_path / "a.py", tmp_path / "b.py"):
+        with contextlib.suppress(OSError):
+            disk.read(str(path))
+    disk.exists(str(tmp_path / ".git"))
+    disk.listing(str(tmp_path), REQUIREMENTS)
+    (tmp_path / "unrelated.toml").write_text("")
+    assert CheckedDisk().answers_as_before(disk.dependencies)
+    (tmp_path / name).write_text(text)
+    assert not CheckedDisk().answers_as_before(disk.dependencies)
+    unsaved = {str(tmp_path / name): text.encode()}
+    (tmp_path / name).unlink()
+    assert not CheckedDisk(unsaved).answers_as_before(disk.dependencies)
+
+
+def test_a_file_that_changes_between_two_reads_fits_no_result(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n")
+    disk = TrackedDisk(CheckedDisk())
+    disk.read(str(path))
+    assert disk.dependencies.is_consistent
+    path.write_text("x = 2\n")
+    disk.read(str(path))
+    assert not disk.dependencies.is_consistent
+
+
+def test_a_snapshot_answers_as_the_disk_did(tmp_path: Path) -> None:
+    file, missing = str(tmp_path / "file"), str(tmp_path / "missing")
+    Path(file).write_bytes(b"text")
+    disk = TrackedDisk(Disk())
+    disk.read(file)
+    assert not disk.exists(missing)
+    with pytest.raises(FileNotFoundError):
+        disk.read(missing)
+    snapshot = SnapshotDisk(snapshot_of(Disk(), disk.dependencies))
+    Path(file).unlink()
+    assert snapshot.read(file) == b"text"
+    assert snapshot.listing(str(tmp_path), MODULES) == {"file"}
+    assert not snapshot.exists(missing)
+    with pytest.raises(FileNotFoundError):
+        snapshot.read(missing)
+
+
+def test_a_snapshot_does_not_guess() -> None:
+    disk = SnapshotDisk(DiskSnapshot({}, {}))
+    with pytest.raises(NotInSnapshot) as caught:
+        disk.read("/file")
+    assert (caught.value.path, caught.value.is_folder) == ("/file", False)
+    with pytest.raises(NotInSnapshot) as caught:
+        disk.has("/folder", "file")
+    assert (caught.value.path, caught.value.is_folder) == ("/folder", True)

@@ -11,10 +11,9 @@ import pytest
 
 from tpulint.codes import CODES
 from tpulint.config import Config
+from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.pipeline import driver
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.warm import Superseded, Warm
+from tpulint.pipeline.editor import Cancelled, EditorState
 
 NAMED = 'y = tf.compat.v1.tpu.rewrite(step, [1.0], name="y")\n'
 ONE = f"import tensorflow as tf\nfrom shared import step\n{NAMED}"
@@ -24,8 +23,8 @@ FAULT = "import tensorflow as tf\ndef step(x):\n    return tf.io.decode_raw(x, t
 PROJECT = {"one.py": ONE, "two.py": ONE, "shared.py": STEP, "other.py": OTHER, "alone.py": STEP}
 
 
-class Desk:
-    """A project with a warm check, which counts the programs that it reads."""
+class OpenProject:
+    """A project in an editor, which counts the programs that it reads."""
 
     def __init__(self, folder: Path, files: Mapping[str, str], patch: pytest.MonkeyPatch) -> None:
         patch.chdir(folder)
@@ -34,7 +33,7 @@ class Desk:
         self.folder = folder
         self.names = sorted(files)
         self.read: list[Sequence[str]] = []
-        self.warm = Warm()
+        self.state = EditorState(driver.build_and_check)
         read_program = driver.read_program
 
         def counted(batch: Batch, job: Job, *given: Any) -> object:
@@ -48,13 +47,14 @@ class Desk:
         given = {f"{name}.py": text.encode() for name, text in unsaved.items()}
         path = None if first is None else os.path.abspath(first)
         self.read.clear()
-        self.warm.take(given, path)
+        self.state.lay_over(given, path)
         task = driver.Task(driver.Request(Config(jobs=1), frozenset(CODES)), tuple(self.names))
-        found = driver.analyze(task, given, self.warm)
-        if not self.warm.incomplete:
+        found = driver.analyze(task, given, self.state)
+        if not self.state.is_partial:
             fresh = driver.analyze(task, given)
             assert sorted(found.findings) == sorted(fresh.findings)
-            assert (found.marked, found.skipped) == (fresh.marked, fresh.skipped)
+            assert found.marked == fresh.marked
+            assert found.skipped == fresh.skipped
         return found
 
 
@@ -65,58 +65,58 @@ def codes(found: Analysis) -> list[str]:
 def test_only_the_programs_of_an_edited_file_are_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Desk(tmp_path, PROJECT, monkeypatch)
-    assert codes(desk.check()) == ["TPU405"] * 3
-    assert sorted(desk.read) == [("one.py", "two.py"), ("other.py",)]
-    desk.check()
-    assert desk.read == []
-    assert codes(desk.check(shared=FAULT)) == ["TPU405"] * 3 + ["TPU501"]
-    assert desk.read == [("one.py", "two.py")]
-    assert codes(desk.check(alone=FAULT)) == ["TPU405"] * 3 + ["TPU501"]
-    assert sorted(desk.read) == [("one.py", "two.py"), ("other.py",)]
+    project = OpenProject(tmp_path, PROJECT, monkeypatch)
+    assert codes(project.check()) == ["TPU405"] * 3
+    assert sorted(project.read) == [("one.py", "two.py"), ("other.py",)]
+    project.check()
+    assert project.read == []
+    assert codes(project.check(shared=FAULT)) == ["TPU405"] * 3 + ["TPU501"]
+    assert project.read == [("one.py", "two.py")]
+    assert codes(project.check(alone=FAULT)) == ["TPU405"] * 3 + ["TPU501"]
+    assert sorted(project.read) == [("one.py", "two.py"), ("other.py",)]
 
 
 def test_a_new_import_binds_programs_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Desk(tmp_path, PROJECT, monkeypatch)
-    desk.check()
-    desk.check(other=OTHER.replace("alone", "shared"))
-    assert desk.read == [("one.py", "other.py", "two.py")]
-    desk.check()
-    assert sorted(desk.read) == [("one.py", "two.py"), ("other.py",)]
+    project = OpenProject(tmp_path, PROJECT, monkeypatch)
+    project.check()
+    project.check(other=OTHER.replace("alone", "shared"))
+    assert project.read == [("one.py", "other.py", "two.py")]
+    project.check()
+    assert sorted(project.read) == [("one.py", "two.py"), ("other.py",)]
 
 
 def test_a_changed_disk_is_read_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk(tmp_path, PROJECT, monkeypatch)
-    desk.check()
+    project = OpenProject(tmp_path, PROJECT, monkeypatch)
+    project.check()
     (tmp_path / "alone.py").write_text(FAULT, encoding="utf-8")
-    desk.warm.forget(["alone.py"])
-    assert "TPU501" in codes(desk.check())
-    assert desk.read == [("other.py",)]
+    project.state.refresh()
+    assert "TPU501" in codes(project.check())
+    assert project.read == [("other.py",)]
     (tmp_path / "alone.py").unlink()
     (tmp_path / "new.py").write_text(ONE, encoding="utf-8")
-    desk.names = sorted({*desk.names, "new.py"} - {"alone.py"})
-    desk.warm.begin_anew()
-    assert codes(desk.check()) == ["TPU405"] * 4
+    project.names = sorted({*project.names, "new.py"} - {"alone.py"})
+    project.state.refresh()
+    assert codes(project.check()) == ["TPU405"] * 4
 
 
 def test_the_edited_files_part_of_a_program_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Desk(tmp_path, PROJECT, monkeypatch)
-    desk.check()
+    project = OpenProject(tmp_path, PROJECT, monkeypatch)
+    project.check()
     edited = ONE.replace(', name="y"', "")
-    desk.check("one.py", one=ONE + "\n")
-    assert desk.read == [("one.py", "two.py")]  # nobody has looked if its part says the same
-    desk.warm.rehearse(os.path.abspath("one.py"))
-    found = desk.check("one.py", one=edited)
-    assert desk.warm.incomplete
-    assert desk.read == [("one.py",)]
+    project.check("one.py", one=ONE + "\n")
+    assert project.read == [("one.py", "two.py")]  # nobody has looked if its part says the same
+    project.state.validate_partial_check(os.path.abspath("one.py"))
+    found = project.check("one.py", one=edited)
+    assert project.state.is_partial
+    assert project.read == [("one.py",)]
     assert codes(found) == ["TPU405"] * 2
-    assert codes(desk.check(one=edited)) == ["TPU405"] * 2
-    assert desk.read == [("one.py", "two.py")]
-    assert not desk.warm.incomplete
+    assert codes(project.check(one=edited)) == ["TPU405"] * 2
+    assert project.read == [("one.py", "two.py")]
+    assert not project.state.is_partial
 
 
 def test_a_part_that_finds_something_else_is_not_trusted(
@@ -134,28 +134,28 @@ def test_a_part_that_finds_something_else_is_not_trusted(
         "import registry\n"
         "tf.estimator.tpu.TPUEstimator(registry.found(), use_tpu=False)\n"
     )
-    desk = Desk(tmp_path, {"model.py": model, "train.py": estimator}, monkeypatch)
-    assert codes(desk.check()) == []
-    desk.warm.rehearse(os.path.abspath("model.py"))
-    assert desk.read == [("model.py", "train.py"), ("model.py",)]
-    assert codes(desk.check("model.py", model=f"{model}\n")) == []
-    assert desk.read == [("model.py", "train.py")]
-    assert not desk.warm.incomplete
+    project = OpenProject(tmp_path, {"model.py": model, "train.py": estimator}, monkeypatch)
+    assert codes(project.check()) == []
+    project.state.validate_partial_check(os.path.abspath("model.py"))
+    assert project.read == [("model.py", "train.py"), ("model.py",)]
+    assert codes(project.check("model.py", model=f"{model}\n")) == []
+    assert project.read == [("model.py", "train.py")]
+    assert not project.state.is_partial
 
 
 def test_a_superseded_check_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk(tmp_path, PROJECT, monkeypatch)
+    project = OpenProject(tmp_path, PROJECT, monkeypatch)
     steps = [0]
 
     def checkpoint() -> None:
         steps[0] += 1
         if steps[0] > limit:
-            raise Superseded
+            raise Cancelled
 
-    desk.warm = Warm(checkpoint)
+    project.state = EditorState(driver.build_and_check, checkpoint)
     for limit in range(0, 60, 7):
         steps[0] = 0
-        with pytest.raises(Superseded):
-            desk.check(shared=f"{STEP}# {limit}\n")
+        with pytest.raises(Cancelled):
+            project.check(shared=f"{STEP}# {limit}\n")
     limit = 10_000
-    assert codes(desk.check(shared=FAULT)) == ["TPU405"] * 3 + ["TPU501"]
+    assert codes(project.check(shared=FAULT)) == ["TPU405"] * 3 + ["TPU501"]

@@ -1,4 +1,4 @@
-"""A program that is read out of a parcel, away from its files."""
+"""A program that is analyzed away from its files."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.disk import Disk
+from tpulint.incremental.disk import add_to_snapshot
+from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.driver import analyze_program, prefilter_files
-from tpulint.pipeline.parcel import (
-    OtherAnalyzer,
-    packed,
-    read_parcel,
-    recorded,
+from tpulint.pipeline.cluster import (
+    Missing,
+    VersionMismatch,
+    expected_snapshot,
+    run_task,
+    serialize,
     this_analyzer,
-    unpacked,
+    with_shown_names,
 )
+from tpulint.pipeline.driver import analyze_program, search_files
 from tpulint.pipeline.programs import split_into_programs
-from tpulint.pipeline.snapshot import READ, DiskSnapshot, NotInSnapshot, RecordingDisk
 
 STEP = """
 import tensorflow.compat.v1 as tf
@@ -55,15 +57,16 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Batch:
     (work / "parts" / "layers.py").write_text(LAYERS)
     (work / "requirements.txt").write_text("tensorflow==2.12\n")
     monkeypatch.chdir(work)
-    (tmp_path / "cache").mkdir()
     names = tuple(sorted(("step.py", "parts/layers.py", "parts/__init__.py"), key=os.path.abspath))
     codes = frozenset(f"TPU{number}" for number in range(1000))
-    return Batch(names, frozenset(), {}, codes, Settings(), str(tmp_path / "cache"))
+    return Batch(names, frozenset(), Disk(), codes, Settings())
 
 
 def only_job(batch: Batch) -> Job:
-    graph = ImportGraph(Files({}, installed=INSTALLED))
-    (job,) = split_into_programs(batch, prefilter_files(batch, batch.filenames), graph)
+    prefiltered = search_files(batch, batch.filenames, Targets())
+    (job,) = split_into_programs(
+        batch, prefiltered, ImportGraph(Files(installed=INSTALLED)), batch.disk
+    )
     return job
 
 
@@ -74,7 +77,7 @@ def elsewhere(data: bytes, monkeypatch: pytest.MonkeyPatch, folder: Path) -> obj
     here.rename(gone)
     monkeypatch.chdir(folder)
     try:
-        return read_parcel(this_analyzer(), data)
+        return run_task(this_analyzer(), data)
     finally:
         gone.rename(here)
         monkeypatch.chdir(here)
@@ -84,15 +87,15 @@ def test_what_is_found_without_the_files_is_what_is_found_with_them(
     batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = only_job(batch)
-    here = analyze_program(batch, job).analysis
-    data = packed(batch, job, analyze_program, recorded(batch, job).answers)
+    here = analyze_program(batch, job)
+    data = serialize(batch, job, analyze_program, expected_snapshot(batch, job))
     answer = elsewhere(data, monkeypatch, tmp_path)
     assert isinstance(answer, Analysis)
-    found = unpacked(answer, {os.path.abspath(each): each for each in batch.filenames})
+    found = with_shown_names(answer, {os.path.abspath(each): each for each in batch.filenames})
     assert here.findings
     assert found.findings == here.findings
-    assert found.inputs == here.inputs
-    assert (found.imported, found.skipped, found.read) == (here.imported, here.skipped, here.read)
+    assert found.dependencies == here.dependencies
+    assert found.skipped == here.skipped
 
 
 def test_a_module_that_is_no_file_of_the_run_keeps_its_name(
@@ -100,11 +103,11 @@ def test_a_module_that_is_no_file_of_the_run_keeps_its_name(
 ) -> None:
     batch = batch._replace(filenames=("step.py",))
     job = only_job(batch)
-    here = analyze_program(batch, job).analysis
-    data = packed(batch, job, analyze_program, recorded(batch, job).answers)
+    here = analyze_program(batch, job)
+    data = serialize(batch, job, analyze_program, expected_snapshot(batch, job))
     answer = elsewhere(data, monkeypatch, tmp_path)
     assert isinstance(answer, Analysis)
-    found = unpacked(answer, {os.path.abspath("step.py"): "step.py"})
+    found = with_shown_names(answer, {os.path.abspath("step.py"): "step.py"})
     named = {step.span.filename for each in here.findings for step in each.trace}
     assert "parts/layers.py" in named
     assert found.findings == here.findings
@@ -112,56 +115,35 @@ def test_a_module_that_is_no_file_of_the_run_keeps_its_name(
 
 def test_what_was_left_out_is_asked_for(batch: Batch) -> None:
     job = only_job(batch)
-    disk = recorded(batch, job)
-    path = os.path.abspath("parts/layers.py")
-    del disk.answers.files[path]
-    question = read_parcel(this_analyzer(), packed(batch, job, analyze_program, disk.answers))
-    assert question == (READ, path)
-    disk.ask(question)
-    assert isinstance(
-        read_parcel(this_analyzer(), packed(batch, job, analyze_program, disk.answers)), Analysis
-    )
+    snapshot = expected_snapshot(batch, job)
+    path, folder = os.path.abspath("parts/layers.py"), os.path.abspath("parts")
+    del snapshot.files[path]
+    task = serialize(batch, job, analyze_program, snapshot)
+    assert run_task(this_analyzer(), task) == Missing(files=(path,))
+    add_to_snapshot(snapshot, batch.disk, files=(path,))
+    del snapshot.folders[folder]
+    task = serialize(batch, job, analyze_program, snapshot)
+    assert run_task(this_analyzer(), task) == Missing(folders=(folder,))
+    add_to_snapshot(snapshot, batch.disk, folders=(folder,))
+    task = serialize(batch, job, analyze_program, snapshot)
+    assert isinstance(run_task(this_analyzer(), task), Analysis)
 
 
-def test_what_another_analyzer_packed_is_not_read(batch: Batch) -> None:
+def test_what_another_analyzer_sends_is_not_read(batch: Batch) -> None:
     job = only_job(batch)
-    data = packed(batch, job, analyze_program, recorded(batch, job).answers)
+    data = serialize(batch, job, analyze_program, expected_snapshot(batch, job))
     other = this_analyzer()._replace(libcst="0.1")
-    assert read_parcel(other, data) == OtherAnalyzer(this_analyzer())
-    assert read_parcel(other, b"of another release") == OtherAnalyzer(this_analyzer())
+    assert run_task(other, data) == VersionMismatch(this_analyzer())
+    assert run_task(other, b"of another release") == VersionMismatch(this_analyzer())
 
 
-def test_a_parcel_holds_the_program_and_no_other(batch: Batch) -> None:
+def test_a_task_holds_the_program_and_no_other(batch: Batch) -> None:
     Path("alone.py").write_text("x = 1\n")
     batch = batch._replace(filenames=("alone.py", *batch.filenames))
     job = only_job(batch)
-    data = zlib.decompress(packed(batch, job, analyze_program, recorded(batch, job).answers))
+    data = zlib.decompress(serialize(batch, job, analyze_program, expected_snapshot(batch, job)))
     assert [os.path.basename(each) for each in pickle.loads(data).filenames] == [
         "__init__.py",
         "layers.py",
         "step.py",
     ]
-
-
-def test_a_snapshot_answers_as_the_disk_did(tmp_path: Path) -> None:
-    file, missing = str(tmp_path / "file"), str(tmp_path / "missing")
-    Path(file).write_bytes(b"text")
-    disk = RecordingDisk()
-    assert disk.read(file) == b"text"
-    assert disk.names(str(tmp_path)) == ["file"]
-    assert not disk.exists(missing)
-    with pytest.raises(FileNotFoundError):
-        disk.read(missing)
-    snapshot = DiskSnapshot(disk.answers)
-    Path(file).unlink()
-    assert snapshot.read(file) == b"text"
-    assert snapshot.names(str(tmp_path)) == ["file"]
-    assert not snapshot.exists(missing)
-    with pytest.raises(FileNotFoundError):
-        snapshot.read(missing)
-
-
-def test_a_snapshot_does_not_guess(tmp_path: Path) -> None:
-    with pytest.raises(NotInSnapshot) as caught:
-        DiskSnapshot(RecordingDisk().answers).read("/file")
-    assert caught.value.question == (READ, "/file")

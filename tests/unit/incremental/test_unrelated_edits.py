@@ -12,11 +12,12 @@ import pytest
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
-from tpulint.pipeline import driver, kept_entry
-from tpulint.pipeline.stamps import TICK, stamp
+from tpulint.incremental.disk import CLOCK_LAG_NS
+from tpulint.pipeline import driver
 
 EARLIER = time.time() - 100
-SETTLED = 3 * TICK / 1e9  # seconds after which a file is no longer taken for one that changes
+# Seconds after which a file is no longer taken for one that changes.
+SETTLED = 3 * CLOCK_LAG_NS / 1e9
 STEP = """import tensorflow as tf
 import layers
 
@@ -57,15 +58,18 @@ def check(top: Path) -> Found:
 
 @pytest.fixture
 def analyzed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """An item for each check that could not be recalled."""
+    """An item where programs were found or read again."""
     seen: list[str] = []
-    run_steps = driver.run_steps
 
-    def counted(*given: Any) -> Any:
-        seen.append("analyzed")
-        return run_steps(*given)
+    def counting(step: Any) -> Any:
+        def counted(*arguments: Any) -> Any:
+            seen[:] = ["analyzed"]
+            return step(*arguments)
 
-    monkeypatch.setattr(driver, "run_steps", counted)
+        return counted
+
+    for name in ("divide", "read_program"):
+        monkeypatch.setattr(driver, name, counting(getattr(driver, name)))
     return seen
 
 
@@ -173,28 +177,3 @@ def test_the_setting_of_soft_placement_by_way_of_another_import(
     assert check(tmp_path) == before
     write(tmp_path, {"main.py": "import setter\nimport train\n"}, age=1)
     assert check(tmp_path) == [each for each in before if each[0] != "train.py"]
-
-
-def test_many_edits_are_analyzed_and_then_known(
-    tmp_path: Path, before: Found, analyzed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept_entry, "LEFT", 1)
-    write(tmp_path, {"beside.py": "import math\n", "quiet.py": FILES["quiet.py"] + "\n"}, age=1)
-    assert check(tmp_path) == before
-    assert analyzed == ["analyzed"]
-    write(tmp_path, {"beside.py": "import math\n\n"}, age=2)
-    assert check(tmp_path) == before
-    assert analyzed == ["analyzed"]
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"beside.py": 3}', "rows"])
-def test_a_broken_entry_is_none(
-    text: str, tmp_path: Path, before: Found, analyzed: list[str]
-) -> None:
-    for each in tmp_path.glob(".cache/*signs/*.json"):
-        stamps = {path: stamp(path) for path in (str(tmp_path / name) for name in FILES)}
-        rows = {path: [known, 2, 3, 4, 5, 6, 7, 8, 9] for path, known in stamps.items()}
-        each.write_text(repr(rows).replace("'", '"') if text == "rows" else text, encoding="utf-8")
-    write(tmp_path, {"beside.py": "import math\n"}, age=1)
-    assert check(tmp_path) == before
-    assert analyzed == ["analyzed"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tpulint
-from tpulint.pipeline.version import SUFFIXES, package_hash
+from tpulint.incremental.version import SUFFIXES, package_hash
 
 
 def test_every_file_of_the_analyzer_belongs_to_its_version(

@@ -1,0 +1,75 @@
+"""The memory of programs that were analyzed is given back seldom, and only between programs."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tpulint import collector
+from tpulint.analysis.options import Settings
+from tpulint.disk import Disk
+from tpulint.incremental.model import Analysis, Batch, Job
+from tpulint.pipeline import executor
+from tpulint.pipeline.progress import Progress
+
+JOBS = [Job(("one.py",), (), 1), Job(("two.py",), (), 1)]
+BATCH = Batch(("one.py", "two.py"), frozenset(), Disk(), frozenset(), Settings())
+
+
+class Circle:
+    """Garbage that only the collector finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """The collector as it was."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    yield
+    (gc.enable if enabled else gc.disable)()
+
+
+def left_by(analyze: Any) -> list[bool]:
+    """Return for each of the programs whether it is still there when all were analyzed."""
+    left: list[weakref.ref[Circle]] = []
+
+    def step(*_: object) -> Analysis:
+        left.append(weakref.ref(Circle()))
+        return Analysis()
+
+    analyze(step)
+    return [each() is not None for each in left]
+
+
+def elsewhere(step: Any) -> None:
+    executor._begin(BATCH)
+    for job in JOBS:
+        executor._analyze_in_worker(step, job)
+
+
+def here(step: Any) -> None:
+    with executor.LocalWorkers(BATCH, 1, Progress()) as workers:
+        list(workers.analyze(step, JOBS))
+
+
+@pytest.mark.parametrize("analyze", [elsewhere, here])
+def test_garbage_of_programs_is_collected_before_the_next_where_it_is_much(
+    analyze: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert left_by(analyze) == [True, True]
+    monkeypatch.setattr(collector, "MAX_UNCOLLECTED_OBJECTS", -1)
+    assert left_by(analyze) == [False, True]
+
+
+def test_a_process_that_works_for_another_collects_nothing_by_itself() -> None:
+    gc.enable()
+    executor._begin(BATCH)
+    assert not gc.isenabled()

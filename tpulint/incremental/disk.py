@@ -1,0 +1,301 @@
+"""A disk that records what was asked of it, and one that can tell whether it answers as before."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import hashlib
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tpulint.analysis.names.target_release import FILES, README
+from tpulint.analysis.resolver.files import TOPS
+from tpulint.disk import MODULES, REQUIREMENTS, Disk, read_regular
+
+UNREADABLE = ""  # the digest of what is no file, or cannot be read
+DIGEST_CHARACTERS = 32
+CLOCK_LAG_NS = 10_000_000  # how far the times of files may lag behind the clock
+
+
+def digest_of(data: bytes) -> str:
+    """Return the digest of the content of a file."""
+    return hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS]
+
+
+@functools.lru_cache(maxsize=1 << 14)  # most folders have names that others have
+def _may_be_imported(name: str) -> bool:
+    """Return whether an import can mean a name, or it says what a project is; no cache does."""
+    return name in TOPS or (name.removesuffix(".py").isidentifier() and name != "__pycache__")
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def states_requirements(name: str) -> bool:
+    """Return whether a file of this name may say which TensorFlow its project is for."""
+    return FILES.fullmatch(name) is not None or README.fullmatch(name) is not None
+
+
+KINDS: Mapping[str, Callable[[str], bool]] = {
+    MODULES: _may_be_imported,
+    REQUIREMENTS: states_requirements,
+}
+
+
+@dataclass
+class DiskDependencies:
+    """Questions about the disk with their answers, all by absolute path.
+
+    files: the digest of the content. present, absent: by folder, the names that it was asked for.
+    listings: by kind and folder, its names of that kind. is_consistent: no file changed between
+    two reads of it.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    present: dict[str, Collection[str]] = field(default_factory=dict)
+    absent: dict[str, Collection[str]] = field(default_factory=dict)
+    listings: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    is_consistent: bool = True
+
+    def add_file(self, path: str, digest: str) -> None:
+        """Note the content of a file."""
+        if self.files.setdefault(path, digest) != digest:
+            self.is_consistent = False
+
+    def update(self, other: DiskDependencies) -> None:
+        """Add the questions of another computation."""
+        for path, digest in other.files.items():
+            self.add_file(path, digest)
+        for mine, theirs in ((self.present, other.present), (self.absent, other.absent)):
+            for folder, names in theirs.items():
+                mine[folder] = {*mine.get(folder, ()), *names}
+        self.listings.update(other.listings)
+        self.is_consistent = self.is_consistent and other.is_consistent
+
+
+class TrackedDisk(Disk):
+    """Another disk, whose answers are recorded."""
+
+    def __init__(self, disk: Disk) -> None:
+        super().__init__()
+        self._disk = disk
+        self.dependencies = DiskDependencies()
+
+    def take(self) -> DiskDependencies:
+        """Return what was recorded since the last call."""
+        taken, self.dependencies = self.dependencies, DiskDependencies()
+        return taken
+
+    def read(self, path: str, limit_bytes: int | None = None) -> bytes:
+        try:
+            data = self._disk.read(path, limit_bytes)
+        except OSError:
+            self.dependencies.add_file(path, UNREADABLE)
+            raise
+        self.dependencies.add_file(path, digest_of(data))
+        return data
+
+    def has(self, folder: str, name: str) -> bool:
+        is_there = self._disk.has(folder, name)
+        asked = self.dependencies.present if is_there else self.dependencies.absent
+        names = asked.setdefault(folder, set())
+        assert isinstance(names, set)
+        names.add(name)
+        return is_there
+
+    def listing(self, folder: str, kind: str) -> frozenset[str]:
+        names = self._disk.listing(folder, kind)
+        self.dependencies.listings[kind, folder] = sorted(filter(KINDS[kind], names))
+        return names
+
+
+class FileState(NamedTuple):
+    """The digest of a file, and the stamp that it had: if one is as it was, so is the other."""
+
+    stamp: str
+    digest: str
+
+
+class CheckedDisk(Disk):
+    """The disk of a check, which knows the digests of files that have not changed.
+
+    known: the states of files that an earlier check left. new: those that this one has found.
+    """
+
+    def __init__(
+        self,
+        unsaved: Mapping[str, bytes] | None = None,
+        known: Mapping[str, FileState] | None = None,
+    ) -> None:
+        super().__init__(unsaved)
+        self.known: Mapping[str, FileState] = known or {}
+        self.new: dict[str, FileState] = {}
+        self._stamps: dict[str, str | None] = {}
+        self._digests: dict[str, str] = {}
+        self._begun = time.time_ns() - CLOCK_LAG_NS
+
+    def refresh(self) -> None:
+        """Look at the disk again from now on."""
+        self.keep_new()
+        self._begun = time.time_ns() - CLOCK_LAG_NS
+        for answers in (self._stamps, self._digests, self._listings):
+            answers.clear()
+
+    def keep_new(self) -> None:
+        """Take the new states for known ones, as they were written down."""
+        if self.new:
+            self.known = {**self.known, **self.new}
+            self.new = {}
+
+    def lay_over(self, unsaved: Mapping[str, bytes]) -> None:
+        """Take these bytes, by absolute path, for those of unsaved files from now on."""
+        before, self.unsaved = self.unsaved, dict(unsaved)
+        for path in {*before, *unsaved}:
+            self._digests.pop(path, None)
+        if before.keys() != self.unsaved.keys():
+            self._listings.clear()
+
+    def stamp(self, path: str) -> str | None:
+        """Return the stamp of a file, None where there is none."""
+        if path not in self._stamps:
+            self._stamps[path] = stamp(path)
+        return self._stamps[path]
+
+    def digest(self, path: str) -> str:
+        """Return the digest of a file, which is read only where its stamp is new."""
+        digest = self._digests.get(path)
+        if digest is None:
+            digest = self._digests[path] = self._digest(path)
+        return digest
+
+    def _digest(self, path: str) -> str:
+        if path in self.unsaved:
+            return digest_of(self.unsaved[path])
+        # The stamp comes first: a change after it is one to the next check.
+        seen = self.stamp(path)
+        known = self.new.get(path) or self.known.get(path)
+        if known is not None and known.stamp == seen:
+            return known.digest
+        try:
+            digest = digest_of(read_regular(path))
+        except OSError:
+            return UNREADABLE
+        self.learn({path: digest})
+        return digest
+
+    def learn(self, digests: Mapping[str, str]) -> None:
+        """Keep digests of content that was read since this disk was made or refreshed.
+
+        Where the file has changed since then, nobody can tell which content its stamp is of.
+        """
+        for path, digest in digests.items():
+            if path in self.unsaved or digest == UNREADABLE:
+                continue
+            seen = self.stamp(path)
+            if seen is not None and changed_at(seen) < self._begun:
+                state = FileState(seen, digest)
+                if self.known.get(path) != state:
+                    self.new[path] = state
+
+    def answers_as_before(self, before: DiskDependencies) -> bool:
+        """Return whether all that was asked has the same answers now."""
+        return self._names_hold(before) and all(
+            self.digest(path) == digest for path, digest in before.files.items()
+        )
+
+    def _names_hold(self, before: DiskDependencies) -> bool:
+        listing = self._listing
+        return (
+            all(listing(folder).issuperset(names) for folder, names in before.present.items())
+            and all(listing(folder).isdisjoint(names) for folder, names in before.absent.items())
+            and all(
+                sorted(filter(KINDS[kind], listing(folder))) == names
+                for (kind, folder), names in before.listings.items()
+            )
+        )
+
+
+def stamp(path: str) -> str | None:
+    """Return the stamp of a file as it is now, None where there is none.
+
+    An edit may keep the size and the time of a file, and a link may lead to another file that has
+    the same. So a stamp holds the inode as well, and the time of its last change, which nobody can
+    set.
+    """
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return f"{seen.st_size}:{seen.st_ino}:{seen.st_mtime_ns}:{seen.st_ctime_ns}"
+
+
+def changed_at(stamp_of_file: str) -> int:
+    """Return when a file was changed last by its stamp, in nanoseconds."""
+    return max(map(int, stamp_of_file.split(":")[2:]))
+
+
+# A part of the disk that travels with a program to another machine.
+
+
+class DiskSnapshot(NamedTuple):
+    """The content of files (None: cannot be read), and the names in folders, by absolute path."""
+
+    files: dict[str, bytes | None]
+    folders: dict[str, frozenset[str]]
+
+
+class NotInSnapshot(BaseException):
+    """The snapshot does not hold `path`: the reading ends.
+
+    It is no Exception, so that nothing which survives faults survives it.
+    """
+
+    def __init__(self, path: str, is_folder: bool) -> None:
+        super().__init__(path, is_folder)
+        self.path = path
+        self.is_folder = is_folder
+
+
+def snapshot_of(disk: Disk, dependencies: DiskDependencies) -> DiskSnapshot:
+    """Return the part of a disk that these questions were about."""
+    snapshot = DiskSnapshot({}, {})
+    asked = (dependencies.present, dependencies.absent)
+    folders = {folder for names in asked for folder in names}
+    folders.update(folder for _, folder in dependencies.listings)
+    add_to_snapshot(snapshot, disk, dependencies.files, folders)
+    return snapshot
+
+
+def add_to_snapshot(
+    snapshot: DiskSnapshot, disk: Disk, files: Iterable[str] = (), folders: Iterable[str] = ()
+) -> None:
+    """Add some files and folders of a disk to a snapshot."""
+    for path in files:
+        try:
+            snapshot.files[path] = disk.read(path)
+        except OSError:
+            snapshot.files[path] = None
+    for folder in folders:
+        snapshot.folders[folder] = disk.listing(folder, MODULES)
+
+
+class SnapshotDisk(Disk):
+    """The disk of another machine, as far as a snapshot holds it; it does not guess the rest."""
+
+    def __init__(self, snapshot: DiskSnapshot) -> None:
+        super().__init__()
+        self._snapshot = snapshot
+
+    def read(self, path: str, limit_bytes: int | None = None) -> bytes:
+        if path not in self._snapshot.files:
+            raise NotInSnapshot(path, is_folder=False)
+        data = self._snapshot.files[path]
+        if data is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return data
+
+    def _listing(self, folder: str) -> frozenset[str]:
+        if folder not in self._snapshot.folders:
+            raise NotInSnapshot(folder, is_folder=True)
+        return self._snapshot.folders[folder]

@@ -1,0 +1,120 @@
+"""The values of an analysis: what is asked for, and what is found."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tpulint.analysis.names.spelling_search import NamesInFile, Spelled
+from tpulint.disk import Disk, PassedOver, absolute_paths
+from tpulint.finding import Finding, UnfollowedCall
+from tpulint.incremental.disk import DiskDependencies
+
+if TYPE_CHECKING:
+    from tpulint.analysis.options import Settings
+    from tpulint.incremental.failure import Failure
+
+
+class Batch(NamedTuple):
+    """All files that are analyzed under the same settings.
+
+    filenames: in one order, wherever the check was started. context: those among them of which
+    nothing is reported. disk: what they are read from. checkpoint: called between rules; it raises
+    to end the analysis.
+    """
+
+    filenames: tuple[str, ...]
+    context: frozenset[str]
+    disk: Disk
+    codes: frozenset[str]
+    settings: Settings
+    checkpoint: Callable[[], None] | None = None
+
+
+def sorted_files(filenames: Iterable[str], context: Collection[str]) -> tuple[str, ...]:
+    """Return the files of a batch in the order in which they are analyzed."""
+    names = (*filenames, *context)
+    return tuple(name for _, name in sorted(zip(absolute_paths(names), names, strict=True)))
+
+
+class FileFacts(NamedTuple):
+    """What the bytes of one file say about it.
+
+    imports: the hash of its import statements, "" where it has none. seam: it shows the seam.
+    estimators: it does, and names a TPUEstimator. marked: it may hold suppressions. script: it is
+    run as a program. placement: the certainty with which it turns soft placement on. names: what
+    it names of TensorFlow.
+    """
+
+    imports: str = ""
+    seam: bool = False
+    estimators: bool = False
+    marked: bool = False
+    script: bool = False
+    placement: str | None = None
+    names: NamesInFile = NamesInFile()
+
+
+class Job(NamedTuple):
+    """One program: its seeds, and by path the certainty with which soft placement is on."""
+
+    seeds: tuple[str, ...]
+    placed: tuple[tuple[str, str], ...]
+    size: int  # the files that it reaches
+
+
+class Programs(NamedTuple):
+    """The programs of a batch.
+
+    marked: files that may hold suppressions. spelled: names that the TensorFlow of their files
+    lacks. passed_over: files that were not read for what they are.
+    """
+
+    jobs: tuple[Job, ...] = ()
+    marked: tuple[str, ...] = ()
+    spelled: tuple[Spelled, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+
+
+class Analysis(NamedTuple):
+    """The findings of one program, or of several, before anything is suppressed or hidden.
+
+    messages: for standard error, apart from the failures. notes: such lines of a verbose check.
+    marked: files that may hold suppressions. skipped: functions that were not followed, by the
+    reason. unfollowed: calls that a limit of the analysis kept from being followed. passed_over:
+    files that were not read for what they are. times: seconds by rule. dependencies: what the
+    findings in one program depend on.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    messages: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    skipped: Mapping[str, int] = {}
+    unfollowed: frozenset[UnfollowedCall] = frozenset()
+    passed_over: tuple[PassedOver, ...] = ()
+    times: Mapping[str, float] = {}
+    dependencies: DiskDependencies | None = None
+
+
+def merged(parts: Sequence[Analysis]) -> Analysis:
+    """Return the analyses of several parts of a check as one."""
+    skipped: Counter[str] = Counter()
+    times: defaultdict[str, float] = defaultdict(float)
+    for part in parts:
+        skipped.update(part.skipped)
+        for code, seconds in part.times.items():
+            times[code] += seconds
+    return Analysis(
+        tuple(finding for part in parts for finding in part.findings),
+        tuple(dict.fromkeys(failure for part in parts for failure in part.failures)),
+        tuple(dict.fromkeys(message for part in parts for message in part.messages)),
+        tuple(note for part in parts for note in part.notes),
+        tuple(filename for part in parts for filename in part.marked),
+        skipped,
+        frozenset().union(*(part.unfollowed for part in parts)),
+        tuple(dict.fromkeys(file for part in parts for file in part.passed_over)),
+        times,
+    )

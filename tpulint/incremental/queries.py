@@ -1,0 +1,293 @@
+"""The four queries of a check: facts of files, imports, programs, and findings in programs.
+
+The facts of a file depend on its bytes alone. The imports and programs of a batch depend on the
+facts of all its files, and on what the disk answered; the findings in a program on what was asked
+while it was read. So an edit that leaves the facts of a file as they were leaves the programs as
+they were, and the findings in all programs that did not read the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tpulint.cache_dir import sealed, unsealed
+from tpulint.disk import absolute_paths
+from tpulint.incremental import codec
+from tpulint.incremental.disk import CheckedDisk, DiskDependencies
+from tpulint.incremental.memo import FACTS, FINDINGS, IMPORTS, PROGRAMS, Memo, Result
+from tpulint.incremental.model import Analysis, Batch, FileFacts, Job, Programs
+from tpulint.incremental.shared_cache import SharedCache
+from tpulint.incremental.version import package_hash
+
+Imports = dict[str, tuple[str, tuple[str, ...]]]  # by path: the hash of its imports, and the files
+
+HEAD_CHARACTERS = 16
+WRITE_SECONDS = 2.0  # between two transactions of a long check
+
+
+class SearchedFile(NamedTuple):
+    """A file that was searched: the digest of its bytes, and what they say."""
+
+    filename: str
+    digest: str
+    facts: FileFacts
+
+
+class Queries:
+    """The results of earlier checks for one batch, as far as they are still good.
+
+    searched, analyzed: how many files and programs had no such result.
+    """
+
+    def __init__(
+        self, batch: Batch, disk: CheckedDisk, memo: Memo, shared: SharedCache | None = None
+    ) -> None:
+        self._batch = batch
+        self._disk = disk
+        self._memo = memo
+        self._shared = shared
+        self._paths = codec.Paths(os.getcwd())
+        self._new: list[Result] = []
+        paths = absolute_paths(batch.filenames)
+        self._shown = dict(zip(paths, batch.filenames, strict=True))
+        analyzer = [package_hash(), sys.version, batch.settings]
+        self._of_files = hashed(analyzer)[:HEAD_CHARACTERS]
+        place = [os.getcwd(), batch.filenames, sorted(batch.context)]
+        self._of_batch = hashed([*analyzer, *place])[:HEAD_CHARACTERS]
+        # The folders above in which imports may start are as many as this one is deep.
+        depth = os.getcwd().count(os.sep)
+        self._of_programs = hashed([*analyzer, sorted(batch.codes), depth])[:HEAD_CHARACTERS]
+        self._texts: dict[str, str] = {}  # by path, the facts of its newest bytes
+        self._facts: dict[str, FileFacts] | None = None
+        self._decoded: dict[str, tuple[str | None, Mapping[str, Any], DiskDependencies | None]] = {}
+        self._written = time.monotonic()
+        self.searched = 0
+        self.analyzed = 0
+
+    # Facts of files.
+
+    def changed_files(self) -> list[str]:
+        """Return the files whose facts are not known."""
+        known = self._memo.all(FACTS, self._of_files)
+        self._texts.clear()
+        self._facts = None
+        changed = []
+        for path, name in self._shown.items():
+            digest, _, text = known.get(path, "").partition(" ")
+            if digest and digest == self._disk.digest(path):
+                self._texts[path] = text
+            else:
+                changed.append(name)
+        self.searched = len(changed)
+        return changed
+
+    def remember_facts(self, files: Iterable[SearchedFile]) -> None:
+        """Keep the facts of files that were searched."""
+        digests = {}
+        for filename, digest, facts in files:
+            path = os.path.abspath(filename)
+            text = self._texts[path] = codec.encoded_facts(facts)
+            self._new.append(Result(FACTS, self._of_files, path, f"{digest} {text}"))
+            digests[path] = digest
+            if self._facts is not None:
+                self._facts[filename] = facts
+        self._disk.learn(digests)
+
+    def facts(self) -> dict[str, FileFacts]:
+        """Return the facts that are known, by the name of the file."""
+        if self._facts is None:
+            facts = codec.decoded_facts(self._texts.values())
+            if facts is None:
+                self._texts.clear()
+            names = (self._shown[path] for path in self._texts)
+            self._facts = dict(zip(names, facts or (), strict=True))
+        return self._facts
+
+    def _state(self) -> str:
+        """Return the hash of the facts of all files."""
+        return hashed([self._texts.get(path) for path in self._shown])
+
+    # Programs, and the imports that they are found by.
+
+    def programs(self) -> Programs | None:
+        """Return the programs of the batch if they are those of the last check."""
+        row, dependencies = self._result(PROGRAMS)
+        if dependencies is None or row.get("state") != self._state():
+            return None
+        if not self._disk.answers_as_before(dependencies):
+            return None
+        return codec.sound(codec.programs_of, row.get("programs"))
+
+    def imports(self, asked: DiskDependencies) -> dict[str, tuple[str, ...]]:
+        """Return what files import, as far as that is known; `asked` learns what it depends on."""
+        row, before = self._result(IMPORTS)
+        if before is None or not self._disk.answers_as_before(before):
+            return {}
+        imports = codec.sound(_imports, row.get("imports"))
+        if imports is None:
+            return {}
+        asked.update(before)
+        now = self._hashes_of_imports()
+        return {path: files for path, (hash_, files) in imports.items() if now.get(path) == hash_}
+
+    def remember_imports(
+        self, imports: Mapping[str, tuple[str, ...]], asked: DiskDependencies
+    ) -> None:
+        """Keep what the files of the batch import."""
+        now = self._hashes_of_imports()
+        rows = {path: (now[path], files) for path, files in imports.items() if path in now}
+        for path in self._shown:
+            asked.files.pop(path, None)  # what counts of their bytes is among their facts
+        names_alone = dataclasses.replace(asked, files={})
+        self._remember(IMPORTS, {"imports": rows}, names_alone)
+
+    def remember_programs(self, programs: Programs, asked: DiskDependencies) -> None:
+        """Keep the programs of the batch."""
+        row = {"state": self._state(), "programs": codec.programs_row(programs)}
+        self._disk.learn(asked.files)
+        self._remember(PROGRAMS, row, asked)
+
+    def _hashes_of_imports(self) -> dict[str, str]:
+        """Return the hash of the import statements of each file, by path."""
+        return {os.path.abspath(name): facts.imports for name, facts in self.facts().items()}
+
+    def _remember(self, query: str, row: Mapping[str, object], asked: DiskDependencies) -> None:
+        if asked.is_consistent:
+            dependencies = codec.dependencies_row(asked, self._paths)
+            text = codec.encoded({**row, "dependencies": dependencies})
+            self._new.append(Result(query, self._of_batch, "", text))
+
+    def _result(self, query: str) -> tuple[Mapping[str, Any], DiskDependencies | None]:
+        """Return the result for the batch, and its dependencies; None for those if it is none."""
+        text = self._memo.some(query, self._of_batch, [""]).get("")
+        known = self._decoded.get(query)
+        if known is None or known[0] != text:
+            row = None if text is None else codec.decoded(dict, text)
+            asked = None
+            if row is not None:
+                asked = codec.sound(codec.dependencies_of, row.get("dependencies"), self._paths)
+            known = self._decoded[query] = (text, row or {}, asked)
+        return known[1:]
+
+    # Findings in programs.
+
+    def findings(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
+        """Return what was found in the programs of the batch that have not changed."""
+        return self.recall(jobs)
+
+    def remember_findings(self, job: Job, analysis: Analysis) -> None:
+        """Keep what was found in a program of the batch."""
+        self.remember(job, analysis)
+
+    def recall(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
+        """Return what was found in the programs all of whose inputs are as they were."""
+        keys = {job: self._key(job) for job in jobs}
+        texts: Mapping[str, str | bytes]
+        texts = self._memo.some(FINDINGS, self._of_programs, keys.values())
+        known = {job: self._analysis(texts.get(key)) for job, key in keys.items()}
+        if self._shared is not None:
+            missing = {
+                job: self._shared_name(key) for job, key in keys.items() if known[job] is None
+            }
+            entries = self._shared.read(missing.values())
+            for job, name in missing.items():
+                if name in entries:
+                    known[job] = self._analysis(_unsealed(name, entries[name]))
+                    if known[job] is not None:
+                        text = unsealed(name, entries[name]).decode()
+                        self._new.append(Result(FINDINGS, self._of_programs, keys[job], text))
+        return {job: analysis for job, analysis in known.items() if analysis is not None}
+
+    def remember(self, job: Job, analysis: Analysis) -> None:
+        """Keep what was found in a program, unless something failed."""
+        self.analyzed += 1
+        asked = analysis.dependencies
+        if asked is None or analysis.failures or not asked.is_consistent:
+            return
+        self._disk.learn(asked.files)
+        row = {
+            **codec.analysis_row(analysis, self._paths),
+            "here": self._paths.here if self._is_bound_to_machine(asked) else "",
+            "dependencies": codec.dependencies_row(asked, self._paths),
+            "names": [self._shown.get(path) for path in asked.files],
+        }
+        key, text = self._key(job), codec.encoded(row)
+        self._new.append(Result(FINDINGS, self._of_programs, key, text))
+        if self._shared is not None:
+            name = self._shared_name(key)
+            self._shared.write(name, sealed(name, text.encode()))
+
+    def _is_bound_to_machine(self, asked: DiskDependencies) -> bool:
+        """Return whether files outside of the folder were read.
+
+        A finding may name one by its absolute path, which another machine does not have.
+        """
+        return any(
+            digest and codec.is_outside(self._paths.relative(path))
+            for path, digest in asked.files.items()
+        )
+
+    def _analysis(self, text: str | bytes | None) -> Analysis | None:
+        """Return what was found, where the entry is sound and its inputs are as they were."""
+        return None if text is None else codec.decoded(self._if_valid, text)
+
+    def _if_valid(self, row: Mapping[str, Any]) -> Analysis | None:
+        if row["here"] not in ("", self._paths.here):
+            return None
+        asked = codec.dependencies_of(row["dependencies"], self._paths)
+        if row["names"] != [self._shown.get(path) for path in asked.files]:
+            return None
+        if not self._disk.answers_as_before(asked):
+            return None
+        return codec.analysis_of(row, self._paths)._replace(dependencies=asked)
+
+    def _key(self, job: Job) -> str:
+        placed = [(self._paths.relative(path), certainty) for path, certainty in job.placed]
+        return hashed([job.seeds, placed])
+
+    def _shared_name(self, key: str) -> str:
+        return hashed([self._of_programs, key])
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Return whether every result was known."""
+        return not self.searched and not self.analyzed
+
+    @property
+    def messages(self) -> list[str]:
+        """The lines for standard error about caches that cannot be used."""
+        return [*self._memo.messages, *(self._shared.faults if self._shared is not None else ())]
+
+    def write_now_and_then(self) -> None:
+        """Write down what is new if that was long ago: a check may be interrupted."""
+        if time.monotonic() - self._written > WRITE_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write down what is new."""
+        self._written = time.monotonic()
+        self._memo.write(self._new, self._disk.new)
+        self._new.clear()
+        self._disk.keep_new()
+
+
+def _imports(row: Mapping[str, Any]) -> Imports:
+    return {path: (imports, tuple(files)) for path, (imports, files) in row.items()}
+
+
+def _unsealed(name: str, entry: bytes) -> bytes | None:
+    try:
+        return unsealed(name, entry)
+    except ValueError:
+        return None
+
+
+def hashed(rows: Sequence[object] | Collection[object]) -> str:
+    """Return the hash of words and numbers."""
+    return hashlib.sha256(repr(rows).encode("utf-8", "surrogateescape")).hexdigest()

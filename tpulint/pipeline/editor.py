@@ -1,0 +1,314 @@
+"""A project between two checks in an editor: what did not change is not looked at again.
+
+Kept are the results of the queries, the summaries of modules, and the programs with what was found
+in each. A large program takes longer to analyze than an editor's user waits. So the entry points
+that reach the edited file are analyzed first, without the others. Others can matter to what is
+found in the file (they share state with it). Such a partial check is therefore trusted only where,
+before the edit, it found in the file what the whole program finds (`validate_partial_check`); and
+the whole program is analyzed afterwards all the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from tpulint.analysis.domain.events import Context
+from tpulint.analysis.domain.objects import Function
+from tpulint.analysis.domain.site import Module
+from tpulint.analysis.interpreter.frame import Frame
+from tpulint.analysis.interpreter.observer import Observer
+from tpulint.analysis.names.target_release import Targets
+from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.collector import gc_disabled
+from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.incremental.disk import CheckedDisk, DiskDependencies, TrackedDisk
+from tpulint.incremental.memo import Memo
+from tpulint.incremental.model import Analysis, Batch, Job
+from tpulint.incremental.queries import Queries
+from tpulint.knowledge.seam import INSTALLED
+from tpulint.pipeline.executor import ProgramStep, Search, SearchStep
+from tpulint.syntax.nodes import Statement
+from tpulint.syntax.summaries import Store
+from tpulint.syntax.warm_summaries import WarmStore
+
+Lanes = dict[int, set[str]]  # by the place of the function
+
+
+class Cancelled(BaseException):
+    """Something has changed meanwhile: the answer is no longer wanted.
+
+    It is no Exception, so that nothing which survives faults survives it.
+    """
+
+
+class LaneRecorder:
+    """An observer of calls: which lanes (device, host) run each named function of the project.
+
+    `checkpoint` is called at each of them, and may raise to end the reading.
+    """
+
+    statements = False
+
+    def __init__(self, checkpoint: Callable[[], None] | None) -> None:
+        self._checkpoint = checkpoint
+        self._called: dict[str, tuple[Module, Lanes]] = {}
+
+    def called(self, frame: Frame, function: Function, followed: bool) -> None:
+        """Note who calls a function."""
+        if self._checkpoint is not None:
+            self._checkpoint()
+        if followed and not function.code.is_lambda:
+            path = function.module.path
+            _, lanes = self._called.setdefault(path, (function.module, {}))
+            lanes.setdefault(function.code.place, set()).add(frame.context.lane)
+
+    def read(self, frame: Frame, statement: Statement, context: Context) -> None:
+        """Statements are not asked for."""
+
+    def by_row(self, path: str) -> dict[int, set[str]]:
+        """Return the lanes of the functions in the module at `path` by their first row."""
+        if path not in self._called:
+            return {}
+        module, lanes = self._called[path]
+        return {module.span(place).start.row: names for place, names in lanes.items()}
+
+
+class BuildStep(Protocol):
+    """Build a program, run the rules on it, and return what was found with the program."""
+
+    def __call__(
+        self, batch: Batch, job: Job, observer: Observer | None, store: Store | None
+    ) -> tuple[Analysis, Program | None]: ...
+
+
+class ReadProgram(NamedTuple):
+    """A program that was analyzed, and what was found.
+
+    `program` is None where its reading failed; `lanes` says where its functions are called.
+    """
+
+    analysis: Analysis
+    program: Program | None
+    lanes: LaneRecorder
+
+    @property
+    def dependencies(self) -> DiskDependencies:
+        return self.analysis.dependencies or DiskDependencies(is_consistent=False)
+
+
+class EditorState:
+    """The results of the last check of a project's files.
+
+    step: builds a program and runs the rules on it. checkpoint: called now and then; it raises
+    Cancelled to end a check. first: the file (absolute) whose findings are wanted first.
+    """
+
+    def __init__(self, step: BuildStep, checkpoint: Callable[[], None] = lambda: None) -> None:
+        self.memo = Memo()
+        self._step = step
+        self.disk = CheckedDisk()
+        self.first: str | None = None
+        self._checkpoint = checkpoint
+        self._projects: dict[Settings, ProjectPrograms] = {}
+
+    def refresh(self) -> None:
+        """Note that files on the disk may have changed, come or gone."""
+        self.disk.refresh()
+
+    def lay_over(self, unsaved: Mapping[str, bytes], first: str | None = None) -> None:
+        """Take in the bytes of unsaved files, by name."""
+        self.disk.lay_over({os.path.abspath(name): data for name, data in unsaved.items()})
+        self.first = first
+        for project in self._projects.values():
+            project.is_partial = False
+
+    @property
+    def is_partial(self) -> bool:
+        """Return whether some findings of the last check are those of an earlier one."""
+        return any(project.is_partial for project in self._projects.values())
+
+    def project(self, batch: Batch) -> ProjectPrograms:
+        """Return the programs of these files, with what the last check has found in them."""
+        project = self._projects.get(batch.settings)
+        if project is None:
+            project = self._projects[batch.settings] = ProjectPrograms(self._step)
+        batch = batch._replace(checkpoint=self._checkpoint)
+        project.begin(batch, self.disk, self.memo, self.first)
+        return project
+
+    @gc_disabled()
+    def validate_partial_check(self, first: str) -> None:
+        """Analyze a part of each program for a file, and see if that finds the same in it."""
+        for project in self._projects.values():
+            project.validate_partial_check(first)
+
+    def programs_of(self, path: str) -> Iterable[ReadProgram]:
+        """Return the programs that read the module at `path` (absolute) in the last check."""
+        for project in self._projects.values():
+            yield from project.programs_of(path)
+
+
+class ProjectPrograms:
+    """The workers of a check in an editor, with the programs of the last check.
+
+    is_partial: of the programs that the last edit concerns, only the edited file's findings are
+    those of its newest text.
+    """
+
+    batch: Batch
+    queries: EditorQueries
+
+    def __init__(self, step: BuildStep) -> None:
+        self._step = step
+        self.is_partial = False
+        self.programs: dict[Job, ReadProgram] = {}
+        self._outdated: dict[Job, ReadProgram] = {}
+        self._partial: dict[Job, ReadProgram] = {}
+        self._is_trusted: dict[tuple[Job, str], bool] = {}
+        self._store = WarmStore()
+        self._first: str | None = None
+
+    def begin(self, batch: Batch, disk: CheckedDisk, memo: Memo, first: str | None) -> None:
+        """Begin a check; `first` is the file whose findings are wanted before the others'."""
+        if not self.programs or batch != self.batch:
+            self.queries = EditorQueries(batch, disk, memo, self)
+        self.batch = batch
+        self._first = first
+        self.is_partial = False
+
+    def known(self, jobs: Iterable[Job], disk: CheckedDisk) -> dict[Job, Analysis]:
+        """Return what was found in the programs none of whose inputs has changed."""
+        by_identity = {identity(job): job for job in jobs}
+        for programs in (self.programs, self._outdated, self._partial):
+            for job in [job for job in programs if job not in by_identity]:
+                del programs[job]
+        for job, read in list(self.programs.items()):
+            if not disk.answers_as_before(read.dependencies) or not read.dependencies.is_consistent:
+                self._outdated[job] = self.programs.pop(job)
+        return {by_identity[job]: read.analysis for job, read in self.programs.items()}
+
+    def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
+        """Search the bytes of the files that have changed."""
+        disk = TrackedDisk(self.batch.disk)
+        targets = Targets(self.batch.settings.target_tensorflow, disk)
+        prefiltered = step(self.batch, filenames, targets)
+        return Search(prefiltered, asked_for_names=disk.dependencies)
+
+    def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]:
+        """Analyze the programs that have changed; of one, the part around `first` may do."""
+        for job in jobs:
+            analysis = None
+            if self._first is not None:
+                analysis = self._partial_check(identity(job), self._first)
+                self.is_partial = self.is_partial or analysis is not None
+            yield job, analysis or self._checked(identity(job))
+
+    def programs_of(self, path: str) -> Iterator[ReadProgram]:
+        """Return the programs that read the module at `path`; parts, where those are newer."""
+        for job in {*self.programs, *self._outdated}:
+            read = self.programs.get(job) or self._partial.get(job) or self._outdated[job]
+            if path in read.dependencies.files and read.program is not None:
+                yield read
+
+    def _checked(self, job: Job) -> Analysis:
+        """Analyze a program, and keep what is found."""
+        if self.batch.checkpoint is not None:
+            self.batch.checkpoint()
+        self.programs[job] = self._read(self.batch, job)
+        self._outdated.pop(job, None)
+        self._partial.pop(job, None)
+        return self.programs[job].analysis
+
+    def _partial_check(self, job: Job, first: str) -> Analysis | None:
+        """Return what its part of the program finds in `first`, and what was found in the others.
+
+        None where that part cannot be trusted, or is the whole.
+        """
+        before = self._outdated.get(job)
+        if before is None or not self._is_trusted.get((job, first)):
+            return None
+        part = slice_for_file(job, self._graph(), first)
+        if part is None:
+            return None
+        self._partial[job] = self._read(self.batch, part)
+        others = (each for each in before.analysis.findings if not is_in(each, first))
+        here = findings_in(self._partial[job].analysis.findings, first)
+        return before.analysis._replace(findings=(*others, *here), dependencies=None)
+
+    def validate_partial_check(self, first: str) -> None:
+        """Find out if the part that concerns a file finds in it what the whole program finds.
+
+        Nothing ends that the first time: who types at once would never get an early answer.
+        """
+        if not self.programs:
+            return
+        graph = self._graph()
+        for job, read in list(self.programs.items()):
+            part = slice_for_file(job, graph, first)
+            if part is None:
+                continue
+            is_known = (job, first) in self._is_trusted
+            batch = self.batch if is_known else self.batch._replace(checkpoint=None)
+            findings = self._read(batch, part).analysis.findings
+            whole = findings_in(read.analysis.findings, first)
+            self._is_trusted[job, first] = set(findings_in(findings, first)) == set(whole)
+
+    def _graph(self) -> ImportGraph:
+        return ImportGraph(
+            Files(self.batch.disk, installed=INSTALLED), self.queries.imports(DiskDependencies())
+        )
+
+    def _read(self, batch: Batch, job: Job) -> ReadProgram:
+        self._store.begin()
+        lanes = LaneRecorder(batch.checkpoint)
+        analysis, program = self._step(batch, job, lanes, self._store)
+        return ReadProgram(analysis, program, lanes)
+
+
+class EditorQueries(Queries):
+    """Queries whose findings come with the programs that they were found in."""
+
+    def __init__(
+        self, batch: Batch, disk: CheckedDisk, memo: Memo, project: ProjectPrograms
+    ) -> None:
+        super().__init__(batch, disk, memo)
+        self._project = project
+
+    def findings(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
+        return self._project.known(jobs, self._disk)
+
+    def remember_findings(self, job: Job, analysis: Analysis) -> None:
+        """Do nothing: the project has kept the program."""
+
+
+def identity(job: Job) -> Job:
+    """Return what makes a program the same one between two checks."""
+    return job._replace(size=0)
+
+
+def slice_for_file(job: Job, graph: ImportGraph, first: str) -> Job | None:
+    """Return the entry points that reach the file `first`; None where that is none, or all.
+
+    Those that import others come before these: what is called is then read only once.
+    """
+    reached = {seed: graph.reached(os.path.abspath(seed)) for seed in job.seeds}
+    seeds = [seed for seed in job.seeds if first in reached[seed]]
+    if not 0 < len(seeds) < len(job.seeds):
+        return None
+    seeds.sort(key=lambda seed: -len(reached[seed]))
+    return job._replace(seeds=tuple(seeds))
+
+
+def findings_in(findings: Iterable[Finding], path: str) -> Iterator[Finding]:
+    """Return the findings in the file at `path` (absolute)."""
+    return (finding for finding in findings if is_in(finding, path))
+
+
+def is_in(finding: Finding, path: str) -> bool:
+    """Return whether a finding is in the file at `path` (absolute)."""
+    return os.path.abspath(finding.span.filename) == path
