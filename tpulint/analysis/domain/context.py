@@ -27,6 +27,7 @@ COND, WHILE = "cond", "while"  # a branch or body that is traced on its own
 WITH = "with"  # a with block whose meaning matters: its `effect`
 ONCE = "once"  # under a test that is true the first time only
 LOOP = "loop"  # a Python loop
+ROUND = "round"  # one round of a loop over a literal: its items are read one by one
 UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
 DATA = "data"  # a function of an input pipeline
 TRY = "try"  # the body of a `try` that catches errors
@@ -36,6 +37,7 @@ _WORDS = {
     WHILE: "a loop on a tensor",
     ONCE: "a create-once test",
     LOOP: "a Python loop",
+    ROUND: "a round of a Python loop",
     UNSEEN_CALLER: "a function that nothing read calls",
     DATA: "an input pipeline",
     TRY: "a `try`",
@@ -92,6 +94,11 @@ class ScopeStack(tuple[Scope, ...]):
         found = [each for each in self.since(COMPUTATION) if each.kind in (COND, WHILE)]
         return tuple(reversed(found))
 
+    @cached_property
+    def rounds(self) -> tuple[object, ...]:
+        """The rounds of loops around this place: the place is another one in each."""
+        return tuple([(each.site, each.payload) for each in self if each.kind == ROUND])
+
     def since(self, kind: str) -> Iterator[Scope]:
         """Yield the scopes inside the innermost scope of `kind`, innermost first."""
         for scope in reversed(self):
@@ -140,7 +147,8 @@ class ConditionKey:
     answer: the value that is tested, of kind VALUE. call_chain: the calls that led to the test,
     of kind PLACE: asked in another call, it may be answered otherwise. answers: how many there
     are, of kind CALLEE. test: the expression that is tested, of the kinds that are known by
-    their place, of which it is no second identity.
+    their place, of which it is no second identity. rounds: those of the loops around the test,
+    but for flags, which have one answer in a whole run.
     """
 
     kind: str
@@ -148,6 +156,7 @@ class ConditionKey:
     answer: TestedValue | None = None
     call_chain: tuple[CallStep, ...] = ()
     answers: int = 2
+    rounds: tuple[object, ...] = ()
     test: Expression | None = field(default=None, compare=False, repr=False)
 
 
@@ -199,6 +208,8 @@ class BaseContext(NamedTuple):
             key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
         if key.kind == PLACE:
             key = replace(key, call_chain=self.call_chain)
+        if self.scopes.rounds and key.kind not in FLAGS:
+            key = replace(key, rounds=self.scopes.rounds)
         conditions = self.conditions | {(key, branch)}
         rest = self.muted, self.run, self.assumed
         return type(self)(self.scopes, self.call_chain, conditions, *rest)

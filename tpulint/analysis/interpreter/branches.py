@@ -6,6 +6,7 @@ from tpulint.analysis.domain.context import (
     COND,
     LOOP,
     ONCE,
+    ROUND,
     TRY,
     WHILE,
     WITH,
@@ -24,8 +25,9 @@ from tpulint.analysis.interpreter.conditions import (
     truth,
 )
 from tpulint.analysis.interpreter.entered import Entered
-from tpulint.analysis.interpreter.expressions import value
+from tpulint.analysis.interpreter.expressions import UNROLL, value
 from tpulint.analysis.interpreter.frame import Frame
+from tpulint.syntax.expression_nodes import Display
 from tpulint.syntax.nodes import Block, Expression, Node, parts
 from tpulint.syntax.statement_nodes import (
     Define,
@@ -41,6 +43,7 @@ from tpulint.syntax.statement_nodes import (
 )
 
 Names = dict[str, Value]
+NESTED_ROUNDS = 2  # loops in one another whose rounds are read one by one
 
 
 def if_(frame: Frame, node: If) -> bool:
@@ -160,6 +163,8 @@ def for_(frame: Frame, node: For) -> bool:
     known = operators.items_of(frame, source)
     if known is not None and not known:
         return frame.block(node.orelse)
+    if known is not None and len(known) <= UNROLL and _is_unrolled(frame, node):
+        return _rounds(frame, node, known, site)
     start = dict(frame.env.names)
     with frame.within(Scope(kind, site, source, converted=traced)):
         frame.assign(node.target, item)
@@ -170,6 +175,27 @@ def for_(frame: Frame, node: For) -> bool:
         frame.env.names = _through(frame, start, frame.env.names, source, site)
     _else(frame, node.body, node.orelse)
     return False
+
+
+def _is_unrolled(frame: Frame, node: For) -> bool:
+    """Return whether the rounds of a loop are read one by one: they are written out."""
+    if not isinstance(node.iterated, Display) or _jumps(node.body):
+        return False
+    return len(frame.context.scopes.rounds) < NESTED_ROUNDS
+
+
+def _rounds(frame: Frame, node: For, items: list[Value], site: Site) -> bool:
+    """Read a loop once for each item: what a round makes is another thing than the next one's.
+
+    What follows a conditional `return` is reached under its condition, in later rounds as well.
+    """
+    for number, item in enumerate(items):
+        with frame.scopes_closed():
+            frame.open(Scope(ROUND, site, number))
+            frame.assign(node.target, item)
+            if frame.block(node.body):
+                return True
+    return frame.block(node.orelse)
 
 
 def while_(frame: Frame, node: While) -> bool:
@@ -216,11 +242,16 @@ def _else(frame: Frame, body: Block, orelse: Block) -> None:
 
 def _leaves(body: Block) -> bool:
     """Return whether a loop with this body may be left by a `break` of its own."""
+    return _jumps(body, ("break",))
+
+
+def _jumps(body: Block, kinds: tuple[str, ...] = ("break", "continue")) -> bool:
+    """Return whether a loop with this body has such a jump of its own."""
     stack: list[Node] = [*body]
     while stack:
         each = stack.pop()
         if isinstance(each, Jump):
-            if each.kind == "break":
+            if each.kind in kinds:
                 return True
         elif not isinstance(each, (Expression, For, While, Define, DefineClass)):
             stack.extend(parts(each))

@@ -56,7 +56,7 @@ from tpulint.syntax.expression_nodes import (
 from tpulint.syntax.nodes import Expression, walk
 from tpulint.syntax.places import NOWHERE, first_place, own_place
 
-UNROLL = 16
+UNROLL = 16  # items of a loop or a comprehension that are read one by one
 
 
 def value(frame: Frame, node: Expression) -> Value:

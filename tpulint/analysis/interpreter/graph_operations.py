@@ -17,7 +17,7 @@ class GraphOperations:
 
     def __init__(self) -> None:
         self._count = 0
-        self._site: Site | None = None
+        self._where: tuple[Site, tuple[object, ...]] | None = None
         self._calls: Sequence[CallStep] = ()
         self._taken: list[Operation] = []
         self._touched: list[Operation] = []
@@ -59,8 +59,9 @@ class GraphOperations:
         return made
 
     def _begin(self, context: Context, site: Site) -> None:
-        if site != self._site or context.call_chain is not self._calls:
-            self._site, self._calls = site, context.call_chain
+        where = site, context.scopes.rounds
+        if where != self._where or context.call_chain is not self._calls:
+            self._where, self._calls = where, context.call_chain
             self._taken, self._touched, self._written = [], [], []
 
     def _make(self, context: Context, sources: Iterable[Operation], unseen: bool) -> Operation:

@@ -142,7 +142,8 @@ class Session(ModuleLinker):
 
         With `reuse` it is the one that was made before as `named`, if there is one.
         """
-        key = (site, tuple(call.site for call in context.call_chain), sort)
+        rounds = context.scopes.rounds
+        key = (site, tuple(call.site for call in context.call_chain), rounds, sort)
         found = self._variables.get(key)
         if found is None and named is not None:
             found = self._variables.get(named) if reuse else None

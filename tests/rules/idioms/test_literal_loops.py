@@ -1,0 +1,61 @@
+"""Loops over literals: each round is read, so that what the rounds make are different things.
+
+A mark in a program is what its rule says, and how sure.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+
+METRICS = """
+import tensorflow.compat.v1 as tf
+
+class Metrics:
+    def __init__(self):
+        for name in ("loss", "accuracy"):
+            setattr(self, name, tf.Variable(0.0))
+
+def build(x):
+    metrics = Metrics()
+    def host(v):
+        return {read}
+    def computation(v):
+        total = metrics.loss.assign_add(tf.reduce_sum(v))
+        with tf.control_dependencies([total]):
+            return total * tf.tpu.outside_compilation(host, v)
+    return tf.tpu.rewrite(computation, [x])
+
+build(tf.zeros([4]))
+"""
+PROGRAMS = {
+    # A missed alarm: it was possible, as no attribute was known by its name.
+    "variables that a loop makes": METRICS.format(
+        read="v * metrics.loss.read_value()  # error: TPU101"
+    ),
+    "another variable of that loop": METRICS.format(read="v * metrics.accuracy.read_value()"),
+    "a variable by a name that is known": METRICS.format(
+        read='v * getattr(metrics, "loss").read_value()  # error: TPU101'
+    ),
+    "in a round that its item chooses": """
+import tensorflow.compat.v1 as tf
+
+def step(x):
+    for name in ("plain", "shown"):
+        if name == "shown":
+            tf.py_func(print, [x], [])  # error: TPU501
+        elif name == "never":
+            tf.py_func(repr, [x], [])
+    return x
+
+y = tf.tpu.rewrite(step, [tf.zeros([4])])
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)
