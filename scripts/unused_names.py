@@ -18,16 +18,6 @@ used.write_chrome_trace
 used.page_tests
 used.uses_runtime
 
-# Output formats are found by their name.
-used.concise
-used.github
-used.gitlab
-used.jsonl
-used.junit
-used.pylint
-used.rdjson
-used.sarif
-
 # Python calls or reads them.
 used.__class__
 used.__delitem__

@@ -1,4 +1,4 @@
-"""The formats by name: each one pure function of the findings and their context."""
+"""The formats by name: one pure function of the findings and their context per format."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from tpulint.finding import Finding
 from tpulint.output.context import RenderContext
 
 Format = Callable[[Sequence[Finding], RenderContext], str]
+# The module that holds `render_FORMAT`.
 FORMATS = {
-    "full": "tpulint.output.full",
-    "concise": "tpulint.output.lines",
-    "grouped": "tpulint.output.lines",
-    "json": "tpulint.output.json",
-    "jsonl": "tpulint.output.json",
-    "sarif": "tpulint.output.sarif",
-    "github": "tpulint.output.lines",
-    "gitlab": "tpulint.output.code_review",
-    "junit": "tpulint.output.code_review",
-    "pylint": "tpulint.output.lines",
-    "rdjson": "tpulint.output.code_review",
-    "html": "tpulint.output.html",
+    "full": "full",
+    "concise": "lines",
+    "grouped": "lines",
+    "json": "json",
+    "jsonl": "json",
+    "sarif": "sarif",
+    "github": "lines",
+    "gitlab": "code_review",
+    "junit": "code_review",
+    "pylint": "lines",
+    "rdjson": "code_review",
+    "html": "html",
 }
 DEFAULT = "full"
 # Other names that are understood: ours of before, and ruff's.
@@ -34,4 +35,5 @@ WITHOUT_FIXES = ("github", "gitlab", "junit", "pylint")
 def load(name: str) -> Format:
     """Return the function of the format `name`; its module is imported only now."""
     name = ALIASES.get(name, name)
-    return cast(Format, getattr(importlib.import_module(FORMATS[name]), name))
+    module = importlib.import_module(f"tpulint.output.{FORMATS[name]}")
+    return cast(Format, getattr(module, f"render_{name}"))

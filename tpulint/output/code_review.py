@@ -17,7 +17,7 @@ from tpulint.output.text import shown
 # GitLab's code quality report.
 
 
-def gitlab(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_gitlab(findings: Sequence[Finding], context: RenderContext) -> str:
     seen: Counter[str] = Counter()
     rows = [item(finding, seen, context) for finding in findings]
     return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
@@ -53,7 +53,7 @@ def rows_of(span: Span, context: RenderContext) -> dict[str, object]:
 # reviewdog's diagnostic format: its columns count the bytes of UTF-8.
 
 
-def rdjson(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_rdjson(findings: Sequence[Finding], context: RenderContext) -> str:
     whole = {
         "diagnostics": [diagnostic(finding, context) for finding in findings],
         "severity": "WARNING",
@@ -112,7 +112,7 @@ def position_of(span: Span, location: Location, context: RenderContext) -> dict[
 # JUnit XML: a test suite a file, a failed test case a finding.
 
 
-def junit(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_junit(findings: Sequence[Finding], context: RenderContext) -> str:
     total = str(len(findings))
     root = ElementTree.Element(
         "testsuites", name="tpulint", tests=total, failures=total, errors="0"

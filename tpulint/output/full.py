@@ -25,7 +25,7 @@ from tpulint.output.text import (
 )
 
 
-def full(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_full(findings: Sequence[Finding], context: RenderContext) -> str:
     blocks = [block(finding, context) + "\n" for finding in findings]
     return "".join(blocks) + summary(findings, context)
 

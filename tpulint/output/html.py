@@ -57,7 +57,7 @@ td + td, th + th { border-left: 1px solid #8886; }
 """
 
 
-def html(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_html(findings: Sequence[Finding], context: RenderContext) -> str:
     notes = [count_line(len(findings), context)]
     if context.hidden:
         notes += hidden_lines(context.hidden, context.unset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as encoder
+import json
 from collections.abc import Sequence
 
 from tpulint.codes import CODES
@@ -10,13 +10,13 @@ from tpulint.finding import Edit, Finding, Fix, Location, Step
 from tpulint.output.context import RenderContext
 
 
-def json(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_json(findings: Sequence[Finding], context: RenderContext) -> str:
     rows = [item(finding, context) for finding in findings]
-    return encoder.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
 
 
-def jsonl(findings: Sequence[Finding], context: RenderContext) -> str:
-    rows = (encoder.dumps(item(finding, context), ensure_ascii=False) for finding in findings)
+def render_jsonl(findings: Sequence[Finding], context: RenderContext) -> str:
+    rows = (json.dumps(item(finding, context), ensure_ascii=False) for finding in findings)
     return "".join(f"{row}\n" for row in rows)
 
 

@@ -14,7 +14,7 @@ from tpulint.output.text import BOLD, CYAN, RED, flags, one_line, paint, shown
 # One line a finding, `path:row:column: CODE message`, and a summary.
 
 
-def concise(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_concise(findings: Sequence[Finding], context: RenderContext) -> str:
     lines = []
     for finding in findings:
         place = one_line(context.short(finding.span))
@@ -29,7 +29,7 @@ def concise(findings: Sequence[Finding], context: RenderContext) -> str:
 # The findings by file, their places in a column, as ruff groups them.
 
 
-def grouped(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_grouped(findings: Sequence[Finding], context: RenderContext) -> str:
     groups = groupby(findings, key=lambda finding: finding.span.filename)
     blocks = [block(filename, list(found), context) for filename, found in groups]
     return "".join(blocks) + summary(findings, context)
@@ -50,7 +50,7 @@ def block(filename: str, findings: Sequence[Finding], context: RenderContext) ->
 # pylint's parseable lines, `path:row: [CODE] message`, which many editors and CI tools read.
 
 
-def pylint(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_pylint(findings: Sequence[Finding], context: RenderContext) -> str:
     return "".join(line(finding, context) for finding in findings)
 
 
@@ -63,7 +63,7 @@ def line(finding: Finding, context: RenderContext) -> str:
 # Workflow commands that GitHub shows as annotations.
 
 
-def github(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_github(findings: Sequence[Finding], context: RenderContext) -> str:
     return "".join(command(finding, context) for finding in findings)
 
 

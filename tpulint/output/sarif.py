@@ -27,7 +27,7 @@ SCHEMA = (
 )
 
 
-def sarif(findings: Sequence[Finding], context: RenderContext) -> str:
+def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
     codes = sorted({finding.code for finding in findings})
     seen: Counter[str] = Counter()
     driver = {

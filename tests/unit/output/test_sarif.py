@@ -16,12 +16,12 @@ from tests.unit.sample import (
 )
 from tpulint.finding import Finding, Location, Span
 from tpulint.output.context import RenderContext
-from tpulint.output.sarif import sarif
+from tpulint.output.sarif import render_sarif
 from tpulint.source import read_source
 
 
 def log_of(*found: Finding, context: RenderContext = CONTEXT) -> Any:
-    return json.loads(sarif(found, context))
+    return json.loads(render_sarif(found, context))
 
 
 def test_uris_are_relative_and_quoted_and_absolute_only_outside() -> None:

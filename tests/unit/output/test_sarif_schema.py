@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.sample import CONTEXT, FINDINGS
 from tpulint.finding import Finding
-from tpulint.output.sarif import sarif
+from tpulint.output.sarif import render_sarif
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +22,12 @@ def validator() -> jsonschema.Draft4Validator:
 
 @pytest.mark.parametrize("found", [FINDINGS, ()], ids=["all", "none"])
 def test_valid(validator: jsonschema.Draft4Validator, found: tuple[Finding, ...]) -> None:
-    log = json.loads(sarif(found, CONTEXT))
+    log = json.loads(render_sarif(found, CONTEXT))
     assert [error.message for error in validator.iter_errors(log)] == []
 
 
 def test_the_schema_would_tell(validator: jsonschema.Draft4Validator) -> None:
-    log = json.loads(sarif(FINDINGS, CONTEXT))
+    log = json.loads(render_sarif(FINDINGS, CONTEXT))
     log["runs"][0]["results"][0]["level"] = "fatal"
     log["runs"][0]["results"][1]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
     assert len(list(validator.iter_errors(log))) == 2
