@@ -1,4 +1,4 @@
-"""The generated parts of the documentation: rules, field reports, the demo, a picture.
+"""The generated parts of the documentation: rules, patches, field reports, the demo, a picture.
 
     python scripts/docs.py [--write]
 
@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.field import field  # noqa: E402  (the checkout comes first)
 from scripts.package_picture import mermaid  # noqa: E402
+from scripts.patch_table import patches  # noqa: E402
 from tpulint.cli.options import parser  # noqa: E402
 from tpulint.codes import CODES, FAMILIES  # noqa: E402
 from tpulint.config.keys import KEYS  # noqa: E402
@@ -39,6 +40,7 @@ def main() -> int:
         ROOT / "docs" / "configuration.md": configuration(),
         ROOT / "docs" / "command-line.md": command_line(),
         ROOT / "docs" / "architecture.md": architecture(),
+        ROOT / "docs" / "patches.md": patches(),
         ROOT / "README.md": readme(),
         ROOT / "docs" / "images" / "map.svg": picture(),
     }

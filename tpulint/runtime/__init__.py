@@ -14,17 +14,18 @@ from __future__ import annotations
 import tensorflow as _tf
 
 from tpulint.runtime import errors
+from tpulint.runtime import patches as _patches  # noqa: F401  (declared there)
 from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import *  # noqa: F403
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.outside import outside_compilation
-from tpulint.runtime.patches import install as _install
 from tpulint.runtime.profile import Profile, profile
 from tpulint.runtime.replicate import replicate, rewrite, split_compile_and_replicate
 from tpulint.runtime.results import marked_graph
 from tpulint.runtime.sharding import batch_parallel, shard, split_compile_and_shard
 from tpulint.runtime.stepping import options
+from tpulint.runtime.tensorflow_internals.patching import install as _install
 from tpulint.runtime.tensorflow_internals.tpu import core, training_loop
 from tpulint.runtime.workers.local import start_workers
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from tpulint.runtime.emulate.placed import note_computation
+from tpulint.runtime.emulate.cores import note_computation
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.fetching import guard_fetches

@@ -3,45 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import tensorflow as tf
+
 from tpulint.runtime import emulator
-from tpulint.runtime.embedding import operations as embeddings
-from tpulint.runtime.embedding.patches import EmbeddingOperations, embeddings_emulated
-from tpulint.runtime.emulate import calls, cores
-from tpulint.runtime.emulate.placed import Functions, name_results
+from tpulint.runtime.emulate.cores import FunctionCores, copies_assigned, name_results
+from tpulint.runtime.emulate.names import soft_placement, systems_forgotten
 from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
-from tpulint.runtime.emulate.system import (
-    System,
-    cloud_detected,
-    cluster_resolvers,
-    cores_listed,
-    current_state,
-    lost_variable,
-    serialized_topology,
-    soft_placement,
-    system_of,
-    tpu_systems,
-)
+from tpulint.runtime.emulate.system import system_of
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import outside_compilation
-from tpulint.runtime.pods import placement, sessions
 from tpulint.runtime.pods.devices import Pod
-from tpulint.runtime.pods.hosts import (
-    clusters_connected,
-    device_scope_restored,
-    functions_left_alone,
-    no_wait_for_lost_hosts,
-    pipelines_of_hosts_seen,
-    refuse_python,
-)
+from tpulint.runtime.pods.hosts import device_scope_restored, functions_left_alone
 from tpulint.runtime.replicate import split_compile_and_replicate
-from tpulint.runtime.tensorflow_internals import patching, tracebacks
-from tpulint.runtime.tensorflow_internals.functions import function_definitions_observed
-from tpulint.runtime.workers.addresses import answers, parts_of
-from tpulint.runtime.workers.connecting import prepare, reach
-from tpulint.runtime.workers.lost import lost_host
+from tpulint.runtime.tensorflow_internals.patching import (
+    When,
+    install,
+    installed,
+    patch,
+    patch_value,
+)
+from tpulint.runtime.tensorflow_internals.tracebacks import builder
+from tpulint.runtime.workers.addresses import parts_of
 
 
 @contextmanager
@@ -74,10 +59,16 @@ def emulated_tpu(
     """
     hosts = _number_of_hosts(hosts, workers)
     system = system_of(num_replicas, topology, cores_per_replica, hosts)
-    patches = _patches() if emulator.current() is None else ()
+    pod = Pod(hosts, system.num_cores // hosts, workers=tuple(workers))
+    outer = emulator.current()
+    # Functions that are made under one emulator may be called under another.
+    functions = outer.part(FunctionCores) if outer else FunctionCores()
+    install()
     with (
-        emulator.opened(system, Pod(hosts, system.num_cores // hosts, workers=tuple(workers))),
-        patching.install(patches),
+        emulator.opened(system, pod, functions),
+        installed(When.EMULATED),
+        nullcontext() if outer else soft_placement(),
+        nullcontext() if outer else systems_forgotten(),
         functions_left_alone(),
         device_scope_restored(),
     ):
@@ -94,49 +85,72 @@ def _number_of_hosts(hosts: int, workers: Sequence[str]) -> int:
     return len(workers) or hosts
 
 
-_EMBEDDINGS = EmbeddingOperations(
-    embeddings.is_set_up,
-    embeddings.set_up,
-    embeddings.load,
-    embeddings.retrieve,
-    embeddings.enqueue,
-    embeddings.activations,
-    embeddings.send_gradients,
+_REPLICATED = "TensorFlow's own replicate and its kin are the runtime's"
+_OUTSIDE = "TensorFlow's own outside_compilation is the runtime's"
+_TPU = "tensorflow.python.tpu"
+_OUTSIDE_IMPLEMENTATION = f"{_TPU}.tpu_replication.outside_compilation_impl"
+
+
+@patch_value(f"{_TPU}.tpu.split_compile_and_replicate", why=_REPLICATED, when=When.EMULATED)
+def _replace_replicate(_: Any) -> Callable[..., Any]:
+    return _replicate_on_cores  # all of TensorFlow's `tpu.*` functions end in this one
+
+
+@patch_value(_OUTSIDE_IMPLEMENTATION, why=_OUTSIDE, when=When.EMULATED, since="2.15")
+def _replace_outside_compilation(_: Any) -> Callable[..., Any]:
+    @builder
+    def outside_compilation_impl(is_map: bool, *args: Any, **kwargs: Any) -> Any:
+        run = experimental_map_outside_compilation if is_map else outside_compilation
+        return run(*args, **kwargs)
+
+    return outside_compilation_impl
+
+
+@patch_value(
+    f"{_TPU}.tpu.outside_compilation",
+    why=_OUTSIDE,
+    when=When.EMULATED,
+    until="2.12",
+    unless=_OUTSIDE_IMPLEMENTATION,
 )
+@patch_value(
+    f"{_TPU}.tpu_replication.outside_compilation",
+    why=_OUTSIDE,
+    when=When.EMULATED,
+    until="2.12",
+    unless=_OUTSIDE_IMPLEMENTATION,
+)
+@patch_value(
+    "tensorflow.compat.v1.tpu.outside_compilation",
+    why=_OUTSIDE,
+    when=When.EMULATED,
+    until="2.12",
+    unless=_OUTSIDE_IMPLEMENTATION,
+)
+def _replace_each_outside_compilation(_: Any) -> Callable[..., Any]:
+    return outside_compilation  # TensorFlow 2.12 has it under three names, and all are in use
 
 
-def _patches() -> Sequence[AbstractContextManager[None]]:
-    """Return the patches that let TensorFlow's own names find the emulated system."""
-    functions = Functions()
-    return (
-        cores_listed(),
-        clusters_connected(prepare),
-        no_wait_for_lost_hosts(lost_host),
-        placement.hosts_placed(),
-        pipelines_of_hosts_seen(refuse_python),
-        soft_placement(),
-        function_definitions_observed(functions.see),
-        cores.cores_reported(functions, functions.holds_computation),
-        cores.variables_in_memory(lambda: current_state().memory, lost_variable),
-        placement.emulated_devices_placed(),
-        sessions.sessions_on_workers(reach, answers, lost_host),
-        cores.packed_variables_unpacked(),
-        cores.first_copies_taken(),
-        cores.manual_sharding_refused(),
-        cluster_resolvers(lambda name: current_state().initialize_memory(name)),
-        cloud_detected(),
-        tpu_systems(_initialize, _shut_down),
-        calls.partitioned_calls(),
-        calls.cross_replica_sums(lambda: enclosing_context() is not None),
-        embeddings_emulated(_EMBEDDINGS),
-        calls.autotune_disabled(),
-        calls.replicate_calls(
-            _replicate_on_cores, outside_compilation, experimental_map_outside_compilation
-        ),
-    )
+@patch(
+    "tensorflow.python.ops.gen_tpu_ops.cross_replica_sum",
+    why="a sum over replicas outside computations is of one replica: it has no kernel on a CPU",
+    when=When.EMULATED,
+)
+def _cross_replica_sum(
+    original: Callable[..., Any], input: Any, group_assignment: Any, name: str | None = None
+) -> Any:
+    """Sum over replicas, of which there is one outside computations, in a graph or eager.
+
+    The operation has a kernel on TPU cores only. So that is where TensorFlow places it, which
+    then compiles it as a program of its own. Programs with `use_tpu=False` come here.
+    """
+    is_plain = type(tf.compat.v1.get_default_graph()) is tf.Graph
+    if (is_plain or tf.executing_eagerly()) and enclosing_context() is None:
+        return tf.identity(input, name=name)
+    return original(input, group_assignment, name=name)
 
 
-@tracebacks.builder
+@builder
 def _replicate_on_cores(
     computation: Callable[..., Any],
     inputs: Any = None,
@@ -145,23 +159,10 @@ def _replicate_on_cores(
     *args: Any,
     **kwargs: Any,
 ) -> list[Any]:
-    with cores.copies_assigned():
-        found = split_compile_and_replicate(
+    with copies_assigned():
+        built = split_compile_and_replicate(
             computation, inputs, infeed_queue, device_assignment, *args, **kwargs
         )
-    if found:
-        name_results(found[1], device_assignment)
-    return found
-
-
-def _shut_down() -> None:
-    current_state().is_initialized = False
-
-
-def _initialize() -> bytes:
-    """Initialize the system: its topology, serialized."""
-    current_state().is_initialized = True
-    embeddings.forget()
-    system = emulator.current_part(System)
-    mesh = system.mesh
-    return serialized_topology(mesh.shape, mesh.coordinates, system.num_hosts)
+    if built:
+        name_results(built[1], device_assignment)
+    return built

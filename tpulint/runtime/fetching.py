@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
-
 from tpulint.runtime.errors import UnfetchableError, as_fault
-from tpulint.runtime.tensorflow_internals import patching, tracebacks
+from tpulint.runtime.tensorflow_internals.patching import patch_value
+from tpulint.runtime.tensorflow_internals.tracebacks import InaccessibleTensorError, frames_hidden
 
 _GUARDED = "_tpulint_guards_fetches"
 
@@ -18,11 +17,12 @@ def guard_fetches(graph: Any) -> None:
     setattr(graph, _GUARDED, True)
 
 
-def fetches_checked() -> AbstractContextManager[None]:
-    """Return a context in which `Session.run` raises an UnfetchableError for guarded graphs."""
-    original = tf.Graph.is_fetchable
-
-    @tracebacks.frames_hidden
+@patch_value(
+    "tensorflow.python.framework.ops.Graph.is_fetchable",
+    why="a fetch of what a computation has not returned raises an error that names the rule",
+)
+def _check_fetches(original: Callable[..., bool]) -> Callable[..., bool]:
+    @frames_hidden
     def is_fetchable(graph: Any, tensor_or_op: Any) -> bool:
         if original(graph, tensor_or_op):
             return True
@@ -30,13 +30,13 @@ def fetches_checked() -> AbstractContextManager[None]:
             raise _unfetchable(tensor_or_op)
         return False
 
-    return patching.patched("tensorflow.python.framework.ops.Graph.is_fetchable", is_fetchable)
+    return is_fetchable
 
 
 def _unfetchable(op: Any) -> UnfetchableError:
     return as_fault(
         UnfetchableError,
-        tracebacks.InaccessibleTensorError(
+        InaccessibleTensorError(
             f"Operation {op.name} has been marked as not fetchable. Typically this happens when "
             "it is defined in another function or code block. Use return values, explicit "
             "Python locals or TensorFlow collections to access it."

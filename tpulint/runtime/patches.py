@@ -1,60 +1,52 @@
-"""`install`: the patches of TensorFlow that the runtime needs from its import on.
+"""Patches that need both TensorFlow's internals and the steps of a computation above them.
 
-`tensorflow_internals/patch_table.py` lists them, and those of `emulated_tpu`.
+All the others are where they belong by what they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable
+from typing import Any
 
-from tpulint.runtime import python_functions
+# These are imported for the patches that they declare alone: nothing else leads to them.
+from tpulint.runtime.embedding import patches as _embedding_patches  # noqa: F401
 from tpulint.runtime.execute.device_program import refused_segment
 from tpulint.runtime.execute.raising import cause_of_cancelling, fault_in, undeclared_output_fault
 from tpulint.runtime.execute.thread_starvation import run_watched
-from tpulint.runtime.fetching import fetches_checked
-from tpulint.runtime.host_feeds import feeds_of_this_host
-from tpulint.runtime.mark.scratch_graph import captured_by_scratch_graphs
-from tpulint.runtime.pods import sessions
-from tpulint.runtime.results import unrunnable
-from tpulint.runtime.tensorflow_internals import (
-    feeds,
-    functions,
-    gradients,
-    patching,
-    tpu,
-    tracebacks,
+from tpulint.runtime.feeds import host as _host_feeds  # noqa: F401
+from tpulint.runtime.python_functions import calls_of_users_functions
+from tpulint.runtime.tensorflow_internals.modules import errors_impl
+from tpulint.runtime.tensorflow_internals.patching import patch, patch_value
+
+_ERRORS = "tensorflow.python.framework.errors_impl"
+_OWN_ERRORS = "a failed step raises the runtime's own error, which names the rule"
+_FINDERS: dict[type[Exception], tuple[Callable[[str], Exception | None], ...]] = {
+    errors_impl.UnknownError: (fault_in,),
+    errors_impl.CancelledError: (cause_of_cancelling,),
+    errors_impl.InvalidArgumentError: (refused_segment, undeclared_output_fault),
+}
+"""For an error of TensorFlow's, what finds in its message the error to raise in its place.
+
+That must be of a subclass of it: Python initializes no other that `__new__` returns.
+"""
+
+
+@patch(f"{_ERRORS}.UnknownError.__new__", why=_OWN_ERRORS)
+@patch(f"{_ERRORS}.CancelledError.__new__", why=_OWN_ERRORS)
+@patch(f"{_ERRORS}.InvalidArgumentError.__new__", why=_OWN_ERRORS)
+def _make_error(_: Callable[..., Any], cls: type[Exception], *args: Any, **kwargs: Any) -> Any:
+    del kwargs
+    if len(args) > 2:
+        for find in _FINDERS.get(cls, ()):  # not for the subclasses, which include tpulint's own
+            error = find(str(args[2]))
+            if error is not None:
+                return error
+    return Exception.__new__(cls, *args)
+
+
+@patch_value(
+    "tensorflow.python.ops.script_ops.FuncRegistry.__call__",
+    why="Python functions of graphs do not hold the last thread that TensorFlow has",
 )
-
-_installed: list[ExitStack] = []
-
-
-def install() -> Callable[[], None]:
-    """Patch TensorFlow, unless it is patched, and return the function that restores it."""
-    if not _installed:
-        _installed.append(patching.install(_patches()))
-    return _uninstall
-
-
-def _uninstall() -> None:
-    while _installed:
-        _installed.pop().close()
-
-
-def _patches() -> Sequence[AbstractContextManager[None]]:
-    return (
-        tracebacks.own_frames_hidden(),
-        tpu.not_converted_by_autograph(),
-        sessions.sessions_place_only_what_they_run(),
-        sessions.sessions_outlive_failed_calls(),
-        tracebacks.errors_become("UnknownError", fault_in),
-        tracebacks.errors_become("CancelledError", cause_of_cancelling),
-        tracebacks.errors_become("InvalidArgumentError", refused_segment, undeclared_output_fault),
-        python_functions.python_functions_run_by(run_watched),
-        feeds_of_this_host(),
-        feeds.independent_operations(),
-        gradients.gradients_through_marked_nodes(),
-        functions.functions_leave_out(unrunnable),
-        captured_by_scratch_graphs(),
-        fetches_checked(),
-    )
+def _watch_python_functions(original: Callable[..., Any]) -> Callable[..., Any]:
+    return calls_of_users_functions(run_watched, original)

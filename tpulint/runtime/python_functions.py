@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
@@ -18,7 +17,6 @@ from tpulint.runtime.tensorflow_internals.modules import (
     ops,
     script_ops,
 )
-from tpulint.runtime.tensorflow_internals.patching import patched
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 Tensor = Any
@@ -112,12 +110,13 @@ def around_python_function(
     return bytes(script_ops._py_funcs.insert(replaced).encode())
 
 
-def python_functions_run_by(run: Callable[..., Any]) -> AbstractContextManager[None]:
-    """Return a context in which operations call Python functions by `run(call, *args)`.
+def calls_of_users_functions(
+    run: Callable[..., Any], original: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a `FuncRegistry.__call__` that calls Python functions by `run(original, ...)`.
 
     Not those of tpulint's own.
     """
-    original = script_ops.FuncRegistry.__call__
 
     @frames_hidden
     @functools.wraps(original)
@@ -126,4 +125,4 @@ def python_functions_run_by(run: Callable[..., Any]) -> AbstractContextManager[N
             return original(self, token, device, args)
         return run(original, self, token, device, args)
 
-    return patched("tensorflow.python.ops.script_ops.FuncRegistry.__call__", __call__)
+    return __call__

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -10,6 +12,7 @@ import tensorflow as tf
 from tpulint.runtime.mark.attributes import is_marked
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.tensorflow_internals import graphs
+from tpulint.runtime.tensorflow_internals.patching import patch, patch_value
 
 _of_eager: dict[int, tuple[Marked, Any]] = {}
 """By the id of an eager value that lives; in TensorFlow 2.12 its attributes would never go."""
@@ -52,6 +55,50 @@ def unrunnable(graph: Any) -> set[Any]:
         if op not in found and not found.isdisjoint(sources):
             return set()
     return found
+
+
+class _Library:
+    """TensorFlow's C functions, with some of them replaced."""
+
+    def __init__(self, library: Any, **replaced: Any) -> None:
+        self._library = library
+        vars(self).update(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+
+_made = threading.local()
+"""The graph of the Defun that a thread makes now: the C function that follows does not name it."""
+_WITHOUT_MARKED = "functions made by Defun leave out the marked nodes, which have no kernel"
+
+
+@patch("tensorflow.python.framework.function.func_graph_from_py_func", why=_WITHOUT_MARKED)
+def _build_defun(build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    _made.graph = build(*args, **kwargs)
+    return _made.graph
+
+
+@patch_value("tensorflow.python.framework.function.c_api", why=_WITHOUT_MARKED)
+def _leave_out_marked(library: Any) -> _Library:
+    # A function runs all of its operations that have an effect, also those that nothing needs.
+    make = library.TF_GraphToFunction_wrapper
+
+    def make_function(c_graph: Any, name: Any, append_hash: Any, ops: Any, *args: Any) -> Any:
+        if ops is None:
+            ops = _runnable(_made.graph)
+        return make(c_graph, name, append_hash, ops, *args)
+
+    return _Library(library, TF_GraphToFunction_wrapper=make_function)
+
+
+def _runnable(graph: Any) -> list[Any] | None:
+    """Return the C operations of `graph` without those that cannot run, or None for all."""
+    left_out = unrunnable(graph)
+    if not left_out or any(tensor.op in left_out for tensor in graph.outputs):
+        return None
+    left_out |= {tensor.op for tensor in graph.inputs}
+    return [op._c_op for op in graph.get_operations() if op not in left_out]
 
 
 def marked_graph(outputs: Any) -> Any:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import context as eager_context
 from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
-from tpulint.runtime.emulate import system
 from tpulint.runtime.tensorflow_internals import patching
 
 
@@ -68,7 +68,7 @@ def test_what_is_no_tpu_is_refused(asked_for: dict[str, Any]) -> None:
 
 def places() -> list[Any]:
     """Return the names that the emulator replaces, as they are now."""
-    context = system.EagerContext
+    context = eager_context.Context
     return [
         vars(owner).get(name)
         for owner, name in (

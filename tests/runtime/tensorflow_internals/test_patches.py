@@ -1,17 +1,20 @@
-"""The table of patches is complete, and what is installed can be undone."""
+"""The declared patches are all that is replaced, and what is installed can be undone."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals import graphs, patching
-from tpulint.runtime.tensorflow_internals.patch_table import PATCHES, Patch, When
+import tpulint.runtime  # noqa: F401  (declares the patches)
+from scripts.patch_table import declared as declared_in
+from tpulint.runtime.tensorflow_internals import patching
+from tpulint.runtime.tensorflow_internals.patching import PATCHES, Patch, When
 
 ROOT = Path(__file__).parents[3]
 RUNTIME = ROOT / "tpulint" / "runtime"
@@ -23,6 +26,7 @@ import sys
 import tensorflow
 from tests.runtime.tensorflow_internals.attributes import attributes, changed
 
+# Its modules are loaded before, by a copy of the file that loads them: they are compared, too.
 spec = importlib.util.spec_from_file_location("modules", sys.argv[1])
 spec.loader.exec_module(importlib.util.module_from_spec(spec))
 tensorflow.config.list_logical_devices()
@@ -31,7 +35,7 @@ untouched = attributes()
 
 import tpulint.runtime as tpu
 from tpulint.runtime.tensorflow_internals import graphs, threads
-from tpulint.runtime.patches import install
+from tpulint.runtime.tensorflow_internals.patching import install, uninstall
 
 imported = attributes()
 print("ALWAYS:", *changed(untouched, imported))
@@ -44,12 +48,11 @@ print("after BUILDING:", *changed(imported, attributes()))
 with threads.cancellable_calls():
     print("INTERRUPTIBLE:", *changed(imported, attributes()))
 print("after INTERRUPTIBLE:", *changed(imported, attributes()))
-undo = install()
-undo()
+uninstall()
 print("after ALWAYS:", *changed(untouched, attributes()))
 install()
 print("again ALWAYS:", *changed(untouched, attributes()))
-undo()
+uninstall()
 print("after again:", *changed(untouched, attributes()))
 """
 
@@ -80,11 +83,19 @@ def of_this_release(patch: Patch) -> bool:
 
 
 @pytest.mark.parametrize("when", When)
-def test_the_table_lists_exactly_the_attributes_that_are_replaced(
+def test_exactly_the_declared_attributes_are_replaced(
     when: When, differences: dict[str, set[str]]
 ) -> None:
     listed = {patch.target for patch in PATCHES if patch.when is when and of_this_release(patch)}
     assert listed == differences[when.name]
+
+
+def test_what_is_declared_anywhere_is_imported_with_the_runtime() -> None:
+    written = Counter(
+        (row.when, row.target) for path in RUNTIME.rglob("*.py") for row in declared_in(path)
+    )
+    assert len(written) > 60
+    assert Counter((patch.when.name, patch.target) for patch in PATCHES) == written
 
 
 @pytest.mark.parametrize("when", When)
@@ -97,19 +108,85 @@ def test_patches_can_be_installed_again(differences: dict[str, set[str]]) -> Non
     assert differences["after again"] == set()
 
 
-def test_a_patch_that_the_table_does_not_list_is_refused() -> None:
-    with pytest.raises(KeyError, match="not in the table"):
-        patching.patched("tensorflow.python.framework.ops.Graph.as_default", None)
+class Patched:
+    """A class that patches are tried on: they see it as TensorFlow's."""
+
+    def double(self, value: int) -> int:
+        return 2 * value
+
+    @property
+    def name(self) -> str:
+        return "original"
 
 
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two patches of `Patched`, and no others."""
+    monkeypatch.setattr(patching, "PATCHES", [])
+    target = f"{__name__}.Patched"
+
+    @patching.patch(f"{target}.double", why="", when=When.BUILDING)
+    def double(original: Callable[[object, int], int], self: object, value: int) -> int:
+        return original(self, value) + 1
+
+    @patching.patch(f"{target}.name", why="", when=When.BUILDING)
+    def name(original: Callable[[object], str], self: object) -> str:
+        return f"no {original(self)}"
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_replacement_calls_the_original_while_it_is_installed() -> None:
+    value = Patched()
+    with patching.installed(When.BUILDING):
+        assert (value.double(2), value.name) == (5, "no original")
+    assert (value.double(2), value.name) == (4, "original")
+
+
+@pytest.mark.usefixtures("declared")
+def test_patches_are_there_until_the_last_context_ends() -> None:
+    value = Patched()
+    outer, inner = patching.installed(When.BUILDING), patching.installed(When.BUILDING)
+    with outer:
+        inner.__enter__()
+    assert value.double(2) == 5
+    inner.__exit__(None, None, None)
+    assert value.double(2) == 4
+
+
+@pytest.mark.usefixtures("declared")
+def test_what_another_has_put_in_its_place_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what that calls is as the original then."""
+    value = Patched()
+    with patching.installed(When.BUILDING):
+        wrapped = Patched.double
+        monkeypatch.setattr(Patched, "double", lambda self, value: wrapped(self, value) + 10)
+        assert value.double(2) == 15
+    assert value.double(2) == 14
+    monkeypatch.undo()
+    assert Patched.double is wrapped
+    assert value.double(2) == 4
+
+
+@pytest.mark.usefixtures("declared")
 def test_patches_are_undone_where_a_later_one_fails() -> None:
-    def patches() -> Iterator[object]:
-        yield graphs.control_flow_v2()
-        raise ZeroDivisionError
+    patching.patch(f"{__name__}.Patched.missing", why="", when=When.BUILDING)(print)
+    before = dict(vars(Patched))
+    with pytest.raises(AttributeError, match="missing"), patching.installed(When.BUILDING):
+        pass
+    assert dict(vars(Patched)) == before
 
-    switch = "tensorflow.python.ops.control_flow_util.ENABLE_CONTROL_FLOW_V2"
-    module, name = patching.owner_of(switch)
-    before = getattr(module, name)
-    with pytest.raises(ZeroDivisionError):
-        patching.install(patches())  # type: ignore[arg-type]
-    assert getattr(module, name) is before
+
+@pytest.mark.usefixtures("declared")
+@pytest.mark.parametrize("only", [{"since": "2.15"}, {"until": "2.15"}])
+def test_what_only_some_releases_have_may_be_missing(only: dict[str, str]) -> None:
+    patching.patch(f"{__name__}.Patched.missing", why="", when=When.BUILDING, **only)(print)
+    with patching.installed(When.BUILDING):
+        assert not hasattr(Patched, "missing")
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_patch_is_left_out_where_the_attribute_that_replaced_it_is_there() -> None:
+    target = f"{__name__}.Patched"
+    patching.patch(f"{target}.double", why="", when=When.BUILDING, unless=f"{target}.name")(print)
+    with patching.installed(When.BUILDING):
+        assert Patched().double(2) == 5

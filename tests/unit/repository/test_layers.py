@@ -52,7 +52,7 @@ HAND_OVER = ("run/", "cli/pytest_plugin.py")
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
 RUNTIME_STAGES = ("mark", "extract", "schedule", "execute")
 # What gives TensorFlow's own functions another meaning, for which it needs the private ones.
-PATCHING = ("tensorflow_internals", "pods", "emulate", "embedding")
+PATCHING = ("tensorflow_internals", "pods", "emulate", "embedding", "feeds")
 
 
 def test_every_package_is_in_one_layer_and_every_layer_exists() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tpulint.runtime.embedding.lookups import Lookup, lookup
 from tpulint.runtime.embedding.optimizers import SLOTS, updated
+from tpulint.runtime.emulate.system import TPUMemory
 from tpulint.runtime.execute.waiting import WaitLimit
 from tpulint.runtime.schedule.locks import Wait
 
@@ -39,11 +40,10 @@ class _Batch:
 class Engine:
     """A thread-safe engine, set up by a TPUEmbeddingConfiguration."""
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: Any, memory: TPUMemory) -> None:
         self.number = next(_numbers)
-        self.is_lost = False
-        self.lost_at: str | None = None
-        """The user's line that has initialized the TPU system again."""
+        self.memory = memory
+        """It is cleared when the TPU system is initialized again."""
         self._numbers_of_batches = itertools.count()
         self._config = config
         self._lock = threading.Lock()

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tpulint.runtime import emulator
 from tpulint.runtime.embedding.engine import Engine, Starved
+from tpulint.runtime.emulate.system import current_state
 from tpulint.runtime.errors import DeadlockError, EmbeddingError, LostVariableError
 from tpulint.runtime.execute import exchanges
 from tpulint.runtime.execute.raising import after_failures, report_internal_errors, token_for
@@ -18,7 +19,8 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.source_location import users_place
-from tpulint.runtime.tensorflow_internals import feeds, graphs
+from tpulint.runtime.tensorflow_internals import graphs
+from tpulint.runtime.tensorflow_internals.operations import runs_independently
 
 _NO_BATCH = "waits for embedding activations, and no batch is enqueued for its core"
 
@@ -37,19 +39,13 @@ def current_engine() -> Engine | None:
 def is_set_up() -> bool:
     """Return whether a TPUEmbedding has set up the engine."""
     engine = current_engine()
-    return engine is not None and not engine.is_lost
+    return engine is not None and not engine.memory.is_cleared
 
 
 def set_up(config: Any) -> None:
     """Set up the engine as `config`, a TPUEmbeddingConfiguration, says."""
-    emulator.current_part(_EngineSlot).engine = Engine(config)
-
-
-def forget() -> None:
-    """Lose the engine and its tables, because the TPU system is initialized again."""
-    engine = current_engine()
-    if engine is not None and not engine.is_lost:
-        engine.is_lost, engine.lost_at = True, users_place()
+    memory = current_state().table_memory
+    emulator.current_part(_EngineSlot).engine = Engine(config, memory)
 
 
 def load(variables: dict[str, dict[str, Any]]) -> None:
@@ -87,7 +83,7 @@ def enqueue(
     handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
     done = exchanges.enqueue(handle, [_called(engine, put, batch, tf.int64, place)])
     if done is not None:
-        feeds.runs_independently(done)
+        runs_independently(done)
     return done
 
 
@@ -145,7 +141,7 @@ def _engine() -> Engine:
         raise tf.errors.FailedPreconditionError(
             None, None, "the TPU is not initialized for embeddings: create the TPUEmbedding again"
         )
-    if engine.is_lost:
+    if engine.memory.is_cleared:
         raise _lost(engine)
     return engine
 
@@ -154,7 +150,7 @@ def _lost(engine: Engine) -> LostVariableError:
     return LostVariableError(
         "Could not find the embedding tables on the TPU: they were lost when the TPU system was "
         "initialized again",
-        place=engine.lost_at,
+        place=engine.memory.cleared_at,
     )
 
 
@@ -188,7 +184,7 @@ def _called(
     """Return the results of `function` of the values of `given`, called when it is reached."""
 
     def call(*values: Any) -> Any:
-        if engine.is_lost:
+        if engine.memory.is_cleared:
             raise token_for(_lost(engine))
         try:
             return function(*values)

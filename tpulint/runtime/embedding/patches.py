@@ -2,100 +2,117 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.embedding import operations
 from tpulint.runtime.pods.devices import current_pod
 from tpulint.runtime.tensorflow_internals.modules import (
-    tpu_embedding,
     tpu_embedding_configuration_pb2,
-    tpu_embedding_v2,
     tpu_embedding_v2_utils,
-    tpu_embedding_v3,
 )
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.patching import When, patch
 
 _TPU = "tensorflow.python.tpu"
-_CLASS = tpu_embedding_v2.TPUEmbedding
 _OFFERED = ("SGD", "Adagrad", "Adam", "FTRL")
+_IN_MEMORY = "the embedding tables are in the host's memory: the operations have no kernel on a CPU"
 
 
-@dataclass(frozen=True)
-class EmbeddingOperations:
-    """The operations of a TPUEmbedding."""
-
-    is_set_up: Callable[[], bool]
-    set_up: Callable[[Any], None]
-    load: Callable[[Any], None]
-    retrieve: Callable[[Any], None]
-    enqueue: Callable[..., Any]
-    activations: Callable[..., Any]
-    send_gradients: Callable[..., Any]
+@patch(
+    f"{_TPU}.tpu_embedding_v2.TPUEmbedding.__init__",
+    why="what the emulated embedding engine does not offer is refused at once",
+    when=When.EMULATED,
+)
+def _initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
+    original(self, *args, **kwargs)
+    if self._using_tpu:
+        _refuse_what_is_not_offered(self)
 
 
-@contextlib.contextmanager
-def embeddings_emulated(do: EmbeddingOperations) -> Iterator[None]:
-    """Let the `TPUEmbedding` of strategies call `do` in the context; refuse all others."""
-    initialize = _CLASS.__init__
+@patch(f"{_TPU}.tpu_embedding_v2._load_variables_impl", why=_IN_MEMORY, when=When.EMULATED)
+def _load(_: Any, config: Any, hosts: Any, variables: Any, tables: Any) -> None:
+    del config, hosts, tables
+    with tf.init_scope():
+        operations.load(variables)
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        initialize(self, *args, **kwargs)
-        if self._using_tpu:
-            _refuse_what_is_not_offered(self)
 
-    def load(_: Any, __: Any, variables: Any, ___: Any) -> None:
-        with tf.init_scope():
-            do.load(variables)
+@patch(f"{_TPU}.tpu_embedding_v2._retrieve_variables_impl", why=_IN_MEMORY, when=When.EMULATED)
+def _retrieve(_: Any, config: Any, hosts: Any, variables: Any, tables: Any) -> None:
+    del config, hosts, tables
+    with tf.init_scope():
+        operations.retrieve(variables)
 
-    def retrieve(_: Any, __: Any, variables: Any, ___: Any) -> None:
-        with tf.init_scope():
-            do.retrieve(variables)
 
-    def set_up(config: Any = None, *_: Any, **__: Any) -> None:
-        do.set_up(config)
+@patch(f"{_TPU}.ops.tpu_ops.is_tpu_embedding_initialized", why=_IN_MEMORY, when=When.EMULATED)
+def _is_set_up(_: Any) -> bool:
+    return operations.is_set_up()
 
-    def enqueue(
-        sample_indices_or_row_splits: Any,
-        embedding_indices: Any,
-        aggregation_weights: Any,
-        mode_override: Any,
-        device_ordinal: int = -1,
-        combiners: Any = (),
-        name: Any = None,
-    ) -> Any:
-        given = (sample_indices_or_row_splits, embedding_indices, aggregation_weights)
-        return do.enqueue(*given, mode_override, device_ordinal, combiners)
 
-    def activations(config: bytes, **_: Any) -> Any:
-        return do.activations(_shapes(config))
+@patch(f"{_TPU}.tpu.initialize_system_for_tpu_embedding", why=_IN_MEMORY, when=When.EMULATED)
+def _set_up(_: Any, config: Any = None, *args: Any, **kwargs: Any) -> None:
+    del args, kwargs
+    operations.set_up(config)
 
-    def send_gradients(inputs: Any, learning_rates: Any, config: Any, **_: Any) -> Any:
-        return do.send_gradients(inputs, learning_rates)
 
-    with contextlib.ExitStack() as places:
-        for target, new in {
-            "tpu_embedding_v2.TPUEmbedding.__init__": functools.wraps(initialize)(__init__),
-            "tpu_embedding_v2._load_variables_impl": load,
-            "tpu_embedding_v2._retrieve_variables_impl": retrieve,
-            "ops.tpu_ops.is_tpu_embedding_initialized": do.is_set_up,
-            "tpu.initialize_system_for_tpu_embedding": set_up,
-            "ops.tpu_ops.enqueue_tpu_embedding_arbitrary_tensor_batch": enqueue,
-            "ops.tpu_ops.recv_tpu_embedding_activations": activations,
-            "ops.tpu_ops.send_tpu_embedding_gradients": send_gradients,
-        }.items():
-            places.enter_context(patched(f"{_TPU}.{target}", new))
-        if tpu_embedding is not None:
-            target = f"{_TPU}.tpu_embedding.TPUEmbedding.__init__"
-            places.enter_context(patched(target, _refusing(_OF_SESSIONS)))
-        if tpu_embedding_v3 is not None:
-            target = f"{_TPU}.tpu_embedding_v3.TPUEmbeddingV2.__init__"
-            places.enter_context(patched(target, _refusing(_OF_SPARSE_CORES)))
-        yield
+@patch(
+    f"{_TPU}.ops.tpu_ops.enqueue_tpu_embedding_arbitrary_tensor_batch",
+    why=_IN_MEMORY,
+    when=When.EMULATED,
+)
+def _enqueue(
+    _: Any,
+    sample_indices_or_row_splits: Any,
+    embedding_indices: Any,
+    aggregation_weights: Any,
+    mode_override: Any,
+    device_ordinal: int = -1,
+    combiners: Any = (),
+    name: Any = None,
+) -> Any:
+    del name
+    features = (sample_indices_or_row_splits, embedding_indices, aggregation_weights)
+    return operations.enqueue(*features, mode_override, device_ordinal, combiners)
+
+
+@patch(f"{_TPU}.ops.tpu_ops.recv_tpu_embedding_activations", why=_IN_MEMORY, when=When.EMULATED)
+def _receive_activations(_: Any, config: bytes, **kwargs: Any) -> Any:
+    del kwargs
+    return operations.activations(_shapes(config))
+
+
+@patch(f"{_TPU}.ops.tpu_ops.send_tpu_embedding_gradients", why=_IN_MEMORY, when=When.EMULATED)
+def _send_gradients(_: Any, inputs: Any, learning_rates: Any, config: Any, **kwargs: Any) -> Any:
+    del config, kwargs
+    return operations.send_gradients(inputs, learning_rates)
+
+
+@patch(
+    f"{_TPU}.tpu_embedding.TPUEmbedding.__init__",
+    why="there is no embedding hardware for sessions, and the error says so",
+    when=When.EMULATED,
+    until="2.15",
+)
+def _refuse_sessions(*_: Any, **__: Any) -> None:
+    raise NotImplementedError(
+        "the emulated TPU has no embedding hardware for sessions: this TPUEmbedding, and so "
+        "TPUEstimator's embedding_config_spec, needs a TPU, or use_tpu=False, with which the "
+        "tables are plain variables"
+    )
+
+
+@patch(
+    f"{_TPU}.tpu_embedding_v3.TPUEmbeddingV2.__init__",
+    why="there is no SparseCore, and the error says so",
+    when=When.EMULATED,
+    since="2.17",
+)
+def _refuse_sparse_cores(*_: Any, **__: Any) -> None:
+    raise NotImplementedError(
+        "the emulated TPU has no SparseCore: use tf.tpu.experimental.embedding.TPUEmbedding or "
+        "TPUEmbeddingV0"
+    )
 
 
 def _refuse_what_is_not_offered(embedding: Any) -> None:
@@ -122,24 +139,6 @@ def _refuse_what_is_not_offered(embedding: Any) -> None:
 
 def _refuse(what: str) -> None:
     raise NotImplementedError(f"the embedding engine of the emulated TPU does not offer {what}")
-
-
-_OF_SESSIONS = (
-    "the emulated TPU has no embedding hardware for sessions: this TPUEmbedding, and so "
-    "TPUEstimator's embedding_config_spec, needs a TPU, or use_tpu=False, with which the tables "
-    "are plain variables"
-)
-_OF_SPARSE_CORES = (
-    "the emulated TPU has no SparseCore: use tf.tpu.experimental.embedding.TPUEmbedding or "
-    "TPUEmbeddingV0"
-)
-
-
-def _refusing(why: str) -> Callable[..., None]:
-    def __init__(self: Any, *_: Any, **__: Any) -> None:
-        raise NotImplementedError(why)
-
-    return __init__
 
 
 def _shapes(config: bytes) -> list[list[int]]:

@@ -3,41 +3,44 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime import emulator
+from tpulint.runtime.emulate.system import current_state, lost_variable
 from tpulint.runtime.pods.devices import (
     COORDINATORS_CPU,
+    core_name,
     host_of,
     hosts_are_apart,
     is_emulated,
     is_there,
+    job_of_cores,
     on_pod,
     run_by,
 )
-from tpulint.runtime.pods.placement import PLACED, asked_for_or
+from tpulint.runtime.pods.placement import PLACED, asked_for_device
+from tpulint.runtime.tensorflow_internals import functions, graphs
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
     ops,
     packed_distributed_variable,
-    pywrap_tfe,
     save_context,
-    tpu_replicated_variable,
     tpu_util,
     xla_data_pb2,
     xla_sharding,
 )
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.patching import When, patch
 
 _IN_OPTIONAL = "_tpulint_cores_in"
-OutputCores = Mapping[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]
-"""By the name of a function, a callable that returns the cores of its outputs, given the device
-that it is called on and its arguments."""
+_OPS = "tensorflow.python.framework.ops"
+_VARIABLE = "_tpulint_variable"
+"""The attribute of a handle that holds the memory of its variable, and the name."""
+_EXECUTE = "tensorflow.python.pywrap_tfe"
+REPORTED = "eager tensors report the emulated core that they are on"
 
 
 def core_of(value: Any) -> str | None:
@@ -57,66 +60,72 @@ def set_core(values: Any, device: str | None) -> None:
             setattr(value, PLACED, device)
 
 
-@contextlib.contextmanager
-def cores_reported(
-    functions: OutputCores, holds_computation: Callable[[str], bool]
-) -> Iterator[None]:
-    """Let tensors made under `tf.device("/device:TPU:1")` in the context report that device.
+patch(f"{_OPS}.EagerTensor.device", why=REPORTED, when=When.EMULATED)(asked_for_device)
+patch(f"{_OPS}.EagerTensor.backing_device", why=REPORTED, when=When.EMULATED)(asked_for_device)
 
-    The outputs of a function report the devices that `functions` gives. A function that
-    `holds_computation` runs in this process, which sends each host its part, wherever it is called.
+
+@patch(f"{_EXECUTE}.TFE_Py_FastPathExecute", why=REPORTED, when=When.EMULATED)
+def _run_operation(
+    run: Callable[..., Any], ctx: Any, operation: str, name: Any, *arguments: Any
+) -> Any:
+    """Run an operation; what it makes under `tf.device("/device:TPU:1")` reports that device."""
+    if operation != "DestroyResourceOp":
+        _refuse_lost(arguments)
+    results = run(ctx, operation, name, *arguments)
+    set_core(results, ctx.device_name)
+    _through_optional(operation, arguments, results)
+    if operation == "VarHandleOp" and core_of(results):
+        setattr(results, _VARIABLE, (current_state().memory, str(name).rstrip("/")))
+    return results
+
+
+@patch(f"{_EXECUTE}.TFE_Py_Execute", why=REPORTED, when=When.EMULATED)
+@patch(f"{_EXECUTE}.TFE_Py_ExecuteCancelable", why=REPORTED, when=When.EMULATED)
+def _run_function(
+    run: Callable[..., Any], handle: Any, device: Any, operation: Any, inputs: Any, *others: Any
+) -> Any:
+    """Run a function, or an operation of any kind, where its device is."""
+    _refuse_lost(inputs)
+    name = operation.decode() if isinstance(operation, bytes) else operation
+    known = emulator.current_part(FunctionCores)
+    if hosts_are_apart() and known.holds_computation(name):
+        where = COORDINATORS_CPU
+    else:
+        where = run_by(device) if is_there(device) else device
+    results = run(handle, where, operation, inputs, *others)
+    is_function = name in known or eager_context.context().has_function(name)
+    if device and is_emulated(device) and (on_pod(device) or not is_function):
+        set_core(results, host_of(device) if is_function else device)
+    if name in known:
+        for result, core in zip(results, known[name](device or "", inputs)):
+            set_core(result, core)
+    _through_optional(name, [inputs] if name == "OptionalFromValue" else inputs, results)
+    return results
+
+
+@patch(
+    f"{_EXECUTE}.TFE_Py_PackEagerTensors",
+    why="a packed variable is lost with its copies when the system is initialized again",
+    when=When.EMULATED,
+)
+def _pack_eager_tensors(pack: Callable[..., Any], ctx: Any, tensors: Sequence[Any]) -> Any:
+    packed = pack(ctx, tensors)
+    setattr(packed, _VARIABLE, getattr(tensors[0], _VARIABLE, None))
+    return packed
+
+
+def _refuse_lost(values: Iterable[Any]) -> None:
+    """Raise an error where a variable is used that a cleared memory has lost.
+
+    TensorFlow keeps the variables of this process for as long as somebody refers to them.
     """
-    kind = ops.EagerTensor
-    with contextlib.ExitStack() as places:
-        for name, new in _executing(functions, holds_computation).items():
-            places.enter_context(patched(f"tensorflow.python.pywrap_tfe.{name}", new))
-        for name in ("device", "backing_device"):
-            own = asked_for_or(kind.__dict__[name])
-            target = f"tensorflow.python.framework.ops.EagerTensor.{name}"
-            places.enter_context(patched(target, own))
-        yield
-
-
-def _executing(
-    functions: OutputCores, holds_computation: Callable[[str], bool]
-) -> dict[str, Callable[..., Any]]:
-    fast, slow = pywrap_tfe.TFE_Py_FastPathExecute, pywrap_tfe.TFE_Py_Execute
-    cancelable = pywrap_tfe.TFE_Py_ExecuteCancelable
-
-    def say(results: Any, operation: Any, device: str | None, arguments: Sequence[Any]) -> Any:
-        name = _name(operation)
-        is_function = name in functions or eager_context.context().has_function(name)
-        if device and is_emulated(device) and (on_pod(device) or not is_function):
-            set_core(results, host_of(device) if is_function else device)
-        if name in functions:
-            for result, core in zip(results, functions[name](device or "", arguments)):
-                set_core(result, core)
-        _through_optional(name, [arguments] if name == "OptionalFromValue" else arguments, results)
-        return results
-
-    def fast_path_execute(ctx: Any, *args: Any) -> Any:
-        results = fast(ctx, *args)
-        set_core(results, ctx.device_name)
-        operation, _, *arguments = args
-        _through_optional(operation, arguments, results)
-        return results
-
-    def run(with_: Any, handle: Any, device: Any, operation: Any, *args: Any) -> Any:
-        if hosts_are_apart() and holds_computation(_name(operation)):
-            found = with_(handle, COORDINATORS_CPU, operation, *args)
-        else:
-            found = with_(handle, run_by(device) if is_there(device) else device, operation, *args)
-        return say(found, operation, device, args[0])
-
-    return {
-        "TFE_Py_FastPathExecute": fast_path_execute,
-        "TFE_Py_Execute": functools.partial(run, slow),
-        "TFE_Py_ExecuteCancelable": functools.partial(run, cancelable),
-    }
-
-
-def _name(operation: Any) -> str:
-    return operation.decode() if isinstance(operation, bytes) else operation
+    for value in values:
+        handle = getattr(value, "_handle", value)  # of a variable, which C++ reads
+        if isinstance(handle, (list, tuple)) and handle and tf.is_tensor(handle[0]):
+            _refuse_lost(handle)
+        memory, name = getattr(handle, _VARIABLE, None) or (None, "")
+        if memory is not None and memory.is_cleared:
+            raise lost_variable(name, memory)
 
 
 def _through_optional(operation: str, arguments: Sequence[Any], results: Any) -> None:
@@ -137,28 +146,19 @@ def unpacked(variables: Sequence[Any]) -> list[Any]:
     return list(variables)
 
 
-@contextlib.contextmanager
-def packed_variables_unpacked() -> Iterator[None]:
-    """Let a packed variable in a graph, outside computations, be that of the current core.
-
-    TensorFlow finds that when it places the graph; here all cores are one device to it.
-    """
-    packed = packed_distributed_variable.PackedDistributedVariable
-    real = packed.handle
-
-    def handle(self: Any) -> Any:
-        if tf.executing_eagerly() or tpu_util.enclosing_tpu_context() is not None:
-            return real.fget(self)
-        try:
-            return self.get_var_on_current_device().handle
-        except ValueError:  # not on any of its cores
-            return real.fget(self)
-
-    target = (
-        "tensorflow.python.distribute.packed_distributed_variable.PackedDistributedVariable.handle"
-    )
-    with patched(target, property(handle)):
-        yield
+@patch(
+    "tensorflow.python.distribute.packed_distributed_variable.PackedDistributedVariable.handle",
+    why="a packed variable outside computations is that of the current core",
+    when=When.EMULATED,
+)
+def _packed_handle(original: Callable[[Any], Any], self: Any) -> Any:
+    # TensorFlow finds that when it places the graph; here all cores are one device to it.
+    if tf.executing_eagerly() or tpu_util.enclosing_tpu_context() is not None:
+        return original(self)
+    try:
+        return self.get_var_on_current_device().handle
+    except ValueError:  # not on any of its cores
+        return original(self)
 
 
 class _Touched(list[dict[int, Any]]):
@@ -168,24 +168,19 @@ class _Touched(list[dict[int, Any]]):
     """
 
 
-@contextlib.contextmanager
-def first_copies_taken() -> Iterator[None]:
-    """Let computations in the context take the first of a variable's copies on several cores."""
-    kind = tpu_replicated_variable.TPUReplicatedVariable
-    real = kind.handle
-
-    def handle(self: Any) -> Any:
-        is_whole = save_context.in_save_context() or tf.executing_eagerly()
-        touched = emulator.current_part(_Touched)
-        if is_whole or tpu_util.enclosing_tpu_context() is None or not touched:
-            return real.fget(self)
-        touched[-1][id(self)] = self
-        with tpu_util.outside_or_skip_tpu_context():
-            return self._vars[0].handle
-
-    target = "tensorflow.python.distribute.tpu_replicated_variable.TPUReplicatedVariable.handle"
-    with patched(target, property(handle)):
-        yield
+@patch(
+    "tensorflow.python.distribute.tpu_replicated_variable.TPUReplicatedVariable.handle",
+    why="a computation takes the first copy of a variable that is on several cores of a replica",
+    when=When.EMULATED,
+)
+def _replicated_handle(original: Callable[[Any], Any], self: Any) -> Any:
+    is_whole = save_context.in_save_context() or tf.executing_eagerly()
+    touched = emulator.current_part(_Touched)
+    if is_whole or tpu_util.enclosing_tpu_context() is None or not touched:
+        return original(self)
+    touched[-1][id(self)] = self
+    with tpu_util.outside_or_skip_tpu_context():
+        return self._vars[0].handle
 
 
 @contextlib.contextmanager
@@ -252,82 +247,157 @@ def joined(shards: Sequence[Any], counts: Sequence[int]) -> Any:
     return left[0]
 
 
-@contextlib.contextmanager
-def manual_sharding_refused() -> Iterator[None]:
-    """Refuse a switch to programs for single shards in the context: there is one core."""
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError(
-            "the emulated TPU runs a replica on one core, and cannot switch to manual partitioning"
-        )
-
-    with (
-        patched("tensorflow.compiler.tf2xla.python.xla.spmd_full_to_shard_shape", refuse),
-        patched("tensorflow.compiler.tf2xla.python.xla.spmd_shard_to_full_shape", refuse),
-    ):
-        yield
+_ONE_CORE = "a replica is on one core, which cannot switch to programs for single shards"
+_XLA = "tensorflow.compiler.tf2xla.python.xla"
 
 
-_VARIABLE = "_tpulint_variable"
-"""The attribute of a handle that holds the memory of its variable, and the name."""
+@patch(f"{_XLA}.spmd_full_to_shard_shape", why=_ONE_CORE, when=When.EMULATED)
+@patch(f"{_XLA}.spmd_shard_to_full_shape", why=_ONE_CORE, when=When.EMULATED)
+def _refuse_manual_sharding(*_: Any, **__: Any) -> Any:
+    raise NotImplementedError(
+        "the emulated TPU runs a replica on one core, and cannot switch to manual partitioning"
+    )
 
 
-class TPUMemory:
-    """The memory of an emulated TPU from one initialization of its system to the next."""
+_CORES = "_tpulint_cores"
+_FUNCTIONS = "tensorflow.python.eager.polymorphic_function"
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_IFS = frozenset({"If", "StatelessIf"})
+_ITERATE = frozenset({"IteratorGetNext", "IteratorGetNextAsOptional", "OptionalGetValue"})
+"""Their results are on the core of their iterator."""
+_HANDLES = frozenset({tf.resource, tf.variant})
+
+_CALLERS = ""
+Core = str | int | None
+"""The core that an output of a function is on: its name, `_CALLERS` for that of the operation that
+calls the function, the number of the argument that is on the same core, or None if on no core."""
+
+
+def name_results(results: Sequence[Any], device_assignment: Any) -> None:
+    """Note the core of each replica's results, if they are of a graph."""
+    for replica, result in enumerate(results):
+        device = core_name(replica)
+        if device_assignment is not None:
+            device = device_assignment.tpu_device(replica=replica, job=job_of_cores())
+        for tensor in tf.nest.flatten(result, expand_composites=True):
+            if isinstance(tensor, tf.Tensor) and not graphs.is_eager_tensor(tensor):
+                _cores_in(tensor.graph)[tensor.name] = graphs.canonical_device(device)
+
+
+def note_computation() -> None:
+    """Note that the graph that is being built, and those around it, hold a TPU computation."""
+    for graph in graphs.graphs_outwards(graphs.default_graph()):
+        _cores_in(graph)
+
+
+class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]):
+    """The cores of the outputs of functions made under the emulator."""
 
     def __init__(self) -> None:
-        self.is_cleared = False
-        self.cleared_at: str | None = None
-        """The user's line that has initialized the system again."""
+        super().__init__()
+        self._holding: set[str] = set()
+        self._cores: dict[str, list[Core]] = {}
 
-    def clear(self, place: str | None) -> None:
-        """Lose what is in the memory."""
-        self.is_cleared, self.cleared_at = True, place
+    def holds_computation(self, name: str) -> bool:
+        """Return whether the function `name` holds a TPU computation, or calls one that does."""
+        return name in self._holding
+
+    def see(self, name: str, graph: Any, attrs: dict[str, Any]) -> None:
+        """Record the cores of a function's outputs as it is made.
+
+        One that holds a computation is not compiled as a whole, whatever it asks for: a TPU
+        compiles the computation only.
+        """
+        if hasattr(graph, _CORES) or not self._holding.isdisjoint(functions.functions_in(graph)):
+            self._holding.add(name)
+            functions.forget_jit_compile(attrs)
+        default = _CALLERS if functions.ON_OP_DEVICE in attrs else None
+        cores = [self._core(tensor) for tensor in graph.outputs]
+        self._cores[name] = cores = [default if core is None else core for core in cores]
+        if any(core is not None for core in cores):
+            self[name] = lambda device, arguments: [
+                _of_call(core, device, [core_of(one) for one in arguments]) for core in cores
+            ]
+
+    def _core(self, tensor: Any, component: int | None = None) -> Core:
+        """Return the core of `tensor`, of a graph, or of `component` of it, an optional."""
+        known = getattr(tensor.graph, _CORES, {})
+        while tensor.name not in known and tensor.op.type == "Identity":
+            if is_emulated(tensor.op.device):
+                break
+            tensor = tensor.op.inputs[0]
+        op = tensor.op
+        if op.type in _CALLS:
+            outputs = self._cores.get(op.get_attr("f").name, ())
+            core = outputs[tensor.value_index] if outputs else None
+            return op.device if core == _CALLERS else self._with(core, op.inputs)
+        if op.type in _IFS:
+            branches = [
+                graph.outputs[tensor.value_index] for graph in functions.function_graphs(op)
+            ]
+            cores = [self._with(self._core(one, component), op.inputs[1:]) for one in branches]
+            return next((core for core in cores if core is not None), core_of(op))
+        if op.type == "OptionalFromValue" and component is not None:
+            return self._core(op.inputs[component])
+        if op.type in _ITERATE:
+            return self._core(op.inputs[0], tensor.value_index)
+        if op.type == "Placeholder" and tensor.dtype in _HANDLES:
+            given = [one.name for one in tensor.graph.inputs]
+            return given.index(tensor.name) if tensor.name in given else None
+        found: str | None = known.get(tensor.name)
+        if found is None and is_emulated(tensor.op.device):
+            return graphs.canonical_device(tensor.op.device)  # type: ignore[no-any-return]
+        return found
+
+    def _with(self, core: Core, arguments: Sequence[Any]) -> Core:
+        """Return `core` of a function's output where it is called with `arguments`."""
+        return self._core(arguments[core]) if isinstance(core, int) else core
 
 
-@contextlib.contextmanager
-def variables_in_memory(
-    current_memory: Callable[[], TPUMemory], fault: Callable[[str, TPUMemory], Exception]
-) -> Iterator[None]:
-    """Raise `fault(name, memory)` where a variable is used that a cleared `memory` has lost.
+@patch(
+    f"{_FUNCTIONS}.monomorphic_function._EagerDefinedFunction.__init__",
+    why=REPORTED,
+    when=When.EMULATED,
+    until="2.12",
+    unless=f"{_FUNCTIONS}.atomic_function",
+)
+def _initialize_function(
+    initialize: Callable[..., None],
+    self: Any,
+    name: Any,
+    graph: Any,
+    inputs: Any,
+    outputs: Any,
+    attrs: Any,
+) -> None:
+    attrs = {} if attrs is None else attrs
+    emulator.current_part(FunctionCores).see(functions.text_of(name), graph, attrs)
+    initialize(self, name, graph, inputs, outputs, attrs)
 
-    Those that are made on a core in the context are in `current_memory()`.
-    """
-    fast, pack = pywrap_tfe.TFE_Py_FastPathExecute, pywrap_tfe.TFE_Py_PackEagerTensors
 
-    def refuse_lost(values: Iterable[Any]) -> None:
-        for value in values:
-            handle = getattr(value, "_handle", value)  # of a variable, which C++ reads
-            if isinstance(handle, (list, tuple)) and handle and tf.is_tensor(handle[0]):
-                refuse_lost(handle)
-            memory, name = getattr(handle, _VARIABLE, None) or (None, "")
-            if memory is not None and memory.is_cleared:
-                raise fault(name, memory)
+@patch(
+    f"{_FUNCTIONS}.atomic_function.from_func_graph",
+    why=REPORTED,
+    when=When.EMULATED,
+    since="2.15",
+)
+def _make_function(
+    make: Callable[..., Any], name: Any, graph: Any, attrs: Any, *args: Any, **kwargs: Any
+) -> Any:
+    attrs = {} if attrs is None else attrs
+    emulator.current_part(FunctionCores).see(functions.text_of(name), graph, attrs)
+    return make(name, graph, attrs, *args, **kwargs)
 
-    def fast_path_execute(ctx: Any, operation: str, name: Any, *arguments: Any) -> Any:
-        if operation != "DestroyResourceOp":
-            refuse_lost(arguments)
-        results = fast(ctx, operation, name, *arguments)
-        if operation == "VarHandleOp" and core_of(results):
-            setattr(results, _VARIABLE, (current_memory(), str(name).rstrip("/")))
-        return results
 
-    def run(with_: Any, ctx: Any, device: Any, operation: Any, inputs: Any, *others: Any) -> Any:
-        refuse_lost(inputs)
-        return with_(ctx, device, operation, inputs, *others)
+def _of_call(core: Core, device: str, arguments: Sequence[str | None]) -> str | None:
+    """Return the name of `core` in a call on `device` with arguments on the cores `arguments`."""
+    if isinstance(core, int):
+        return arguments[core]
+    return device if core == _CALLERS else core
 
-    def pack_eager_tensors(ctx: Any, tensors: Sequence[Any]) -> Any:
-        packed = pack(ctx, tensors)
-        setattr(packed, _VARIABLE, getattr(tensors[0], _VARIABLE, None))
-        return packed
 
-    replaced: dict[str, Callable[..., Any]] = {
-        "TFE_Py_FastPathExecute": fast_path_execute,
-        "TFE_Py_PackEagerTensors": pack_eager_tensors,
-    }
-    for name in ("TFE_Py_Execute", "TFE_Py_ExecuteCancelable"):
-        replaced[name] = functools.partial(run, getattr(pywrap_tfe, name))
-    with contextlib.ExitStack() as places:
-        for name, function in replaced.items():
-            places.enter_context(patched(f"tensorflow.python.pywrap_tfe.{name}", function))
-        yield
+def _cores_in(graph: Any) -> dict[str, str]:
+    if not hasattr(graph, _CORES):
+        setattr(graph, _CORES, {})
+    cores: dict[str, str] = getattr(graph, _CORES)
+    return cores

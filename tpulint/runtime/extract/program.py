@@ -26,7 +26,7 @@ from tpulint.runtime.extract.region import (
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
-from tpulint.runtime.tensorflow_internals.feeds import core_assignment_of, topology_of
+from tpulint.runtime.tensorflow_internals.tpu import core_assignment_of, topology_of
 
 _CORES_PER_HOST = 8
 """The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py)."""

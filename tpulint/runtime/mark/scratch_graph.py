@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -100,23 +99,24 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
             self._name_stack, self._names_in_use = saved
 
 
-def captured_by_scratch_graphs() -> contextlib.AbstractContextManager[None]:
-    """Return a context in which functions in a scratch graph capture its placeholders.
-
-    Otherwise a branch that takes a tensor of the user's twice would get two arguments.
-    """
-    original = graphs.FuncGraph.capture
-
-    @functools.wraps(original)
-    def capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
-        if not graphs.is_eager_tensor(tensor):
-            for around in graphs.graphs_outwards(graph.outer_graph):
-                if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
-                    with tf.Graph.as_default(around):
-                        tensor = around.capture(tensor)
-        return original(graph, tensor, name=name, shape=shape)
-
-    return patching.patched("tensorflow.python.framework.func_graph.FuncGraph.capture", capture)
+@patching.patch(
+    "tensorflow.python.framework.func_graph.FuncGraph.capture",
+    why="a branch in a scratch graph captures each tensor of the user's graph once",
+)
+def _capture_through_scratch_graphs(
+    original: Callable[..., Tensor],
+    graph: Graph,
+    tensor: Tensor,
+    name: str | None = None,
+    shape: Any = None,
+) -> Tensor:
+    # Otherwise a branch that takes a tensor of the user's twice would get two arguments.
+    if not graphs.is_eager_tensor(tensor):
+        for around in graphs.graphs_outwards(graph.outer_graph):
+            if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
+                with tf.Graph.as_default(around):
+                    tensor = around.capture(tensor)
+    return original(graph, tensor, name=name, shape=shape)
 
 
 @contextlib.contextmanager

@@ -12,65 +12,49 @@ import tensorflow as tf
 from tpulint.runtime.errors import HostOnlyInputError
 from tpulint.runtime.pods.devices import COORDINATOR, current_pod, on_pod
 from tpulint.runtime.source_location import place_of_operation
-from tpulint.runtime.tensorflow_internals.modules import dataset_ops, device_util, eager_context
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.modules import device_util, eager_context
+from tpulint.runtime.tensorflow_internals.patching import When, patch
+from tpulint.runtime.workers.connecting import prepare
+from tpulint.runtime.workers.lost import lost_host
 
 _CONTEXT = "tensorflow.python.eager.context.Context"
+_MACHINES = "the hosts of a pod are processes, or this one, and the program sees them as machines"
 
 
-@contextlib.contextmanager
-def clusters_connected(prepare: Callable[[Any, tuple[str, ...]], None]) -> Iterator[None]:
-    """Let programs in the context connect to the hosts of the pod.
-
-    If those are processes, `prepare` is called first, with the ServerDef and their addresses.
-    """
-    context, connecting = eager_context.Context, ("set_server_def", "update_server_def")
-
-    def connected(connect: Callable[..., None]) -> Callable[..., None]:
-        def connect_to_hosts(self: Any, server_def: Any, *args: Any, **kwargs: Any) -> None:
-            pod = current_pod()
-            jobs = {job.name for job in server_def.cluster.job} - {server_def.job_name, COORDINATOR}
-            pod.job = min(jobs, default=pod.job)
-            if pod.workers:
-                # A function that goes later would be removed from hosts that never had it, and the
-                # error would be told with whatever comes next.
-                gc.collect()
-                prepare(server_def, pod.workers)
-                connect(self, server_def, *args, **kwargs)
-            pod.is_connected = True
-
-        return connect_to_hosts
-
-    def configure_coordination_service(*_: Any, **__: Any) -> None:
-        """Do nothing: there is nothing to coordinate."""
-
-    with contextlib.ExitStack() as patches:
-        for name in connecting:
-            new = connected(getattr(context, name))
-            patches.enter_context(patched(f"{_CONTEXT}.{name}", new))
-        target = f"{_CONTEXT}.configure_coordination_service"
-        patches.enter_context(patched(target, configure_coordination_service))
-        yield
+@patch(f"{_CONTEXT}.set_server_def", why=_MACHINES, when=When.EMULATED)
+@patch(f"{_CONTEXT}.update_server_def", why=_MACHINES, when=When.EMULATED)
+def _connect_to_hosts(
+    connect: Callable[..., None], self: Any, server_def: Any, *args: Any, **kwargs: Any
+) -> None:
+    pod = current_pod()
+    jobs = {job.name for job in server_def.cluster.job} - {server_def.job_name, COORDINATOR}
+    pod.job = min(jobs, default=pod.job)
+    if pod.workers:
+        # A function that goes later would be removed from hosts that never had it, and the error
+        # would be told with whatever comes next.
+        gc.collect()
+        prepare(server_def, pod.workers)
+        connect(self, server_def, *args, **kwargs)
+    pod.is_connected = True
 
 
-@contextlib.contextmanager
-def no_wait_for_lost_hosts(lost_host: Callable[[], str | None]) -> Iterator[None]:
-    """Let no program wait for all that its hosts do when one of them, `lost_host()`, is lost.
+@patch(f"{_CONTEXT}.configure_coordination_service", why=_MACHINES, when=When.EMULATED)
+def _configure_coordination_service(*_: Any, **__: Any) -> None:
+    """Do nothing: there is nothing to coordinate."""
 
-    TensorFlow would wait for ever: also at the end of the program, for which a TPUStrategy that is
-    made in the context asks.
-    """
-    wait = eager_context.async_wait
 
-    def async_wait() -> None:
-        address = lost_host()
-        if address is not None:
-            message = f"The host of the pod at {address} does not answer"
-            raise tf.errors.UnavailableError(None, None, message)
-        wait()
-
-    with patched("tensorflow.python.eager.context.async_wait", async_wait):
-        yield
+@patch(
+    "tensorflow.python.eager.context.async_wait",
+    why="nothing waits for a host of a pod that is lost, also not at the end of the program",
+    when=When.EMULATED,
+)
+def _wait_unless_lost(wait: Callable[[], None]) -> None:
+    """TensorFlow would wait for ever: also at the end, for which a TPUStrategy asks."""
+    address = lost_host()
+    if address is not None:
+        message = f"The host of the pod at {address} does not answer"
+        raise tf.errors.UnavailableError(None, None, message)
+    wait()
 
 
 @contextlib.contextmanager
@@ -106,23 +90,17 @@ def device_scope_restored() -> Iterator[None]:
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
-@contextlib.contextmanager
-def pipelines_of_hosts_seen(see: Callable[[Any, str], None]) -> Iterator[None]:
-    """Call `see` with each dataset that is going to run on a host of the pod, and with the host.
-
-    TensorFlow calls the method that is replaced just before it makes an iterator.
-    """
-    real = dataset_ops.DatasetV2._apply_debug_options
-
-    def _apply_debug_options(self: Any) -> Any:
-        host = device_util.current() or self._variant_tensor.device
-        if on_pod(host):
-            see(self, host)
-        return real(self)
-
-    target = "tensorflow.python.data.ops.dataset_ops.DatasetV2._apply_debug_options"
-    with patched(target, _apply_debug_options):
-        yield
+@patch(
+    "tensorflow.python.data.ops.dataset_ops.DatasetV2._apply_debug_options",
+    why="a pipeline on a host of a pod runs no Python of the program",
+    when=When.EMULATED,
+)
+def _refuse_python_on_hosts(original: Callable[..., Any], self: Any) -> Any:
+    """TensorFlow calls this method just before it makes an iterator."""
+    host = device_util.current() or self._variant_tensor.device
+    if on_pod(host):
+        refuse_python(self, host)
+    return original(self)
 
 
 def python_operation(dataset: Any) -> Any:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import functools
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -29,43 +27,46 @@ from tpulint.runtime.tensorflow_internals.modules import (
     config_pb2,
     eager_context,
     ops,
-    session,
 )
 from tpulint.runtime.tensorflow_internals.operations import name_of
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.patching import When, patch, patch_value
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
+from tpulint.runtime.workers.addresses import answers
+from tpulint.runtime.workers.connecting import reach
+from tpulint.runtime.workers.lost import lost_host
 
+_SESSION = "tensorflow.python.client.session.BaseSession"
 SERVED = "_tpulint_served"
 """The attribute of a session that holds whether a host of the emulated pod serves it."""
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 _kept: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=8)
 
 
-def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
-    """Return a context in which new sessions leave operations that they do not run unplaced.
-
-    A session places its whole graph, and would refuse one that holds marked nodes: some have no
-    kernel. What a session would ask of the emulated pod's hosts, it asks of this process, unless
-    they are processes of their own.
-    """
-    original = session.BaseSession.__init__
-
-    @functools.wraps(original)
-    def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
-        served = is_master(target)
-        if served and not has_workers():
-            target = ""
-        is_local = not target  # a server does not have the option
-        if is_local and (config is None or isinstance(config, config_pb2.ConfigProto)):
-            own = config_pb2.ConfigProto()
-            own.CopyFrom(config if config is not None else eager_context.context().config)
-            own.graph_options.place_pruned_graph = True
-            config = own
-        setattr(self, SERVED, served)
-        original(self, target, graph, config)
-        _alive.add(self)
-
-    return patched("tensorflow.python.client.session.BaseSession.__init__", __init__)
+@patch(
+    f"{_SESSION}.__init__",
+    why="sessions place only the operations that they run: marked nodes have no kernel",
+)
+def _place_only_what_runs(
+    initialize: Callable[..., None],
+    self: Any,
+    target: Any = "",
+    graph: Any = None,
+    config: Any = None,
+) -> None:
+    # A session places its whole graph, and would refuse one that holds marked nodes. What it would
+    # ask of the emulated pod's hosts, it asks of this process, unless they are processes.
+    served = is_master(target)
+    if served and not has_workers():
+        target = ""
+    is_local = not target  # a server does not have the option
+    if is_local and (config is None or isinstance(config, config_pb2.ConfigProto)):
+        own = config_pb2.ConfigProto()
+        own.CopyFrom(config if config is not None else eager_context.context().config)
+        own.graph_options.place_pruned_graph = True
+        config = own
+    setattr(self, SERVED, served)
+    initialize(self, target, graph, config)
+    _alive.add(self)
 
 
 def is_on_emulated_tpu(of: Any) -> bool:
@@ -73,18 +74,15 @@ def is_on_emulated_tpu(of: Any) -> bool:
     return not current_pod().is_remote or getattr(of, SERVED, False)
 
 
-def sessions_outlive_failed_calls() -> AbstractContextManager[None]:
-    """Return a context in which `close` only marks the sessions of `keep_sessions` as closed."""
-    original = session.BaseSession.close
-
-    @functools.wraps(original)
-    def close(self: Any) -> None:
-        if any(self in kept for kept in _kept):
-            self._closed = True
-        else:
-            original(self)
-
-    return patched("tensorflow.python.client.session.BaseSession.close", close)
+@patch(
+    f"{_SESSION}.close",
+    why="a session is not deleted while a call in it that failed still holds a mutex",
+)
+def _close(original: Callable[..., None], self: Any) -> None:
+    if any(self in kept for kept in _kept):
+        self._closed = True
+    else:
+        original(self)
 
 
 def keep_sessions() -> None:
@@ -201,7 +199,6 @@ def _node(given: str) -> str:
 OWN_SCOPE = "tpulint/"
 """The name scope of what is built beside the user's nodes."""
 _GRAPH = "_tpulint_session_graph"
-_SESSION = "tensorflow.python.client.session.BaseSession"
 _PERHAPS_LOST = (
     tf.errors.AbortedError,
     tf.errors.CancelledError,
@@ -209,46 +206,43 @@ _PERHAPS_LOST = (
     tf.errors.UnavailableError,
 )
 """The errors of a step that has lost a host, whichever of its parts fails first."""
+_REMOTE = "sessions run on the hosts of a pod, if those are processes"
 
 
-@contextlib.contextmanager
-def sessions_on_workers(
-    reach: Callable[[Sequence[str], int], str],
-    answers: Callable[[str], bool],
-    lost_host: Callable[[], str | None],
-) -> Iterator[None]:
-    """Let sessions on a host of the pod in the context run on all hosts, if those are processes.
+def _place(node: Any) -> None:
+    if node.name.startswith(OWN_SCOPE) and not node.device:
+        node.device = COORDINATORS_CPU
+    elif spec_of(node.device).job != LOCAL:
+        node.device = run_there(node.device)
 
-    `reach` is called with their addresses and the port of this process's server, and returns the
-    address of that as they see it; it raises an UnavailableError if one of them does not answer.
-    `lost_host()` is the address of one that answers no more, if there is one.
+
+@patch(f"{_SESSION}.__init__", why=_REMOTE, when=When.EMULATED)
+def _initialize(
+    original: Callable[..., None],
+    self: Any,
+    target: Any = "",
+    graph: Any = None,
+    config: Any = None,
+) -> None:
+    """Let a session on a host of the pod run on all hosts, if those are processes.
 
     A TPU of one host is this machine's, whatever its address is: a session runs here if nobody
-    `answers` at its target, for which TensorFlow would wait for ever.
+    answers at its target, for which TensorFlow would wait for ever.
     """
-    kind = session.BaseSession
-    initialize, run = kind.__init__, kind._call_tf_sessionrun
-    make_callable, set_up = kind._make_callable_from_options, kind.partial_run_setup
+    self._session = None  # until it is made, which can fail
+    if not (is_master(target) and current_pod().workers):
+        original(self, _target_of_somebody(target), graph, config)
+        return
+    theirs = ops.get_default_graph() if graph is None else graph
+    served = SessionGraph(theirs, _place)
+    setattr(self, _GRAPH, served)
+    original(self, _server().target, served.graph, _config(config))
+    self._graph, self._target = theirs, tf.compat.as_bytes(target)
+    setattr(self, SERVED, True)
 
-    def place(node: Any) -> None:
-        if node.name.startswith(OWN_SCOPE) and not node.device:
-            node.device = COORDINATORS_CPU
-        elif spec_of(node.device).job != LOCAL:
-            node.device = run_there(node.device)
 
-    @functools.wraps(initialize)
-    def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
-        self._session = None  # until it is made, which can fail
-        if not (is_master(target) and current_pod().workers):
-            initialize(self, _target_of_somebody(target, answers), graph, config)
-            return
-        theirs = ops.get_default_graph() if graph is None else graph
-        served = SessionGraph(theirs, place)
-        setattr(self, _GRAPH, served)
-        initialize(self, _server().target, served.graph, _config(config, reach))
-        self._graph, self._target = theirs, tf.compat.as_bytes(target)
-        setattr(self, SERVED, True)
-
+@patch_value(f"{_SESSION}._call_tf_sessionrun", why=_REMOTE, when=When.EMULATED)
+def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
     @frames_hidden
     def _call_tf_sessionrun(
         self: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
@@ -267,29 +261,29 @@ def sessions_on_workers(
             message = f"The host of the pod at {address} does not answer"
             raise tf.errors.UnavailableError(None, None, message) from error
 
-    def _make_callable_from_options(self: Any, options: Any) -> Any:
-        served = getattr(self, _GRAPH, None)
-        if served is not None:
-            names = [*options.feed, *options.fetch, *options.target]
-            served.grow([name.partition(":")[0] for name in names])
-        return make_callable(self, options)
-
-    def partial_run_setup(self: Any, fetches: Any, feeds: Any = None) -> Any:
-        if hasattr(self, _GRAPH):
-            message = "partial runs are not emulated where the hosts of a pod are processes"
-            raise tf.errors.UnimplementedError(None, None, message)
-        return set_up(self, fetches, feeds)
-
-    with (
-        patched(f"{_SESSION}.__init__", __init__),
-        patched(f"{_SESSION}._call_tf_sessionrun", _call_tf_sessionrun),
-        patched(f"{_SESSION}._make_callable_from_options", _make_callable_from_options),
-        patched(f"{_SESSION}.partial_run_setup", partial_run_setup),
-    ):
-        yield
+    return _call_tf_sessionrun
 
 
-def _target_of_somebody(target: Any, answers: Callable[[str], bool]) -> Any:
+@patch(f"{_SESSION}._make_callable_from_options", why=_REMOTE, when=When.EMULATED)
+def _make_callable(original: Callable[..., Any], self: Any, options: Any) -> Any:
+    served = getattr(self, _GRAPH, None)
+    if served is not None:
+        names = [*options.feed, *options.fetch, *options.target]
+        served.grow([name.partition(":")[0] for name in names])
+    return original(self, options)
+
+
+@patch(f"{_SESSION}.partial_run_setup", why=_REMOTE, when=When.EMULATED)
+def _set_up_partial_run(
+    original: Callable[..., Any], self: Any, fetches: Any, feeds: Any = None
+) -> Any:
+    if hasattr(self, _GRAPH):
+        message = "partial runs are not emulated where the hosts of a pod are processes"
+        raise tf.errors.UnimplementedError(None, None, message)
+    return original(self, fetches, feeds)
+
+
+def _target_of_somebody(target: Any) -> Any:
     """Return the target of a session, or that of this process where it is the TPU's."""
     protocol, _, address = tf.compat.as_str(target or "").partition("://")
     has_port = address.rpartition(":")[2].isdecimal()
@@ -311,7 +305,7 @@ def _server() -> Any:
     return tf.distribute.Server({own: ["localhost:0"]}, job_name=own, task_index=0)
 
 
-def _config(given: Any, reach: Callable[[Sequence[str], int], str]) -> Any:
+def _config(given: Any) -> Any:
     """Return the ConfigProto `given` for a session of this process and all hosts of the pod.
 
     They share their devices: so each can run functions of which parts are on others. Grappler is

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -11,14 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.graphs import graphs_outwards
-from tpulint.runtime.tensorflow_internals.modules import (
-    eager_context,
-    function_def_to_graph,
-    old_function,
-    ops,
-    polymorphic_function,
-)
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.modules import eager_context, function_def_to_graph, ops
 
 Graph = Any
 Tensor = Any
@@ -99,41 +90,7 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
 
 
 ON_OP_DEVICE = "_OutputsOnOpDevice"
-_FUNCTIONS = "tensorflow.python.eager.polymorphic_function"
 _MUST_COMPILE = "_XlaMustCompile"
-
-
-@contextlib.contextmanager
-def function_definitions_observed(
-    see: Callable[[str, Any, dict[str, Any]], None],
-) -> Iterator[None]:
-    """Call `see` with the name, the FuncGraph and the attributes of each function made.
-
-    It may change the attributes.
-    """
-    if not hasattr(polymorphic_function, "atomic_function"):  # 2.12
-        kind = polymorphic_function.monomorphic_function._EagerDefinedFunction
-        initialize = kind.__init__
-
-        def __init__(
-            self: Any, name: Any, graph: Any, inputs: Any, outputs: Any, attrs: Any
-        ) -> None:
-            see(_text(name), graph, {} if attrs is None else attrs)
-            initialize(self, name, graph, inputs, outputs, attrs)
-
-        target = f"{_FUNCTIONS}.monomorphic_function._EagerDefinedFunction.__init__"
-        place = patched(target, __init__)
-    else:
-        atomic_function = polymorphic_function.atomic_function
-        make = atomic_function.from_func_graph
-
-        def from_func_graph(name: Any, graph: Any, attrs: Any, *args: Any, **kwargs: Any) -> Any:
-            see(_text(name), graph, {} if attrs is None else attrs)
-            return make(name, graph, attrs, *args, **kwargs)
-
-        place = patched(f"{_FUNCTIONS}.atomic_function.from_func_graph", from_func_graph)
-    with place:
-        yield
 
 
 def forget_jit_compile(attrs: dict[str, Any]) -> None:
@@ -143,60 +100,12 @@ def forget_jit_compile(attrs: dict[str, Any]) -> None:
 
 def functions_in(graph: Any) -> Iterable[str]:
     """Return the names of the functions that `graph` has, including those that these call."""
-    return map(_text, graph._functions)
+    return map(text_of, graph._functions)
 
 
-def _text(name: Any) -> str:
+def text_of(name: Any) -> str:
+    """Return the name of a function, which some releases give as bytes."""
     return name.decode() if isinstance(name, bytes) else str(name)
-
-
-_made = threading.local()
-
-
-class _Library:
-    """TensorFlow's C functions, as `old_function` sees them, with some of them replaced."""
-
-    def __init__(self, library: Any, **replaced: Any) -> None:
-        self._library = library
-        vars(self).update(replaced)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._library, name)
-
-
-@contextlib.contextmanager
-def functions_leave_out(find: Callable[[Graph], Iterable[Operation]]) -> Iterator[None]:
-    """Make such functions in the context of their graphs without the operations `find(graph)`.
-
-    A function runs all of its operations that have an effect, also those that nothing needs.
-    """
-    build = old_function.func_graph_from_py_func
-    make = old_function.c_api.TF_GraphToFunction_wrapper
-
-    def func_graph_from_py_func(*args: Any, **kwargs: Any) -> Any:
-        _made.graph = build(*args, **kwargs)
-        return _made.graph
-
-    def make_function(c_graph: Any, name: Any, append_hash: Any, ops: Any, *args: Any) -> Any:
-        if ops is None:
-            ops = _what_is_left(_made.graph, set(find(_made.graph)))
-        return make(c_graph, name, append_hash, ops, *args)
-
-    library = _Library(old_function.c_api, TF_GraphToFunction_wrapper=make_function)
-    module = old_function.__name__
-    with (
-        patched(f"{module}.func_graph_from_py_func", func_graph_from_py_func),
-        patched(f"{module}.c_api", library),
-    ):
-        yield
-
-
-def _what_is_left(graph: Graph, left_out: set[Operation]) -> list[Any] | None:
-    """Return the C operations of `graph` without `left_out`, or None for all."""
-    if not left_out or any(tensor.op in left_out for tensor in graph.outputs):
-        return None
-    apart = left_out | {tensor.op for tensor in graph.inputs}
-    return [op._c_op for op in graph.get_operations() if op not in apart]
 
 
 def wrapped(traced: Callable[..., Any], dtypes: Sequence[tf.DType]) -> Callable[..., Any]:

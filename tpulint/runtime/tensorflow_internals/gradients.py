@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,7 +9,7 @@ from typing import Any
 
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
 from tpulint.runtime.tensorflow_internals.modules import backprop_util, gradients_util, record, tape
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.patching import patch
 
 Graph = Any
 Operation = Any
@@ -89,12 +88,10 @@ def _reached_from(op: Operation) -> set[Operation]:
     return found
 
 
-def gradients_through_marked_nodes() -> AbstractContextManager[None]:
-    """Return a context in which `tf.gradients` heeds `reached_only_through`."""
-    search = functools.partial(_mark_reached, gradients_util._MarkReachedOps)
-    return patched("tensorflow.python.ops.gradients_util._MarkReachedOps", search)
-
-
+@patch(
+    "tensorflow.python.ops.gradients_util._MarkReachedOps",
+    why="tf.gradients finds the sources of a result through its marked node",
+)
 def _mark_reached(
     original: Callable[..., None],
     from_ops: Iterable[Operation],

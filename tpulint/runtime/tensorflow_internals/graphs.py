@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import tensorflow as tf
@@ -23,7 +23,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tpu_replication,
 )
 from tpulint.runtime.tensorflow_internals.modules import random_seed as random_seed
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.patching import When, installed, patch_value
 
 Graph = Any
 Tensor = Any
@@ -32,6 +32,8 @@ Tensor = Any
 _handle_data = getattr(handle_data_util, "get_handle_data", None) or ops.get_handle_data
 FuncGraph = func_graph.FuncGraph
 EagerTensor = ops.EagerTensor
+DeviceSpec = pydev.DeviceSpec
+canonical_device = device_util.canonicalize
 _Result = TypeVar("_Result")
 
 
@@ -176,11 +178,16 @@ def is_cond_or_while(context: Any) -> bool:
 
 def control_flow_v2() -> AbstractContextManager[None]:
     """Return a context in which `tf.cond` and `tf.while_loop` make operations of TensorFlow 2."""
-    return patched("tensorflow.python.ops.control_flow_util.ENABLE_CONTROL_FLOW_V2", True)
+    return installed(When.BUILDING)
 
 
-DeviceSpec = pydev.DeviceSpec
-canonical_device = device_util.canonicalize
+@patch_value(
+    "tensorflow.python.ops.control_flow_util.ENABLE_CONTROL_FLOW_V2",
+    why="tf.cond and tf.while_loop make operations that hold functions, which can be cut",
+    when=When.BUILDING,
+)
+def _enable_control_flow_v2(_: Any) -> bool:
+    return True
 
 
 def device_stack(graph: Graph) -> Any:
@@ -216,6 +223,24 @@ class _DeviceProbe:
 def no_colocation() -> Any:
     """Return a scope in which operations are colocated with nothing."""
     return ops.colocate_with(None, ignore_existing=True)
+
+
+def device_here() -> Any:
+    """Return the DeviceSpec that an operation made now would get."""
+    if tf.executing_eagerly():
+        return DeviceSpec.from_string(eager_context.context().device_name or "")
+    graph = default_graph()
+    for op in graph._colocation_stack.peek_objs():
+        if op.device:
+            return DeviceSpec.from_string(op.device)
+    return device_of_graph(graph)
+
+
+@contextmanager
+def beside_devices(name: str) -> Iterator[None]:
+    """Make operations in the context without a device or colocation."""
+    with tf.name_scope(name), tf.device(None), no_colocation():
+        yield
 
 
 def is_context_initialized() -> bool:

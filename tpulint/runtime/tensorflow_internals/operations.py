@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import c_api, kernels, tf2xla, tf_stack
+from tpulint.runtime.tensorflow_internals.patching import patch
 
 Operation = Any
 Tensor = Any
+
+_INDEPENDENT = "_tpulint_independent"
 
 
 def operations_of(graph: Any) -> list[Operation]:
@@ -135,3 +138,20 @@ def name_of(operation: Any) -> str:
     """Return the name of a TF_Operation."""
     name: str = c_api.TF_OperationName(operation)
     return name
+
+
+def runs_independently(op: Operation) -> None:
+    """Keep functions from making `op` wait for earlier operations, as TensorFlow's enqueues."""
+    if not hasattr(op.graph, _INDEPENDENT):
+        setattr(op.graph, _INDEPENDENT, [])
+    getattr(op.graph, _INDEPENDENT).append(op)
+
+
+@patch(
+    "tensorflow.python.framework.auto_control_deps.AutomaticControlDependencies.__exit__",
+    why="an enqueue runs independently of earlier operations, whatever it is made of here",
+)
+def _exit_automatic_dependencies(original: Callable[..., Any], self: Any, *error: Any) -> Any:
+    for op in getattr(self._graph, _INDEPENDENT, ()):
+        self.run_independently(op)
+    return original(self, *error)

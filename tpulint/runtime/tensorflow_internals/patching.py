@@ -1,36 +1,197 @@
-"""Patch TensorFlow, in the places that `patch_table` lists, and restore it."""
+"""Patches of TensorFlow, each declared where its replacement is written.
+
+    @patch("tensorflow.python.client.session.BaseSession.close", why="...")
+    def close(original, self): ...
+
+`installed` puts them into TensorFlow. Nothing else replaces an attribute of TensorFlow. Outside
+patches, the runtime only adds to it: a gradient under a name of its own, its context class to those
+that TensorFlow takes for its own, and attributes that begin with `_tpulint` to graphs and
+operations. docs/patches.md lists them, made from these declarations.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import enum
 import functools
+import inspect
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
-from tpulint.runtime.tensorflow_internals.patch_table import PATCHES
+from tpulint.runtime.tensorflow_internals import modules as modules  # what is patched is loaded
 
-_TARGETS = frozenset(patch.target for patch in PATCHES)
-
-
-def install(patches: Iterable[contextlib.AbstractContextManager[None]]) -> contextlib.ExitStack:
-    """Enter `patches`, and return the stack whose `close()` undoes them, last to first."""
-    with contextlib.ExitStack() as installed:
-        for patch in patches:
-            installed.enter_context(patch)
-        return installed.pop_all()
+_OLDEST = "2.12"
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def patched(target: str, new: Any) -> contextlib.AbstractContextManager[None]:
-    """Replace the attribute `target` of TensorFlow by `new` in the context.
+class When(enum.Enum):
+    """The time for which a patch is installed."""
 
-    Raises:
-        KeyError: the table does not list `target`.
+    ALWAYS = "from the first use of `tpulint.runtime` on"
+    EMULATED = "while `emulated_tpu` is open"
+    BUILDING = "while TensorFlow 1 conditionals and loops become functions"
+    INTERRUPTIBLE = "while `tpulint run` can be interrupted"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One attribute of a module or class of TensorFlow, and what replaces it.
+
+    `since` and `until` are the oldest and the newest release that were found to have it; no `until`
+    is the newest supported one. It is left alone where TensorFlow has the attribute `unless`.
     """
-    if target not in _TARGETS:
-        raise KeyError(f"{target} is not in the table of patches")
-    owner, name = owner_of(target)
-    return replaced(owner, name, new)
+
+    target: str
+    why: str
+    when: When
+    since: str
+    until: str
+    unless: str
+    replace: Callable[[Any, Callable[[], bool]], Any]
+    """Return the new value, given the original and whether this patch is still installed."""
+
+    def applies(self) -> bool:
+        """Return whether the installed TensorFlow has the attribute.
+
+        One that all releases have must be there: where it is not, installing raises an error.
+        """
+        if self.unless and _has(self.unless):
+            return False
+        return (self.since == _OLDEST and not self.until) or _has(self.target)
+
+
+PATCHES: list[Patch] = []
+"""The patches of all modules that are imported: there is one TensorFlow in a process.
+
+Of two with the same target, the later one finds the replacement of the other.
+"""
+
+
+def patch(
+    target: str,
+    *,
+    why: str,
+    when: When = When.ALWAYS,
+    since: str = _OLDEST,
+    until: str = "",
+    unless: str = "",
+) -> Callable[[_Function], _Function]:
+    """Let the decorated function replace the function, method or property `target`.
+
+    It is called with the original, and the arguments of that.
+    """
+
+    def declare(function: _Function) -> _Function:
+        replace = functools.partial(_calling, function)
+        PATCHES.append(Patch(target, why, when, since, until, unless, replace))
+        return function
+
+    return declare
+
+
+def patch_value(
+    target: str,
+    *,
+    why: str,
+    when: When = When.ALWAYS,
+    since: str = _OLDEST,
+    until: str = "",
+    unless: str = "",
+) -> Callable[[_Function], _Function]:
+    """Let what the decorated function returns for the original replace `target`."""
+
+    def declare(function: _Function) -> _Function:
+        def replace(original: Any, _: Callable[[], bool]) -> Any:
+            return function(original)
+
+        PATCHES.append(Patch(target, why, when, since, until, unless, replace))
+        return function
+
+    return declare
+
+
+def _calling(function: Callable[..., Any], original: Any, is_installed: Callable[[], bool]) -> Any:
+    """Return a property or function that calls `function` with `original`.
+
+    Another library may have wrapped it and keep it when the patch ends. Then it is as the original.
+    """
+    if inspect.isdatadescriptor(original):
+        read = cast(Any, original).__get__
+
+        def get(self: Any) -> Any:
+            return function(read, self) if is_installed() else read(self)
+
+        return property(get, getattr(original, "fset", None))
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if is_installed():
+            return function(original, *args, **kwargs)
+        return original(*args, **kwargs)
+
+    return call
+
+
+_lock = threading.RLock()
+_stacks: dict[When, ExitStack] = {}
+"""What undoes the patches that are installed now."""
+_users: Counter[When] = Counter()
+"""The contexts in which they are asked for now. What is patched is shared by all threads."""
+
+
+def install() -> None:
+    """Install the patches that are there from the first use of `tpulint.runtime` on."""
+    if When.ALWAYS not in _stacks:
+        with _lock:
+            _install(When.ALWAYS)
+
+
+def uninstall() -> None:
+    """Undo `install`."""
+    with _lock:
+        _stacks.pop(When.ALWAYS).close()
+
+
+@contextmanager
+def installed(when: When) -> Iterator[None]:
+    """Have the patches for `when` in the context."""
+    with _lock:
+        _install(when)
+        _users[when] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users[when] -= 1
+            if not _users[when]:
+                _stacks.pop(when).close()
+
+
+def _install(when: When) -> None:
+    if when in _stacks:
+        return
+    with ExitStack() as stack:
+        for declared in PATCHES:
+            if declared.when is when and declared.applies():
+                stack.enter_context(_replaced_by(declared))
+        _stacks[when] = stack.pop_all()
+
+
+@contextmanager
+def _replaced_by(declared: Patch) -> Iterator[None]:
+    owner, name = owner_of(declared.target)
+    static = inspect.getattr_static(owner, name)
+    original = static if inspect.isdatadescriptor(static) else getattr(owner, name)
+    is_installed = True
+    try:
+        with replaced(owner, name, declared.replace(original, lambda: is_installed)):
+            yield
+    finally:
+        is_installed = False
 
 
 def owner_of(target: str) -> tuple[Any, str]:
@@ -40,16 +201,28 @@ def owner_of(target: str) -> tuple[Any, str]:
     return functools.reduce(getattr, path[loaded:], sys.modules[".".join(path[:loaded])]), name
 
 
-@contextlib.contextmanager
+def _has(target: str) -> bool:
+    try:
+        owner, name = owner_of(target)
+    except AttributeError:
+        return False
+    return hasattr(owner, name)
+
+
+@contextmanager
 def replaced(owner: Any, name: str, new: Any) -> Iterator[None]:
-    """Give `owner` in the context `new` as its own attribute `name`."""
+    """Give `owner` in the context `new` as its own attribute `name`.
+
+    What somebody else has put in its place by the end stays.
+    """
     own = vars(owner)
     saved = (own[name],) if name in own else ()
     setattr(owner, name, new)
     try:
         yield
     finally:
-        if saved:
-            setattr(owner, name, saved[0])
-        else:
-            delattr(owner, name)
+        if vars(owner).get(name) is new:
+            if saved:
+                setattr(owner, name, saved[0])
+            else:
+                delattr(owner, name)

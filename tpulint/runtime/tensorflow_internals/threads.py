@@ -17,7 +17,7 @@ import tensorflow as tf
 from tpulint.runtime.tensorflow_internals.functions import tokens_in_function, tokens_in_session
 from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, pywrap_tfe, session
 from tpulint.runtime.tensorflow_internals.operations import name_of
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.patching import When, installed, patch
 
 _RUNS_FUNCTIONS = frozenset(
     {execute.quick_execute.__code__, execute.execute_with_cancellation.__code__}
@@ -126,46 +126,16 @@ def _computed() -> Any:
 
 @contextlib.contextmanager
 def cancellable_calls() -> Iterator[Callable[[], None]]:
-    """Yield a function that cancels all functions of TensorFlow that are running.
-
-    Those that are called afterwards run.
-    """
-    calls = _Calls()
-    run = pywrap_tfe.TFE_Py_Execute
-    run_cancellable = pywrap_tfe.TFE_Py_ExecuteCancelable
-
-    def execute(
-        handle: Any, device: Any, operation: Any, inputs: Any, attrs: Any, outputs: Any
-    ) -> Any:
-        context = eager_context.context()
-        # A call of an asynchronous executor returns before it has run.
-        if context.is_async() or not context.has_function(operation):
-            return run(handle, device, operation, inputs, attrs, outputs)
-        # TensorFlow cancels the manager of a call that fails: each call needs its own.
-        manager = pywrap_tfe.TFE_NewCancellationManager()
-        return execute_cancellable(handle, device, operation, inputs, attrs, manager, outputs)
-
-    def execute_cancellable(
-        handle: Any,
-        device: Any,
-        operation: Any,
-        inputs: Any,
-        attrs: Any,
-        manager: Any,
-        outputs: Any,
-    ) -> Any:
-        with calls.cancellable_by(manager):
-            return run_cancellable(handle, device, operation, inputs, attrs, manager, outputs)
-
-    with (
-        patched("tensorflow.python.pywrap_tfe.TFE_Py_Execute", execute),
-        patched("tensorflow.python.pywrap_tfe.TFE_Py_ExecuteCancelable", execute_cancellable),
-    ):
-        yield calls.cancel
+    """Yield a function that cancels all functions of TensorFlow that are running."""
+    with installed(When.INTERRUPTIBLE):
+        yield _calls.cancel
 
 
 class _Calls:
-    """The cancellation managers of the calls that run now, in any thread."""
+    """The cancellation managers of the calls that run now, in any thread.
+
+    Functions that are called after `cancel` run.
+    """
 
     def __init__(self) -> None:
         self._managers: dict[object, Any] = {}
@@ -186,6 +156,40 @@ class _Calls:
         """Cancel the calls that run now."""
         for manager in tuple(self._managers.values()):
             pywrap_tfe.TFE_CancellationManagerStartCancel(manager)
+
+
+_calls = _Calls()
+
+
+@patch(
+    "tensorflow.python.pywrap_tfe.TFE_Py_Execute",
+    why="Ctrl-C cancels the functions that run",
+    when=When.INTERRUPTIBLE,
+)
+def _execute(
+    run: Callable[..., Any], handle: Any, device: Any, operation: Any, *arguments: Any
+) -> Any:
+    context = eager_context.context()
+    # A call of an asynchronous executor returns before it has run.
+    if context.is_async() or not context.has_function(operation):
+        return run(handle, device, operation, *arguments)
+    *inputs_and_attributes, outputs = arguments
+    # TensorFlow cancels the manager of a call that fails: each call needs its own.
+    manager = pywrap_tfe.TFE_NewCancellationManager()
+    # As an attribute of the module, it may be a replacement, which has to see the call, too.
+    execute = pywrap_tfe.TFE_Py_ExecuteCancelable
+    return execute(handle, device, operation, *inputs_and_attributes, manager, outputs)
+
+
+@patch(
+    "tensorflow.python.pywrap_tfe.TFE_Py_ExecuteCancelable",
+    why="Ctrl-C cancels the functions that run",
+    when=When.INTERRUPTIBLE,
+)
+def _execute_cancellable(run: Callable[..., Any], *arguments: Any) -> Any:
+    *_, manager, _outputs = arguments
+    with _calls.cancellable_by(manager):
+        return run(*arguments)
 
 
 def close_sessions_of_thread(thread: int) -> None:

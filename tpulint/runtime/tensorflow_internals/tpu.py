@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import (
@@ -12,6 +12,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     composite_tensor,
     tensorflow_tpu,
     tf2xla,
+    topology,
     tpu_name_util,
     tpu_replication,
     variable_scope,
@@ -21,7 +22,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
 from tpulint.runtime.tensorflow_internals.modules import nest as nest
 from tpulint.runtime.tensorflow_internals.modules import tpu_ops as tpu_ops
 from tpulint.runtime.tensorflow_internals.modules import training_loop as training_loop
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.patching import patch_value
 
 CompositeTensor = composite_tensor.CompositeTensor
 XLAOptions = tensorflow_tpu.XLAOptions
@@ -33,13 +34,13 @@ is_flat = xla.is_flat
 set_dynamic_dimension_size = tf2xla.set_dynamic_dimension_size
 
 
-def not_converted_by_autograph() -> AbstractContextManager[None]:
-    """Return a context in which AutoGraph leaves tpulint's modules as they are, as TensorFlow's.
-
-    The functions that a user gives to them are converted or not as if given to TensorFlow's own.
-    """
-    rules = (autograph_config.DoNotConvert("tpulint"), *autograph_config.CONVERSION_RULES)
-    return patched("tensorflow.python.autograph.core.config.CONVERSION_RULES", rules)
+@patch_value(
+    "tensorflow.python.autograph.core.config.CONVERSION_RULES",
+    why="AutoGraph leaves tpulint's modules as they are, like TensorFlow's own",
+)
+def _leave_tpulint_unconverted(rules: tuple[Any, ...]) -> tuple[Any, ...]:
+    # Functions that a user gives to tpulint are converted or not as if given to TensorFlow's own.
+    return (autograph_config.DoNotConvert("tpulint"), *rules)
 
 
 def tensorflows_replicate(*args: Any) -> list[Any]:
@@ -53,3 +54,13 @@ def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> 
     if is_map:
         return tpu_replication.experimental_map_outside_compilation(*args, **kwargs)
     return tf.compat.v1.tpu.outside_compilation(*args, **kwargs)
+
+
+def topology_of(serialized: bytes) -> Any:
+    """Return the Topology of `serialized`."""
+    return topology.Topology(serialized=serialized)
+
+
+def core_assignment_of(flat: list[int], cores_per_replica: int, of: Any) -> Any:
+    """Return the coordinates in `flat`, by replica and logical core."""
+    return np.reshape(flat, [-1, cores_per_replica, of.mesh_rank])

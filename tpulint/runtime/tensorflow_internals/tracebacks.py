@@ -8,14 +8,13 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from tpulint.runtime.tensorflow_internals.modules import errors_impl, tf_stack, traceback_utils
-from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.patching import patch, patch_value
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _PACKAGE = os.path.join(
@@ -32,31 +31,29 @@ class _Building(threading.local):
 _building = _Building()
 
 
-@contextmanager
-def own_frames_hidden() -> Iterator[None]:
-    """Let TensorFlow leave out tpulint's frames in the context, as it does its own.
+@patch_value(
+    "tensorflow.python.util.traceback_utils._EXCLUDED_PATHS",
+    why="the frames of tpulint are left out of tracebacks, like TensorFlow's own",
+)
+def _exclude_own_frames(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """AutoGraph reads it, too, for the stack that it puts into an error's text."""
+    return paths if shows_all_frames() else (*paths, _PACKAGE)
 
-    Out of tracebacks, and out of the stack that AutoGraph puts into an error's text.
-    """
+
+@patch(
+    "tensorflow.python.util.traceback_utils._process_traceback_frames",
+    why="the frames of tpulint are left out of tracebacks, like TensorFlow's own",
+)
+def _process_traceback_frames(
+    process: Callable[[TracebackType | None], Any], traceback: TracebackType | None
+) -> Any:
     if shows_all_frames():
-        yield
-        return
-    process = traceback_utils._process_traceback_frames
-    paths = (*traceback_utils._EXCLUDED_PATHS, _PACKAGE)
-
-    def process_traceback_frames(traceback: TracebackType | None) -> Any:
-        if _building.depth:  # what builds the computation looks at all frames
-            return traceback
-        # TensorFlow keeps the innermost frame where none is left, which must not be ours.
-        rest = _without_own(traceback)
-        return rest and process(rest)
-
-    module = "tensorflow.python.util.traceback_utils"
-    with (
-        patched(f"{module}._EXCLUDED_PATHS", paths),
-        patched(f"{module}._process_traceback_frames", process_traceback_frames),
-    ):
-        yield
+        return process(traceback)
+    if _building.depth:  # what builds the computation looks at all frames
+        return traceback
+    # TensorFlow keeps the innermost frame where none is left, which must not be tpulint's.
+    rest = _without_own(traceback)
+    return rest and process(rest)
 
 
 def _without_own(traceback: TracebackType | None) -> TracebackType | None:
@@ -116,24 +113,3 @@ def shows_all_frames() -> bool:
 
 
 InaccessibleTensorError = errors_impl.InaccessibleTensorError
-
-
-def errors_become(
-    name: str, *finders: Callable[[str], Exception | None]
-) -> AbstractContextManager[None]:
-    """Return a context in which another error is raised in place of TensorFlow's error `name`.
-
-    It is the first result, of the message, that is not None of `finders`, which must be of a
-    subclass of that error.
-    """
-    kind = getattr(errors_impl, name)
-
-    def __new__(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
-        if cls is kind and len(args) > 2:
-            for each in finders:
-                found = each(str(args[2]))
-                if found is not None:
-                    return found
-        return Exception.__new__(cls, *args)
-
-    return patched(f"tensorflow.python.framework.errors_impl.{name}.__new__", __new__)

@@ -8,9 +8,8 @@ The functions have the arguments of the operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -29,7 +28,10 @@ from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import users_place
 from tpulint.runtime.stepping import current_options
-from tpulint.runtime.tensorflow_internals import feeds
+from tpulint.runtime.tensorflow_internals.graphs import beside_devices, device_here
+from tpulint.runtime.tensorflow_internals.modules import op_def_registry
+from tpulint.runtime.tensorflow_internals.operations import runs_independently
+from tpulint.runtime.tensorflow_internals.patching import patch_value
 
 Tensor = Any
 
@@ -136,8 +138,8 @@ def _enqueued(core: int, row: Tensor) -> Any:
     handle = feed_queue("infeed", core)
     done = enqueue_serialized(handle, row)
     if done is not None:
-        feeds.runs_independently(handle.op)
-        feeds.runs_independently(done)
+        runs_independently(handle.op)
+        runs_independently(done)
     return done
 
 
@@ -150,18 +152,79 @@ def _taken(handle: Tensor, what: str, dtypes: Sequence[Any], shapes: Sequence[An
 
 def _core(ordinal: int) -> int:
     """Return the core of an ordinal; -1 is that of the device scope, where TensorFlow places it."""
-    device = feeds.device_here()
+    device = device_here()
     if ordinal < 0:
         ordinal = (device.device_index or 0) if device.device_type == "TPU" else 0
     return core_number(device.task or 0, ordinal)
 
 
 def _on_this_host(name: str | None) -> Any:
-    return feeds.beside_devices(name or "feed")
+    return beside_devices(name or "feed")
 
 
-def feeds_of_this_host() -> AbstractContextManager[None]:
-    """Return a context in which TensorFlow makes these operations here."""
-    return feeds.feeds_handled_by(
-        _HANDLERS, unless=lambda: hardware.real_tpu() or enclosing_context() is not None
-    )
+_FEEDS = "the host's end of infeed and outfeed reaches the replicas on this CPU"
+
+
+def _is_handled(operation: str) -> bool:
+    """Return whether TensorFlow is to make `operation` of others, by its handler.
+
+    The handlers get the arguments of the operation and its name. They return a list of its results,
+    or an operation if it has none (None if that is done).
+    """
+    # All functions of TensorFlow that make such an operation, those of `tf.raw_ops` too, end in the
+    # two calls that are replaced below.
+    return operation in _HANDLERS and not hardware.real_tpu() and enclosing_context() is None
+
+
+class _Changed:
+    """A module of which some functions are others."""
+
+    def __init__(self, module: Any, **functions: Callable[..., Any]) -> None:
+        self._module = module
+        self.__dict__.update(functions)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+class _Handled(NamedTuple):
+    """The node that was not made: TensorFlow asks it for what a tape is to record."""
+
+    attributes: Mapping[str, Any]
+    inputs: Sequence[Any] = ()
+
+    def get_attr(self, name: str) -> Any:
+        """Return an argument of the operation, or None."""
+        return self.attributes.get(name)
+
+    def _get_attr_type(self, name: str) -> Any:
+        return self.get_attr(name)
+
+
+@patch_value("tensorflow.python.ops.gen_tpu_ops._op_def_library", why=_FEEDS)
+def _handle_in_graphs(library: Any) -> _Changed:
+    def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
+        if not _is_handled(operation):
+            return library._apply_op_helper(operation, name=name, **arguments)
+        results = _HANDLERS[operation](**arguments, name=name)
+        if isinstance(results, list):
+            return None, None, _Handled(arguments), results
+        return None, None, results, []
+
+    return _Changed(library, _apply_op_helper=apply_op_helper)
+
+
+@patch_value("tensorflow.python.ops.gen_tpu_ops.pywrap_tfe", why=_FEEDS)
+def _handle_eagerly(execute: Any) -> _Changed:
+    def fast_path_execute(ctx: Any, operation: str, name: str | None, *arguments: Any) -> Any:
+        if not _is_handled(operation):
+            return execute.TFE_Py_FastPathExecute(ctx, operation, name, *arguments)
+        definition = op_def_registry.get(operation)
+        inputs = [argument.name for argument in definition.input_arg]
+        attributes = arguments[len(inputs) :]
+        named = dict(zip(inputs, arguments), **dict(zip(attributes[::2], attributes[1::2])))
+        results = _HANDLERS[operation](**named, name=name)
+        is_tuple = any(argument.type_list_attr for argument in definition.output_arg)
+        return results[0] if isinstance(results, list) and not is_tuple else results
+
+    return _Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
