@@ -8,6 +8,14 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from tpulint.runtime import install
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed() -> None:
+    """Begin as if the program had used the runtime before: test_first_use has the other case."""
+    install()
+
 
 @pytest.fixture(autouse=True)
 def control_flow_v2() -> None:

@@ -7,6 +7,8 @@
 The names, signatures and behaviour are TensorFlow's: the same marked graph, the same errors, host
 clusters on the host, device segments compiled by XLA. A program that would hang on a TPU raises an
 error here. Each error and warning names its rule of the catalogue. See docs/runtime.md.
+The import leaves TensorFlow as it is. The first use of one of these functions, or `install()`,
+replaces what docs/patches.md lists.
 """
 
 from __future__ import annotations
@@ -15,21 +17,18 @@ import tensorflow as _tf
 
 from tpulint.runtime import errors
 from tpulint.runtime import patches as _patches  # noqa: F401  (declared there)
-from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import *  # noqa: F403
 from tpulint.runtime.mark.context import TPUReplicateContext
-from tpulint.runtime.outside import outside_compilation
+from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
 from tpulint.runtime.profile import Profile, profile
 from tpulint.runtime.replicate import replicate, rewrite, split_compile_and_replicate
 from tpulint.runtime.results import marked_graph
 from tpulint.runtime.sharding import batch_parallel, shard, split_compile_and_shard
 from tpulint.runtime.stepping import options
-from tpulint.runtime.tensorflow_internals.patching import install as _install
+from tpulint.runtime.tensorflow_internals.patching import install
 from tpulint.runtime.tensorflow_internals.tpu import core, training_loop
 from tpulint.runtime.workers.local import start_workers
-
-_install()
 
 # Pure Python that works without a TPU: TensorFlow's own.
 CrossShardOptimizer = _tf.compat.v1.tpu.CrossShardOptimizer
@@ -55,6 +54,7 @@ __all__ = [
     "errors",
     "experimental",
     "experimental_map_outside_compilation",
+    "install",
     "marked_graph",
     "options",
     "outside_compilation",

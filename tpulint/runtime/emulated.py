@@ -11,10 +11,9 @@ import tensorflow as tf
 from tpulint.runtime import emulator
 from tpulint.runtime.emulate.cores import FunctionCores, copies_assigned, name_results
 from tpulint.runtime.emulate.names import soft_placement, systems_forgotten
-from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulate.system import system_of
 from tpulint.runtime.mark.context import enclosing_context
-from tpulint.runtime.outside import outside_compilation
+from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
 from tpulint.runtime.pods.devices import Pod
 from tpulint.runtime.pods.hosts import device_scope_restored, functions_left_alone
 from tpulint.runtime.replicate import split_compile_and_replicate

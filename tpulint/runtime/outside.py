@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime import hardware
+from tpulint.runtime.emulate import cores
 from tpulint.runtime.errors import (
     CalleeArityError,
     ClusterCalledError,
@@ -49,8 +50,24 @@ def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: A
 def experimental_map_outside_compilation(
     computation: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """Run `outside_compilation` once for each shard of an input that is split over cores."""
-    return _outside_compilation(True, computation, args, kwargs)
+    """Run `outside_compilation` once for each shard of an input that is split over cores.
+
+    A replica is on one core here, so its tensors are whole: each shard is cut out and given to a
+    host cluster of its own, and their results are joined as the first split argument was cut.
+    """
+    if hardware.real_tpu():
+        return _outside_compilation(True, computation, args, kwargs)
+    tiles = [cores.tiles_of(arg) for arg in args]
+    split = next((counts for counts in tiles if counts), None)
+    if split is None:
+        return _outside_compilation(True, computation, args, kwargs)
+    shards = [_cut(arg, counts) if counts else None for arg, counts in zip(args, tiles)]
+    number = max(len(cut) for cut in shards if cut is not None)
+    results = []
+    for index in range(number):
+        given = [arg if cut is None else cut[index] for arg, cut in zip(args, shards)]
+        results.append(_outside_compilation(True, computation, tuple(given), dict(kwargs)))
+    return tf.nest.map_structure(lambda *shards: cores.joined(shards, split), *results)
 
 
 def _outside_compilation(
@@ -126,3 +143,11 @@ def _fits(computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     except ValueError:  # a builtin without a signature
         return True
     return True
+
+
+def _cut(tensor: Any, counts: Sequence[int]) -> list[Any]:
+    """Return the shards of `tensor`, `counts` along its axes, the last axis fastest."""
+    shards = [tensor]
+    for axis, count in enumerate(counts):
+        shards = [part for shard in shards for part in tf.split(shard, count, axis=axis)]
+    return shards

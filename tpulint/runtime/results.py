@@ -12,7 +12,7 @@ import tensorflow as tf
 from tpulint.runtime.mark.attributes import is_marked
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.tensorflow_internals import graphs
-from tpulint.runtime.tensorflow_internals.patching import patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import after_install, patch, patch_value
 
 _of_eager: dict[int, tuple[Marked, Any]] = {}
 """By the id of an eager value that lives; in TensorFlow 2.12 its attributes would never go."""
@@ -77,6 +77,12 @@ _WITHOUT_MARKED = "functions made by Defun leave out the marked nodes, which hav
 def _build_defun(build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     _made.graph = build(*args, **kwargs)
     return _made.graph
+
+
+@after_install
+def _note_open_defun() -> None:
+    """Note the graph of the Defun that this thread makes now, whose beginning was not replaced."""
+    _made.graph = tf.compat.v1.get_default_graph()
 
 
 @patch_value("tensorflow.python.framework.function.c_api", why=_WITHOUT_MARKED)

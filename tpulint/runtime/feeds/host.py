@@ -28,10 +28,15 @@ from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import users_place
 from tpulint.runtime.stepping import current_options
-from tpulint.runtime.tensorflow_internals.graphs import beside_devices, device_here
+from tpulint.runtime.tensorflow_internals.graphs import (
+    beside_devices,
+    default_graph,
+    device_here,
+    graphs_outwards,
+)
 from tpulint.runtime.tensorflow_internals.modules import op_def_registry
-from tpulint.runtime.tensorflow_internals.operations import runs_independently
-from tpulint.runtime.tensorflow_internals.patching import patch_value
+from tpulint.runtime.tensorflow_internals.operations import operations_of, runs_independently
+from tpulint.runtime.tensorflow_internals.patching import after_install, patch_value
 
 Tensor = Any
 
@@ -228,3 +233,20 @@ def _handle_eagerly(execute: Any) -> _Changed:
         return results[0] if isinstance(results, list) and not is_tuple else results
 
     return _Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
+
+
+@after_install
+def _refuse_earlier_feeds() -> None:
+    """Raise an error if the program has made such an operation before.
+
+    Raises:
+        RuntimeError: TensorFlow has made it, of a kind that no CPU runs.
+    """
+    for graph in graphs_outwards(default_graph()):
+        for op in operations_of(graph):
+            if op.type in _HANDLERS and not hardware.real_tpu():
+                raise RuntimeError(
+                    f"{op.type} '{op.name}' was made before the first use of tpulint.runtime, and "
+                    "TensorFlow has no kernel for it on a CPU: call tpulint.runtime.install() "
+                    "before it"
+                )

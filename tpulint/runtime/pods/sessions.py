@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
+import gc
+import itertools
 import os
 import threading
 import weakref
@@ -27,9 +30,10 @@ from tpulint.runtime.tensorflow_internals.modules import (
     config_pb2,
     eager_context,
     ops,
+    session,
 )
 from tpulint.runtime.tensorflow_internals.operations import name_of
-from tpulint.runtime.tensorflow_internals.patching import When, patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import When, after_install, patch, patch_value
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 from tpulint.runtime.workers.addresses import answers
 from tpulint.runtime.workers.connecting import reach
@@ -72,6 +76,36 @@ def _place_only_what_runs(
 def is_on_emulated_tpu(of: Any) -> bool:
     """Return whether the session `of` sees the cores of the emulated TPU."""
     return not current_pod().is_remote or getattr(of, SERVED, False)
+
+
+@after_install
+def _renew_open_sessions() -> None:
+    """Let the sessions that are open place only what they run, as new ones do.
+
+    TensorFlow reads the options of a session when it makes it: so it is made again.
+    """
+    if not session._python_session_create_counter.get_cell().value():
+        return
+    for value in gc.get_objects():
+        if issubclass(type(value), session.BaseSession) and value not in _alive:
+            is_local = value._session is not None and not value._closed and not value._target
+            if is_local and not value._config.graph_options.place_pruned_graph:
+                _renew(value)
+
+
+def _renew(opened: Any) -> None:
+    """Make the session `opened` again. Variables keep their values; it rarely has any yet."""
+    graph = opened._graph
+    names = (tf.compat.v1.GraphKeys.GLOBAL_VARIABLES, tf.compat.v1.GraphKeys.LOCAL_VARIABLES)
+    values = {}
+    for variable in itertools.chain.from_iterable(map(graph.get_collection, names)):
+        # It is not initialized, or the session cannot run this graph yet.
+        with contextlib.suppress(tf.errors.OpError):
+            values[variable.initializer] = opened.run(variable)
+    c_api.TF_DeleteSession(opened._session)
+    session.BaseSession.__init__(opened, "", graph, opened._config)
+    for initializer, value in values.items():
+        opened.run(initializer, {initializer.inputs[1]: value})
 
 
 @patch(

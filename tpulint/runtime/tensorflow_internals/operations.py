@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.modules import c_api, kernels, tf2xla, tf_stack
-from tpulint.runtime.tensorflow_internals.patching import patch
+from tpulint.runtime.tensorflow_internals.modules import (
+    AutomaticControlDependencies,
+    c_api,
+    kernels,
+    tf2xla,
+    tf_stack,
+)
+from tpulint.runtime.tensorflow_internals.patching import after_install, patch
 
 Operation = Any
 Tensor = Any
 
 _INDEPENDENT = "_tpulint_independent"
+_DEPENDENCIES = "_tpulint_dependencies"
+"""The attribute of a graph that was being traced at the first use: its automatic dependencies."""
 
 
 def operations_of(graph: Any) -> list[Operation]:
@@ -142,6 +151,9 @@ def name_of(operation: Any) -> str:
 
 def runs_independently(op: Operation) -> None:
     """Keep functions from making `op` wait for earlier operations, as TensorFlow's enqueues."""
+    dependencies = getattr(op.graph, _DEPENDENCIES, None)
+    if dependencies is not None:
+        dependencies.run_independently(op)
     if not hasattr(op.graph, _INDEPENDENT):
         setattr(op.graph, _INDEPENDENT, [])
     getattr(op.graph, _INDEPENDENT).append(op)
@@ -155,3 +167,17 @@ def _exit_automatic_dependencies(original: Callable[..., Any], self: Any, *error
     for op in getattr(self._graph, _INDEPENDENT, ()):
         self.run_independently(op)
     return original(self, *error)
+
+
+@after_install
+def _note_open_dependencies() -> None:
+    """Note what adds the control inputs of the functions that this thread traces now.
+
+    Their `with` statements have read the `__exit__` that is replaced above before it was.
+    """
+    frame = sys._getframe()
+    while frame is not None:
+        for value in frame.f_locals.values():
+            if type(value) is AutomaticControlDependencies:
+                setattr(value._graph, _DEPENDENCIES, value)
+        frame = frame.f_back  # type: ignore[assignment]

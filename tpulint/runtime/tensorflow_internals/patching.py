@@ -3,10 +3,10 @@
     @patch("tensorflow.python.client.session.BaseSession.close", why="...")
     def close(original, self): ...
 
-`installed` puts them into TensorFlow. Nothing else replaces an attribute of TensorFlow. Outside
-patches, the runtime only adds to it: a gradient under a name of its own, its context class to those
-that TensorFlow takes for its own, and attributes that begin with `_tpulint` to graphs and
-operations. docs/patches.md lists them, made from these declarations.
+`install`, at the first use, and `installed` put them into TensorFlow. Nothing else replaces an
+attribute of it. Outside patches, the runtime only adds to TensorFlow: a gradient under a name of
+its own, its context class to those that TensorFlow takes for its own, and attributes that begin
+with `_tpulint` to graphs and operations. docs/patches.md is made from these declarations.
 """
 
 from __future__ import annotations
@@ -136,6 +136,8 @@ def _calling(function: Callable[..., Any], original: Any, is_installed: Callable
     return call
 
 
+_AFTER_INSTALL: list[Callable[[], None]] = []
+"""Like the patches, they are declared while modules are imported."""
 _lock = threading.RLock()
 _stacks: dict[When, ExitStack] = {}
 """What undoes the patches that are installed now."""
@@ -144,16 +146,28 @@ _users: Counter[When] = Counter()
 
 
 def install() -> None:
-    """Install the patches that are there from the first use of `tpulint.runtime` on."""
-    if When.ALWAYS not in _stacks:
-        with _lock:
-            _install(When.ALWAYS)
+    """Install the patches of TensorFlow that the runtime needs, unless they are there.
 
+    The first use of a function of `tpulint.runtime` does it. Call this one earlier where a program
+    makes the host's end of infeed or outfeed before.
 
-def uninstall() -> None:
-    """Undo `install`."""
+    Raises:
+        RuntimeError: the program has made such an operation already.
+    """
+    if _users[When.ALWAYS]:
+        return
     with _lock:
-        _stacks.pop(When.ALWAYS).close()
+        if not _users[When.ALWAYS]:
+            _install(When.ALWAYS)
+            _users[When.ALWAYS] += 1
+            for prepare in _AFTER_INSTALL:
+                prepare()
+
+
+def after_install(function: Callable[[], None]) -> Callable[[], None]:
+    """Let the decorated function take care of what the program made before `install`."""
+    _AFTER_INSTALL.append(function)
+    return function
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from tpulint.runtime.tensorflow_internals.modules import errors_impl, tf_stack, traceback_utils
-from tpulint.runtime.tensorflow_internals.patching import patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import install, patch, patch_value
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _PACKAGE = os.path.join(
@@ -79,11 +79,15 @@ def frames_hidden(function: _Function) -> _Function:
 def builder(function: _Function) -> _Function:
     """Return `function`, hidden, whose operations do not remember tpulint's frames either.
 
-    TensorFlow puts the stacks of operations into its errors.
+    TensorFlow puts the stacks of operations into its errors. Programs call such functions first:
+    so they install the patches.
     """
 
     @functools.wraps(function)
     def build(*args: Any, **kwargs: Any) -> Any:
+        install()
+        if shows_all_frames():
+            return function(*args, **kwargs)
         _building.depth += 1
         try:
             with _RuntimeFiles():
@@ -91,7 +95,7 @@ def builder(function: _Function) -> _Function:
         finally:
             _building.depth -= 1
 
-    return function if shows_all_frames() else frames_hidden(cast(_Function, build))
+    return frames_hidden(cast(_Function, build))
 
 
 class _RuntimeFiles(tf_stack.StackTraceFilter):  # type: ignore[misc]
