@@ -25,7 +25,7 @@ LABELS = {
     "rules": "one module per rule, its page beside it; plugins, extend: those of others",
     "diagnostics": "traces, fixes, suppressions, baseline",
     "queries": "questions that several rules ask of a program",
-    ENTRY: "entry_discovery, build_program",
+    ENTRY: "build_program, which finds the entry points",
     "analysis.models": "the meaning of calls of TensorFlow",
     _FRONT: "what only programs of TensorFlow mean",
     "analysis.interpreter": "Python, with abstract values",

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tpulint.analysis.names.api_names import having_of
-from tpulint.analysis.names.spelling_search import Spelled
+from tpulint.analysis.names.spelling_search import Spelled, having_of
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Span, Step
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import names

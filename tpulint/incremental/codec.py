@@ -195,8 +195,7 @@ def _spelled(
     aliases: Mapping[str, Iterable[str]],
     asks: bool,
 ) -> Spelled:
-    from tpulint.analysis.names.requirements import Requirement
-    from tpulint.analysis.names.target_release import Target
+    from tpulint.analysis.names.target_release import Requirement, Target
 
     filename, start, end = span
     place = Span(filename, Location(*start), Location(*end))

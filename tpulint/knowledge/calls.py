@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tpulint.knowledge.typed import typed
+from tpulint.knowledge.tables import load_toml
 
 TABLE = Path(__file__).with_name("calls.toml")
 # What a call may return (`returns`), which function it may call (`calls`), what a row may say.
@@ -73,7 +73,7 @@ def load(path: Path) -> tuple[CallFacts, ...]:
     Raises:
         BadRow: as `parse_row`.
     """
-    return tuple(parse_row(row) for row in typed(path).get("call", []))
+    return tuple(parse_row(row) for row in load_toml(path).get("call", []))
 
 
 @functools.cache

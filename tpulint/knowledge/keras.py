@@ -5,10 +5,7 @@ Hand-written, as `seam`: each set says where its fact is in Keras.
 
 from __future__ import annotations
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from tpulint.knowledge.seam import words
 
 KERAS_3 = (">=", "2.16")  # the first TensorFlow that installs it
 
@@ -30,7 +27,7 @@ RUNS_LOSSES = {"compute_loss": (1, 2), "compiled_loss": (0, 1)}
 RUNS_METRICS = {"compute_metrics": (1, 2)}
 LABELS, OUTPUTS = "y", "y_pred"
 # keras/src/callbacks/callback.py: what `fit` calls on the host.
-CALLBACK_METHODS = _words(
+CALLBACK_METHODS = words(
     """
     on_train_begin on_train_end on_epoch_begin on_epoch_end on_train_batch_begin
     on_train_batch_end on_batch_begin on_batch_end on_test_begin on_test_end on_predict_begin
@@ -41,7 +38,7 @@ CALLBACK_METHODS = _words(
 
 INPUT = "Input"  # keras/src/layers/core/input_layer.py: a symbolic tensor
 SEQUENTIAL = "Sequential"
-FUNCTIONAL = _words("Model Functional")
+FUNCTIONAL = words("Model Functional")
 LAMBDA = "Lambda"
 # keras/src/layers: layers that call other layers, by the arguments that hold these.
 HOLDERS = {
@@ -54,7 +51,7 @@ HOLDERS = {
 # The same of cells, which take their state as well.
 CELL_HOLDERS = {"RNN": "cell", "StackedRNNCells": "cells"}
 # Arguments of layers that are functions of one tensor (keras/src/layers/layer.py).
-FUNCTIONS_OF_LAYERS = _words(
+FUNCTIONS_OF_LAYERS = words(
     """
     activation recurrent_activation kernel_regularizer bias_regularizer embeddings_regularizer
     activity_regularizer
@@ -62,7 +59,7 @@ FUNCTIONS_OF_LAYERS = _words(
 )
 ACTIVATION = "Activation"
 # Objects that only hold the function that they call.
-FUNCTION_HOLDERS = _words("LossFunctionWrapper MeanMetricWrapper")
+FUNCTION_HOLDERS = words("LossFunctionWrapper MeanMetricWrapper")
 # keras/src/losses/loss.py: what the reductions do, by their names in small letters.
 REDUCTIONS = {
     "none": "none",
@@ -74,4 +71,4 @@ REDUCTIONS = {
 # The parameter of `call` that Keras fills in by itself (keras/src/layers/layer.py).
 TRAINING = "training"
 # keras/src/optimizers/base_optimizer.py: the methods that an optimizer may have of its own.
-OPTIMIZER_STEPS = _words("apply_gradients update_step _resource_apply_dense")
+OPTIMIZER_STEPS = words("apply_gradients update_step _resource_apply_dense")

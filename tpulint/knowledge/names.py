@@ -8,7 +8,8 @@ each name directly in it: the name, its kinds, and where they are known its para
 class whose names are all in the table; o a module with further names; u one that may hold
 any name; c, f and x are classes, functions and other values.
 
-Reading it costs nothing before the first question, and a few milliseconds then.
+Reading it costs nothing before the first question, and a few milliseconds then. Last come the new
+names of those that moved; `renames.toml` explains its rows.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import functools
 import os  # not pathlib: a run that finds nothing to read imports this, and has to be quick
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 TABLE = os.path.join(os.path.dirname(__file__), "names.tsv")
 ROOT = "tensorflow"
@@ -190,3 +191,75 @@ def after(version: str) -> str:
 def key(version: str) -> tuple[int, ...]:
     """Return the version as numbers, for comparing."""
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+
+
+RENAMES = os.path.join(os.path.dirname(__file__), "renames.toml")
+
+
+class Rename(NamedTuple):
+    """`same`: the same code by another name."""
+
+    old: str
+    new: tuple[str, ...]
+    same: bool
+
+
+class Method(NamedTuple):
+    """An attribute of objects of the class `on`; `new` is "" where nothing takes its place."""
+
+    name: str
+    on: str
+    new: str
+
+    @property
+    def path(self) -> str:
+        return f"{self.on}.{self.name}"
+
+
+@functools.cache
+def method_names() -> frozenset[str]:
+    """Return the names of the methods, without the rest of the table: most files have none."""
+    with open(RENAMES, encoding="utf-8") as stream:
+        text = stream.read()
+    return frozenset(re.findall(r'^\[\[method\]\]\nname = "(\w+)"', text, re.MULTILINE))
+
+
+@functools.cache
+def _renames_table() -> dict[str, Any]:
+    # Only now: a run that finds nothing to read needs no TOML.
+    from tpulint.knowledge.tables import load_toml
+
+    return load_toml(RENAMES)
+
+
+@functools.cache
+def renames() -> tuple[Rename, ...]:
+    """All rows, those of the longest names first."""
+    rows = [
+        Rename(row["old"], tuple(row["new"]), row.get("same", False))
+        for row in _renames_table()["renamed"]
+    ]
+    return tuple(sorted(rows, key=lambda row: -len(row.old)))
+
+
+@functools.cache
+def methods() -> dict[str, Method]:
+    """Return the methods by their names."""
+    rows = [
+        Method(row["name"], row["on"], row.get("new", "")) for row in _renames_table()["method"]
+    ]
+    return {row.name: row for row in rows}
+
+
+def renamed(dotted: str, releases: int) -> tuple[str, bool] | None:
+    """Return the name's successor in one of `releases`, and whether it is the same code there."""
+    if dotted.startswith(NEVER):
+        dotted = ROOT + dotted[len(V2) :]
+    for row in renames():
+        if dotted != row.old and not dotted.startswith(row.old + "."):
+            continue
+        for new in row.new:
+            found = new + dotted[len(row.old) :]
+            if is_listed(found) and having(found) & releases:
+                return found, row.same
+    return None

@@ -10,32 +10,33 @@ from __future__ import annotations
 from tpulint.ordering.operations import COLLECTIVE_CALLS
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
 # tensorflow/python/tpu/tpu.py: what traces its first argument into a TPU computation.
-REPLICATE_FAMILY = _words(
+REPLICATE_FAMILY = words(
     """
     replicate split_compile_and_replicate shard split_compile_and_shard batch_parallel
     rewrite
     """
 )
 # Names that mean the TPU's on any base, the rest only after a module called `tpu`.
-UNMISTAKABLE = _words(
+UNMISTAKABLE = words(
     """
     split_compile_and_replicate split_compile_and_shard outside_compilation
     experimental_map_outside_compilation TPUEstimator TPUEstimatorSpec
     """
 )
-TPU_MODULES = _words(
+TPU_MODULES = words(
     """
     tpu tpu_lib contrib_tpu tpu_function tpu_replication tpu_ops
     """
 )
 
 # tensorflow/python/tpu/tpu_replication.py
-OUTSIDE_COMPILATION = _words("outside_compilation experimental_map_outside_compilation")
+OUTSIDE_COMPILATION = words("outside_compilation experimental_map_outside_compilation")
 
 MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
 SENT = "outside_compilation"  # who takes an argument that crosses to the host
@@ -43,7 +44,7 @@ SENT = "outside_compilation"  # who takes an argument that crosses to the host
 CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
 
 # tensorflow_estimator/python/estimator/mode_keys.py: all members of ModeKeys.
-MODES = _words("TRAIN EVAL PREDICT")
+MODES = words("TRAIN EVAL PREDICT")
 
 # A mode and its value, as `mode ==` is compared with it.
 TRAINING = frozenset(["TRAIN", "'train'"])
@@ -57,19 +58,19 @@ CONTEXT_STATE = frozenset(
 )
 
 # tensorflow/python/distribute/distribute_lib.py, and its older names.
-STRATEGY_RUN = _words(
+STRATEGY_RUN = words(
     """
     run experimental_run_v2 experimental_run
     """
 )
 # A TPU's strategy calls its function once, where it is (tpu_strategy.py, _call_for_each_replica).
 CALL_FOR_EACH_REPLICA = "call_for_each_replica"
-TPU_STRATEGIES = _words(
+TPU_STRATEGIES = words(
     """
     TPUStrategy TPUStrategyV1 TPUStrategyV2 TPUDistributionStrategy TpuReplicator
     """
 )
-OTHER_STRATEGIES = _words(
+OTHER_STRATEGIES = words(
     """
     MirroredStrategy OneDeviceStrategy MultiWorkerMirroredStrategy ParameterServerStrategy
     ParameterServerStrategyV2 CentralStorageStrategy CollectiveAllReduceStrategy
@@ -100,13 +101,13 @@ VARIABLE_MAKERS = {
 }
 
 # Methods of variables, tables, queues and critical sections, by what they do.
-READS = _words(
+READS = words(
     """
     read_value value sparse_read gather_nd lookup size export dequeue dequeue_many
     dequeue_up_to numpy to_proto initialized_value get
     """
 )
-WRITES = _words(
+WRITES = words(
     """
     assign assign_add assign_sub scatter_add scatter_sub scatter_update scatter_nd_add
     scatter_nd_sub scatter_nd_update scatter_max scatter_min scatter_mul scatter_div
@@ -115,35 +116,35 @@ WRITES = _words(
     """
 )
 # tensorflow/python/ops/resource_variable_ops.py, _lazy_read: what gives the variable itself.
-ASSIGNS = _words("assign assign_add assign_sub")
+ASSIGNS = words("assign assign_add assign_sub")
 # Of these, what no other kind of object has: an unknown receiver is then a variable.
-VARIABLE_METHODS = _words(
+VARIABLE_METHODS = words(
     """
     assign_add assign_sub read_value sparse_read scatter_add scatter_sub scatter_update
     scatter_nd_add scatter_nd_sub scatter_nd_update batch_scatter_update
     """
 )
 # Functions that write their first argument (tf.compat.v1.assign and its kin).
-ASSIGN_FUNCTIONS = _words(
+ASSIGN_FUNCTIONS = words(
     """
     assign assign_add assign_sub scatter_update scatter_add scatter_sub count_up_to
     """
 )
 # Attributes of a tensor or a variable that are known without running it.
-STATIC_ATTRIBUTES = _words(
+STATIC_ATTRIBUTES = words(
     """
     shape dtype name op graph device handle constraint trainable initializer initial_value
     aggregation synchronization get_shape ndim rank
     """
 )
-WEIGHT_ATTRIBUTES = _words(
+WEIGHT_ATTRIBUTES = words(
     """
     weights variables trainable_variables trainable_weights non_trainable_variables
     non_trainable_weights get_weights
     """
 )
 # keras/src/layers: attributes that are one variable each.
-SINGLE_WEIGHTS = _words(
+SINGLE_WEIGHTS = words(
     """
     kernel bias embeddings gamma beta moving_mean moving_variance depthwise_kernel
     pointwise_kernel recurrent_kernel
@@ -151,7 +152,7 @@ SINGLE_WEIGHTS = _words(
 )
 
 # keras/src/layers: layers that create variables; the others may be made anywhere.
-LAYERS_WITH_WEIGHTS = _words(
+LAYERS_WITH_WEIGHTS = words(
     """
     Dense EinsumDense Embedding Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose
     Conv3DTranspose DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D
@@ -161,7 +162,7 @@ LAYERS_WITH_WEIGHTS = _words(
     """
 )
 # Methods that a framework calls once an object.
-BUILD_METHODS = _words("build _build setup add_weight create_variables")
+BUILD_METHODS = words("build _build setup add_weight create_variables")
 
 # keras/src/metrics/metric.py: methods that touch the variables that a metric owns.
 METRIC_METHODS = {
@@ -172,40 +173,40 @@ METRIC_METHODS = {
 }
 
 # Optimizer methods that update variables, and the step that they count.
-OPTIMIZER_UPDATES = _words("minimize apply_gradients apply")
+OPTIMIZER_UPDATES = words("minimize apply_gradients apply")
 
 # Calls in which replicas wait for one another; what merge_call is given may do so.
 COLLECTIVES = COLLECTIVE_CALLS | {"merge_call"}
-REPLICA_ID = _words("replica_id_in_sync_group replica_id get_replica_id")
+REPLICA_ID = words("replica_id_in_sync_group replica_id get_replica_id")
 
 # The calls that give one tensor, and no list or tuple of them.
-GIVES_ONE_TENSOR = _words(
+GIVES_ONE_TENSOR = words(
     """
     reduce_mean reduce_sum reduce_max reduce_min reshape expand_dims squeeze concat stack argmax
     cast identity constant zeros ones zeros_like ones_like get_or_create_global_step
     """
 )
 # The names of dtypes.
-DTYPES = _words(
+DTYPES = words(
     """
     bool string int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32
     float64 complex64 complex128
     """
 )
 # Contexts that build no operation by themselves.
-SCOPES = _words(
+SCOPES = words(
     """
     control_dependencies device name_scope variable_scope init_scope colocate_with scope
     """
 )
 
 # What makes a tf.function, called or as a decorator.
-TRACERS = _words("function defun")
+TRACERS = words("function defun")
 # tensorflow/python/autograph/impl/api.py: decorators that leave Python's control flow alone.
-NOT_CONVERTED = _words("do_not_convert experimental_do_not_convert")
+NOT_CONVERTED = words("do_not_convert experimental_do_not_convert")
 
 # Input pipelines: the functions given to these run on the host, outside every computation.
-PIPELINE = _words(
+PIPELINE = words(
     """
     map flat_map interleave filter reduce apply from_generator map_and_batch
     parallel_interleave scan group_by_window bucket_by_sequence_length take_while
@@ -213,7 +214,7 @@ PIPELINE = _words(
 )
 
 # The other methods of datasets and of their iterators (tensorflow/python/data/ops).
-DATASET_METHODS = PIPELINE | _words(
+DATASET_METHODS = PIPELINE | words(
     """
     batch padded_batch ragged_batch shard skip take repeat shuffle prefetch cache
     with_options concatenate unbatch window enumerate sparse_batch rebatch snapshot
@@ -222,9 +223,9 @@ DATASET_METHODS = PIPELINE | _words(
     """
 )
 # Python run by a dataset: tensorflow/python/ops/script_ops.py has no kernel on a TPU's worker.
-PYTHON_IN_GRAPH = _words("py_func py_function numpy_function eager_py_func from_generator")
+PYTHON_IN_GRAPH = words("py_func py_function numpy_function eager_py_func from_generator")
 # Calls that read the file that their first argument names.
-FILE_READERS = _words(
+FILE_READERS = words(
     """
     TFRecordDataset TextLineDataset FixedLengthRecordDataset CsvDataset SSTableDataset
     list_files read_file image_dataset_from_directory text_dataset_from_directory
@@ -250,7 +251,7 @@ SIGN_CLASSES = (b"TPUEstimator", b"TPUStrategy", b"TPUDistributionStrategy", b"T
 FORKED = {"TPUEstimator": "model_fn", "TPUEstimatorSpec": "mode"}
 
 # Packages that are taken as installed even where the project has a folder of that name.
-INSTALLED = _words("tensorflow keras tf_keras numpy sonnet absl six tpulint")
+INSTALLED = words("tensorflow keras tf_keras numpy sonnet absl six tpulint")
 TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
 
 
@@ -258,3 +259,36 @@ def is_tensorflow(path: str) -> bool:
     """Return whether a dotted name is TensorFlow's, or of a project's shim over it."""
     first = path.partition(".")[0]
     return first.lstrip(".") in TENSORFLOW_ROOTS or ".compat." in path
+
+
+# tpu_estimator.py: the argument with the size of all replicas' batch, by what is done.
+BATCH_SIZES = {
+    "train": ("train_batch_size", 5),
+    "evaluate": ("eval_batch_size", 6),
+    "predict": ("predict_batch_size", 7),
+}
+# tpu_context.py, `batch_size_for_input_fn`: the modes in which an input_fn feeds one core.
+PER_CORE = frozenset(["PER_HOST_V2", "PER_SHARD_V1"])
+CORES_OF_A_HOST = 8
+
+# Python that needs a value while device code is traced.
+
+# Arguments of operations that are fixed on purpose.
+FIXED = words("seed name op_seed shape dtype")
+
+# They need the value of a tensor. `Tensor.__getattr__` and `SymbolicTensor` have no such methods.
+METHODS = words("numpy item tolist")
+# Autograph makes operations of these where it converts (autograph/operators/py_builtins.py).
+CONVERTED = words("float int")
+# NumPy's functions that make an array of their first argument: `Tensor.__array__` refuses.
+NUMPY_FUNCTIONS = words(
+    """
+    array asarray asanyarray ascontiguousarray copy exp exp2 expm1 log log2 log10 log1p sqrt cbrt
+    square abs absolute fabs sign floor ceil rint round around trunc sin cos tan arcsin arccos
+    arctan arctan2 sinh cosh tanh sum prod mean std var median percentile quantile cumsum cumprod
+    max min amax amin argmax argmin maximum minimum add subtract multiply divide power mod dot
+    matmul clip where nonzero unique sort argsort any all isnan isinf isfinite reshape ravel
+    transpose squeeze expand_dims tile repeat pad flip roll diff histogram bincount array_equal
+    allclose isclose
+    """
+)

@@ -252,7 +252,7 @@ def this_analyzer() -> AnalyzerVersion:
 
 def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
     """Return the part of the disk that, by its imports, the reading of a program asks for."""
-    from tpulint.analysis.estimator_homes import home_of
+    from tpulint.analysis.file_facts import home_of
     from tpulint.analysis.names.target_release import Targets
     from tpulint.analysis.resolver.files import Files
     from tpulint.analysis.resolver.import_graph import ImportGraph

@@ -10,13 +10,16 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.analysis.estimator_homes import names_estimators
-from tpulint.analysis.names.api_names import missing_somewhere
-from tpulint.analysis.names.spelling_search import NamesInFile, Spelled, SpellingSearch
+from tpulint.analysis.file_facts import SIGN, is_script, names_estimators, placement_in
+from tpulint.analysis.names.spelling_search import (
+    NamesInFile,
+    Spelled,
+    SpellingSearch,
+    missing_somewhere,
+)
 from tpulint.analysis.names.target_release import Targets, keeps_keras_2
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.imports import Written, statements
-from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.finding import Finding, Location, Span
 from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes

@@ -30,7 +30,7 @@ def split_into_programs(
     """
     if not prefiltered.seeds:
         return []
-    from tpulint.analysis.estimator_homes import by_home
+    from tpulint.analysis.file_facts import by_home
     from tpulint.analysis.resolver.import_graph import connected
     from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from tpulint.analysis.estimator_homes import by_home, names_estimators
+from tpulint.analysis.file_facts import by_home, names_estimators
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpulint.analysis.names.api_names import having_of, is_missing
-from tpulint.analysis.names.spelling_search import Spelled
+from tpulint.analysis.names.spelling_search import Spelled, having_of, is_missing
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import names, naming
-from tpulint.knowledge.renames import methods, renamed
+from tpulint.knowledge.names import methods, renamed
 from tpulint.queries.certainty import definite_if
 from tpulint.syntax.api_spellings import ATTRIBUTE, METHOD
 

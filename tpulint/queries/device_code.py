@@ -9,7 +9,7 @@ from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE
 from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Variable
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
-from tpulint.analysis.soft_placement import ON
+from tpulint.analysis.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.host_clusters import calls_in_place
 

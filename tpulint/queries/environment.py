@@ -9,8 +9,7 @@ from typing import TypeVar
 from tpulint.analysis.domain.context import UNSEEN_CALLER
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.names.requirements import allowed
-from tpulint.analysis.names.target_release import Target, keeps_keras_2
+from tpulint.analysis.names.target_release import Target, allowed, keeps_keras_2
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import operations
 from tpulint.syntax.expression_nodes import Attribute, dotted_path

@@ -12,12 +12,11 @@ import tensorflow as tf
 
 import tpulint.runtime as tpu
 from tpulint.codes import CODES
-from tpulint.knowledge.raised_errors import TABLE, raised_error, text_pattern
-from tpulint.knowledge.typed import typed
+from tpulint.knowledge.tables import RAISED_ERRORS, load_toml, raised_error, text_pattern
 from tpulint.run.explain import explain, release_that_ran
 from tpulint.run.failure import failure_of
 
-ROWS = typed(TABLE)["error"]
+ROWS = load_toml(RAISED_ERRORS)["error"]
 INSTALLED = Path(tf.__file__).parents[1]
 RELEASE = tuple(map(int, tf.__version__.split(".")[:2]))
 

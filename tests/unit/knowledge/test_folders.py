@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-from tpulint.knowledge import folders
-from tpulint.knowledge.typed import typed
+from tpulint.knowledge.tables import FOLDERS, is_local_path, load_toml
 
-ROWS = typed(folders.TABLE)["local"]
+ROWS = load_toml(FOLDERS)["local"]
 PROGRAM = """
 import tensorflow as tf
 
@@ -30,5 +29,5 @@ def test_a_remote_tpu_cannot_read_there(row: dict[str, str], tmp_path: Path) -> 
 
 @pytest.mark.parametrize("path", ["gs://bucket/names.txt", "/cns/names.txt", "/data/names.txt"])
 def test_it_may_read_elsewhere(path: str, tmp_path: Path) -> None:
-    assert not folders.is_local(path)
+    assert not is_local_path(path)
     assert reported(PROGRAM.format(path=path, mark=""), tmp_path, ["TPU607"]) == []

@@ -8,13 +8,13 @@ import pytest
 
 from scripts import knowledge, releases
 from scripts.names import MODULE, OPEN, UNREADABLE, Fact
-from tpulint.analysis.names.requirements import (
+from tpulint.analysis.names.target_release import (
     in_commands,
     is_required_bare,
     requirements,
     requires_keras_2,
 )
-from tpulint.knowledge import names, renames
+from tpulint.knowledge import names
 
 ROW = {name: index for index, name in enumerate(names.releases())}
 
@@ -113,15 +113,15 @@ def test_a_release_between_two_is_judged_by_both() -> None:
     assert versions(names.mask_of("1.4")) == []
 
 
-@pytest.mark.parametrize("row", renames.renames(), ids=lambda row: row.old)
-def test_a_rename_leads_to_names_that_exist(row: renames.Rename) -> None:
+@pytest.mark.parametrize("row", names.renames(), ids=lambda row: row.old)
+def test_a_rename_leads_to_names_that_exist(row: names.Rename) -> None:
     for new in row.new:
         assert names.is_listed(new), new
         assert names.having(new)
 
 
-@pytest.mark.parametrize("method", renames.methods().values(), ids=lambda row: row.name)
-def test_a_method_was_one_of_its_class(method: renames.Method) -> None:
+@pytest.mark.parametrize("method", names.methods().values(), ids=lambda row: row.name)
+def test_a_method_was_one_of_its_class(method: names.Method) -> None:
     assert names.is_listed(method.path)
     assert not method.new or names.is_listed(f"{method.on}.{method.new}")
 

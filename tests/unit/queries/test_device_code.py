@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.analysis.reading import MAIN, program
-from tpulint.analysis.soft_placement import ON
+from tpulint.analysis.file_facts import ON
 from tpulint.queries.device_code import compiled_calls, moved_calls
 
 PROGRAM = """

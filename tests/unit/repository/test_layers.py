@@ -46,7 +46,7 @@ VALUES = (
     *("arity", "branch_tests", "keras_models", "prefilter", "program"),
     *("scalars", "shapes", "strategy"),
 )
-RESULT = ("analysis.domain", "analysis.names", "analysis.options", "analysis.soft_placement")
+RESULT = ("analysis.domain", "analysis.names", "analysis.options", "analysis.file_facts")
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = ("run/", "cli/pytest_plugin.py")
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}

@@ -16,8 +16,7 @@ OF_THE_PACKAGE = {
     "codes.py",
     "knowledge/names.py",
     "knowledge/operations.py",
-    "knowledge/renames.py",
-    "knowledge/typed.py",
+    "knowledge/tables.py",
     "incremental/version.py",
     "rules/__init__.py",
 }

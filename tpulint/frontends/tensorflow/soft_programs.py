@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tpulint.analysis.names.files_of_tests import is_test
+from tpulint.analysis.file_facts import ON, PERHAPS, is_test
 from tpulint.analysis.resolver.import_graph import ImportGraph
-from tpulint.analysis.soft_placement import ON, PERHAPS
 
 
 class SoftPlacement:

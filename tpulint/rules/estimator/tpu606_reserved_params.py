@@ -5,10 +5,10 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject, Mapping
 from tpulint.analysis.domain.values import NONE, Const, Value, options
-from tpulint.analysis.names.files_of_tests import is_test
+from tpulint.analysis.file_facts import is_test
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge.estimators import BATCH_SIZES
+from tpulint.knowledge.seam import BATCH_SIZES
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import broadcasts_input, may_use_tpu, tpu_config_value
 from tpulint.rules.base import Report, Rule, register

@@ -14,7 +14,8 @@ from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.knowledge import folders, seam
+from tpulint.knowledge import seam
+from tpulint.knowledge.tables import is_local_path
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import may_use_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps
@@ -133,7 +134,7 @@ def is_local(path: Value) -> bool:
     if isinstance(path, Sequence):
         return any(is_local(item) for item in path.items)
     starts = start_of(path)
-    return starts is not None and folders.is_local(starts)
+    return starts is not None and is_local_path(starts)
 
 
 def remoteness(owner: Value) -> Certainty | None:

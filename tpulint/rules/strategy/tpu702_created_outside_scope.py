@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.names.requirements import allowed
+from tpulint.analysis.names.target_release import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.names.requirements import allowed
+from tpulint.analysis.names.target_release import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Severity

@@ -1,16 +1,41 @@
-"""The rules whose faults raise an error; `raised_errors.toml` explains its rows."""
+"""Hand-written facts: TOML files beside this one, each read when it is first asked for.
+
+`folders.toml`: paths that only the program's own machine has. `raised_errors.toml`: the rules whose
+faults raise an error. The heads of the files explain their rows.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tpulint.knowledge.typed import typed
 
-TABLE = Path(__file__).with_name("raised_errors.toml")
+def load_toml(path: str | Path) -> dict[str, Any]:
+    """Return the content of the TOML file at `path`."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+
+
+FOLDERS = Path(__file__).with_name("folders.toml")
+RAISED_ERRORS = Path(__file__).with_name("raised_errors.toml")
+
+
+@functools.cache
+def _local() -> tuple[str, ...]:
+    return tuple(row["starts"] for row in load_toml(FOLDERS)["local"])
+
+
+def is_local_path(path: str) -> bool:
+    """Return whether `path`, or its known beginning, leads to the program's own machine."""
+    return path.startswith(_local())
 
 
 class RaisedError(NamedTuple):
@@ -50,14 +75,14 @@ def raised_errors() -> tuple[RaisedError, ...]:
             row.get("anywhere", False),
             row.get("source", ""),
         )
-        for row in typed(TABLE)["error"]
+        for row in load_toml(RAISED_ERRORS)["error"]
     )
 
 
 @functools.cache
 def runtime_faults() -> dict[str, FaultRow]:
     """Return the errors of the runtime that are more than their rule's, by the rule they name."""
-    rows = typed(TABLE)["fault"]
+    rows = load_toml(RAISED_ERRORS)["fault"]
     return {
         row["rule"]: FaultRow(tuple(row.get("rules", ())), row.get("anywhere", False))
         for row in rows

@@ -1,7 +1,10 @@
-"""Branches of a model_fn that never run on the device: they return a plain EstimatorSpec.
+"""Drop what never runs on a TPU, although a TPU's program leads to it.
 
-A TPUEstimator evaluates and predicts on the TPU by a TPUEstimatorSpec only, and refuses any other.
-On the host it takes both. For training an EstimatorSpec will do.
+Branches of a model_fn that return a plain EstimatorSpec: a TPUEstimator evaluates and predicts on
+the TPU by a TPUEstimatorSpec only, and refuses any other. On the host it takes both. For training
+an EstimatorSpec will do.
+
+Guessed model_fns of projects whose estimators all say, in so many words, `use_tpu=False`.
 """
 
 from __future__ import annotations
@@ -9,8 +12,10 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from tpulint.analysis.domain.context import ConditionKey, cover
-from tpulint.analysis.domain.events import Computation, Context
-from tpulint.analysis.domain.values import Opaque
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
+from tpulint.analysis.domain.values import Const, Opaque
+from tpulint.analysis.file_facts import home_of
+from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.seam import EVALUATION, MODEL_FN, PREDICTION, TRAINING
 
@@ -28,8 +33,8 @@ class Placed(Protocol):
 P = TypeVar("P", bound=Placed)
 
 
-def drop(program: Program) -> None:
-    """Take away what happens in such branches, but for the specifications themselves."""
+def drop_refused_branches(program: Program) -> None:
+    """Take away what happens in branches that return a plain specification, but for these."""
     for computation in program.computations:
         if computation.kind == MODEL_FN:
             branches = _Branches(computation)
@@ -98,3 +103,28 @@ def _are_apart(context: Context, other: Context) -> bool:
     answers = dict(context.conditions)
     differ = any(answers.get(key, branch) != branch for key, branch in other.conditions)
     return differ or context.excludes(other)
+
+
+def drop_disabled_estimators(program: Program, disk: Disk) -> None:
+    """Take the guesses away: what makes a TPUEstimatorSpec there is never compiled for a TPU."""
+    says: dict[str, set[bool]] = {}
+    for call in program.all_calls():
+        if call.last == "TPUEstimator":
+            says.setdefault(home_of(call.site.module.path, disk), set()).add(_refuses(call))
+    without = {home for home, answers in says.items() if answers == {True}}
+    if without:
+        program.computations = [
+            each
+            for each in program.computations
+            if not (_is_guess(each) and home_of(each.site.module.path, disk) in without)
+        ]
+
+
+def _refuses(call: ApiCall) -> bool:
+    use_tpu = call.argument("use_tpu", 4)
+    return use_tpu is not None and use_tpu.value == Const(False)
+
+
+def _is_guess(computation: Computation) -> bool:
+    """Return whether no estimator was seen that takes the model_fn (see `roots`)."""
+    return computation.kind == "model_fn" and not computation.call.arguments
