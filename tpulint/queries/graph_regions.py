@@ -68,10 +68,10 @@ class GraphRegion:
         self.is_top = not bodies and computation.kind != "model_fn"
         self._nodes: dict[Hashable, GraphNode] = {}
         self._of: dict[int, GraphNode] = {}
-        for each in computation.operations:
-            self._add(each)
-        for each in computation.operations:
-            self._connect(each)
+        for operation in computation.operations:
+            self._add(operation)
+        for operation in computation.operations:
+            self._connect(operation)
         if self._orders_by_itself:
             self._order_touches()
             self._order_effects()
@@ -112,53 +112,58 @@ class GraphRegion:
     def _connect(self, operation: Operation) -> None:
         node = self._of.get(id(operation))
         for source in operation.sources:
-            self._edge(source, node, data=True, sure=not operation.unseen)
+            self._edge(source, node, data=True, is_certain=not operation.unseen)
         for source in operation.after:
-            self._edge(source, node, data=False, sure=True)
+            self._edge(source, node, data=False, is_certain=True)
         if node is None:
             return
-        for source, sure in given_by_scopes(operation.context):
-            self._edge(source, node, data=False, sure=sure)
+        for source, is_certain in given_by_scopes(operation.context):
+            self._edge(source, node, data=False, is_certain=is_certain)
 
-    def _edge(self, source: Operation, user: GraphNode | None, *, data: bool, sure: bool) -> None:
+    def _edge(
+        self, source: Operation, user: GraphNode | None, *, data: bool, is_certain: bool
+    ) -> None:
         before = self._of.get(id(source))
         if before is None or before is user:
             return
         if user is None:
             before.is_taken = True
         else:
-            _join(before, user, data, sure)
+            _join(before, user, data, is_certain)
 
     @property
     def _orders_by_itself(self) -> bool:
         """Return whether TensorFlow adds control edges: not in a graph of TensorFlow 1."""
-        if any(each.kind == FUNCTION for each in self._bodies):
+        if any(scope.kind == FUNCTION for scope in self._bodies):
             return True
         context = self.computation.context
-        in_graph = any(each.effect == GRAPH for each in context.scopes)
+        in_graph = any(scope.effect == GRAPH for scope in context.scopes)
         return self.computation.mode == "function" and (context.traced or not in_graph)
 
     def _order_touches(self) -> None:
         before: list[tuple[Access, GraphNode]] = []
-        for each in self.computation.accesses:
-            node = self._of.get(id(each.operation))
+        for access in self.computation.accesses:
+            node = self._of.get(id(access.operation))
             if node is None:
                 continue
             for place, (other, earlier) in enumerate(before):
-                if earlier is node or not is_order_relevant(other, each):
+                if earlier is node or not is_order_relevant(other, access):
                     continue
-                if share_loop(other.context, each.context):
+                if share_loop(other.context, access.context):
                     _join(node, earlier, False, False)  # of the next round
-                elif any(_is_between(other, one, each) for one, _ in before[place + 1 :]):
+                elif any(
+                    _is_between(other, other_access, access)
+                    for other_access, _ in before[place + 1 :]
+                ):
                     continue
-                _join(earlier, node, False, is_certain_access(other) and is_certain_access(each))
-            before.append((each, node))
+                _join(earlier, node, False, is_certain_access(other) and is_certain_access(access))
+            before.append((access, node))
 
     def _order_effects(self) -> None:
         before: GraphNode | None = None
-        for each in self.computation.operations:
-            node = self._of.get(id(each))
-            if node is None or not each.ordered:
+        for operation in self.computation.operations:
+            node = self._of.get(id(operation))
+            if node is None or not operation.ordered:
                 continue
             if before is not None and before is not node:
                 _join(before, node, False, True)
@@ -168,10 +173,14 @@ class GraphRegion:
         """Order the results of a conditional, loop or call after its effects."""
         if not self._bodies:
             return
-        effects = [each.operation for each in self.computation.accesses]
-        effects += [each for each in self.computation.operations if each.ordered or each.kept]
-        for each in effects:
-            node = self._of.get(id(each))
+        effects = [access.operation for access in self.computation.accesses]
+        effects += [
+            operation
+            for operation in self.computation.operations
+            if operation.ordered or operation.kept
+        ]
+        for operation in effects:
+            node = self._of.get(id(operation))
             if node is not None:
                 node.is_waited_for = True
 
@@ -186,18 +195,18 @@ def scopes_of(context: Context) -> list[Scope]:
 
 def bodies_of(context: Context) -> list[Scope]:
     """Return the bodies of conditionals, loops and calls around an operation, outermost first."""
-    return [each for each in scopes_of(context) if each.kind in BODIES]
+    return [scope for scope in scopes_of(context) if scope.kind in BODIES]
 
 
 def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
     """Return the bodies of conditionals, loops and calls around the cluster, outermost first."""
-    found: list[Scope] = []
+    bodies: list[Scope] = []
     for scope in scopes_of(cluster.context):
         if scope.kind == CLUSTER:
             break
         if scope.kind in BODIES:
-            found.append(scope)
-    return tuple(found)
+            bodies.append(scope)
+    return tuple(bodies)
 
 
 def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
@@ -205,26 +214,28 @@ def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
 
     These are explicit dependencies, and the tensors that decide on a body.
     """
-    found: list[tuple[Operation, bool]] = []
+    operations: list[tuple[Operation, bool]] = []
     for scope in scopes_of(context):
         if scope.effect in (CLEARS, INIT_SCOPE):
-            found = []
+            operations = []
         elif isinstance(scope.payload, Value) and scope.effect == DEPENDENCIES:
             made_by = _made_by(scope.payload)
-            found += [(each, sure and not scope.perhaps) for each, sure in made_by]
+            operations += [
+                (operation, is_certain and not scope.perhaps) for operation, is_certain in made_by
+            ]
         elif isinstance(scope.payload, Value) and scope.kind in (COND, WHILE):
-            found += list(_made_by(scope.payload))
-    return iter(found)
+            operations += list(_made_by(scope.payload))
+    return iter(operations)
 
 
-def _is_between(first: Access, one: Access, last: Access) -> bool:
-    """Return whether `first` and `last` are in order by `one` alone: it writes what both touch."""
+def _is_between(first: Access, between: Access, last: Access) -> bool:
+    """Return whether `first` and `last` are in order by `between` alone, which writes both."""
     return (
-        one.mode == "write"
-        and first.variable is one.variable is last.variable
-        and is_certain_access(one)
-        and one.context.reached_whenever(first.context)
-        and one.context.reached_whenever(last.context)
+        between.mode == "write"
+        and first.variable is between.variable is last.variable
+        and is_certain_access(between)
+        and between.context.reached_whenever(first.context)
+        and between.context.reached_whenever(last.context)
     )
 
 
@@ -244,12 +255,12 @@ def _identity(scope: Scope) -> int:
     decides = scope.payload
     if scope.kind != COND or not isinstance(decides, Value):
         return id(scope)
-    shared = all(isinstance(each, (Tensor, Opaque)) for each in options(decides))
+    shared = all(isinstance(option, (Tensor, Opaque)) for option in options(decides))
     return id(decides) if shared else id(scope)
 
 
-def _join(source: GraphNode, user: GraphNode, data: bool, sure: bool) -> None:
-    edge = Edge(source, user, data, sure)
+def _join(source: GraphNode, user: GraphNode, data: bool, is_certain: bool) -> None:
+    edge = Edge(source, user, data, is_certain)
     source.users.append(edge)
     user.sources.append(edge)
 
@@ -271,9 +282,9 @@ def results_of(computation: Computation) -> Results:
     value = computation.result if computation.result is not None else UNKNOWN
     leaves = list(_leaves(value))
     operations = [
-        each.operation for each in leaves if isinstance(each, Tensor) and each.operation is not None
+        leaf.operation for leaf in leaves if isinstance(leaf, Tensor) and leaf.operation is not None
     ]
-    complete = all(isinstance(each, (Tensor, Variable, Const)) for each in leaves)
+    complete = all(isinstance(leaf, (Tensor, Variable, Const)) for leaf in leaves)
     return Results(tuple(operations), complete, all(map(_is_flat, options(value))))
 
 
@@ -287,7 +298,7 @@ def _leaves(value: Value, depth: int = 5) -> Iterator[Value]:
         elif isinstance(option, (ExternalObject, Instance)):
             inner = [*option.attributes.values(), UNKNOWN]
             if isinstance(option, ExternalObject):
-                inner += [each for _, each in option.arguments]
+                inner += [value for _, value in option.arguments]
         if inner is None or not depth:
             yield option
         else:

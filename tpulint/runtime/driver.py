@@ -17,8 +17,8 @@ from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.fetching import guard_fetches
 from tpulint.runtime.internal import ours, partly_ours
-from tpulint.runtime.mark.marked import Marked, Mode, Ran, ReplicateRequest
-from tpulint.runtime.mark.replicate import Outcome, mark, warn_of_idle_padding
+from tpulint.runtime.mark.marked import Marked, Mode, ReplicateRequest, StepOutputs
+from tpulint.runtime.mark.replicate import MarkResult, mark, warn_of_idle_padding
 from tpulint.runtime.mark.validate import check_marked
 from tpulint.runtime.pods import sessions
 from tpulint.runtime.schedule.schedule import schedule
@@ -26,7 +26,9 @@ from tpulint.runtime.schedule.variables import Options
 from tpulint.runtime.tensorflow_internals import gradients, graphs
 
 
-def run(request: ReplicateRequest, mode: Mode, options: Options) -> tuple[Outcome, Ran] | None:
+def run(
+    request: ReplicateRequest, mode: Mode, options: Options
+) -> tuple[MarkResult, StepOutputs] | None:
     """Mark the computation of `request`, and build the step that runs it.
 
     None where there are no replicas. The step is in the graph that is being built.
@@ -45,7 +47,7 @@ def run(request: ReplicateRequest, mode: Mode, options: Options) -> tuple[Outcom
 
 
 @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
-def run_marked(marked: Marked, options: Options) -> Ran:
+def run_marked(marked: Marked, options: Options) -> StepOutputs:
     """Build the step that runs `marked`, of which gradients see the marked nodes only."""
     with gradients.no_recording(), ours():
         program = extract(marked)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from tpulint.runtime.execute.probes import SegmentRun, watched_by
+from tpulint.runtime.execute.probes import SegmentRun, watch_segments
 
 _COLUMNS = ("lane", "runs", "bytes to host", "bytes to device", "ms")
 
@@ -95,7 +95,7 @@ def profile() -> Iterator[Profile]:
         with lock:
             found.events.append(event)
 
-    with watched_by(add):
+    with watch_segments(add):
         yield found
 
 

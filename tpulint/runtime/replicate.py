@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from tpulint.runtime import driver, hardware, results
 from tpulint.runtime.errors import EagerExecutionError
-from tpulint.runtime.mark.marked import Mode, Ran, ReplicateRequest
-from tpulint.runtime.mark.replicate import Outcome
+from tpulint.runtime.mark.marked import Mode, ReplicateRequest, StepOutputs
+from tpulint.runtime.mark.replicate import MarkResult
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.tensorflow_internals import gradients, graphs, tpu, tracebacks
@@ -177,7 +177,7 @@ def _in_graph(request: ReplicateRequest, mode: Mode) -> list[Any]:
         return [status, _results(outcome, ran)]
 
 
-def _results(outcome: Outcome, ran: Ran) -> list[Any]:
+def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
     """Return the runnable results of each replica, in the computation's structure."""
     if isinstance(outcome.results[0], tf.Operation):
         return [
@@ -197,6 +197,6 @@ def _results(outcome: Outcome, ran: Ran) -> list[Any]:
     return packed
 
 
-def _remembered(outcome: Outcome, executable: Any, twin: Any) -> Any:
+def _remembered(outcome: MarkResult, executable: Any, twin: Any) -> Any:
     results.remember(executable, outcome.marked, twin)
     return executable

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
 from tpulint.runtime.execute import raising, thread_starvation
-from tpulint.runtime.execute.probes import SegmentRun, Unfinished, unfinished, watched_by
+from tpulint.runtime.execute.probes import SegmentRun, UnfinishedSegment, unfinished, watch_segments
 from tpulint.runtime.execute.raising import faults_sent_to
 from tpulint.runtime.stepping import process_options
 from tpulint.runtime.tensorflow_internals import threads
@@ -82,7 +82,7 @@ class Watch:
         with self._lock:
             self.first_fault = self.first_fault or fault
 
-    def unfinished(self) -> list[Unfinished]:
+    def unfinished(self) -> list[UnfinishedSegment]:
         """Return the host clusters that had not ended when their step failed."""
         return unfinished()
 
@@ -127,7 +127,7 @@ def running(
     ):
         watch = Watch(cancel)
         with (
-            watched_by(watch.add),
+            watch_segments(watch.add),
             warnings_sent_to(watch.warn),
             faults_sent_to(watch.fail),
         ):

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import driver
-from tpulint.runtime.mark.marked import Marked, Ran
+from tpulint.runtime.mark.marked import Marked, StepOutputs
 from tpulint.runtime.schedule.variables import Options
 
 outside_compilation = tf.compat.v1.tpu.outside_compilation
@@ -51,11 +51,11 @@ def ran(
     computation: Callable[..., Any],
     inputs: Sequence[Sequence[Any]] = ((),),
     options: Options | None = None,
-) -> Ran:
+) -> StepOutputs:
     """Build the step of `computation` in the current graph."""
     return run_marked(marked_by_tensorflow(computation, inputs), options)
 
 
-def run_marked(marked: Marked, options: Options | None = None) -> Ran:
+def run_marked(marked: Marked, options: Options | None = None) -> StepOutputs:
     """Build the step of `marked` in the current graph."""
     return driver.run_marked(marked, options or Options())

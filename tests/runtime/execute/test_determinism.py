@@ -11,7 +11,7 @@ from tensorflow.python.framework import config
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute.probes import SegmentRun, watched_by
+from tpulint.runtime.execute.probes import SegmentRun, watch_segments
 from tpulint.runtime.tensorflow_internals import threads
 
 
@@ -26,7 +26,7 @@ def determinism() -> Iterator[None]:
 def events() -> Iterator[list[SegmentRun]]:
     """Record what `tpulint run` sees of the segments of steps that are built in the test."""
     events: list[SegmentRun] = []
-    with watched_by(events.append):
+    with watch_segments(events.append):
         yield events
 
 

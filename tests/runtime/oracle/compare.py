@@ -15,7 +15,7 @@ from tests.runtime.oracle.programs import Program
 from tpulint.runtime import driver
 from tpulint.runtime.errors import GradientColocationError, RuntimeFault
 from tpulint.runtime.mark.attributes import REPLICATE
-from tpulint.runtime.mark.marked import Marked, Ran
+from tpulint.runtime.mark.marked import Marked, StepOutputs
 
 
 def difference(program: Program) -> str | None:
@@ -41,7 +41,7 @@ def marking_only() -> Iterator[None]:
         yield
 
 
-def _not_run(marked: Marked, options: Any = None) -> Ran:
+def _not_run(marked: Marked, options: Any = None) -> StepOutputs:
     """Return tensors that depend on the sources of the marked ones, with no step behind them."""
     replicas = []
     for replica in range(marked.num_replicas):
@@ -51,7 +51,7 @@ def _not_run(marked: Marked, options: Any = None) -> Ran:
             output.set_shape(tensor.shape)
             outputs.append(output)
         replicas.append(tuple(outputs))
-    return Ran(tuple(replicas), tuple(tf.no_op() for _ in replicas))
+    return StepOutputs(tuple(replicas), tuple(tf.no_op() for _ in replicas))
 
 
 def _never(*_: Any) -> Any:

@@ -78,7 +78,7 @@ def cheaply() -> Iterator[None]:
     before = tf.config.optimizer.get_experimental_options()
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     try:
-        with mock.patch.object(Composer, "_compiled", Composer._plain):
+        with mock.patch.object(Composer, "_build_compiled", Composer._build_plain):
             yield
     finally:
         was = before.get("disable_meta_optimizer", False)

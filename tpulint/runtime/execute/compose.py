@@ -55,7 +55,7 @@ def segment_waits(
 ) -> list[Operation]:
     """Return the operations outside `segment` that any of its operations waits for."""
     waits = [operation_waits(planned, op, own, images) for op in segment.ops]
-    return list({op.name: op for each in waits for op in each}.values())
+    return list({op.name: op for group in waits for op in group}.values())
 
 
 def note_start(
@@ -75,7 +75,7 @@ def note_start(
     crossing = [
         image
         for name, image in takes.items()
-        if segment.side is Side.HOST and not _is_hosts(planned.region, name)
+        if segment.side is Side.HOST and not _is_made_on_host(planned.region, name)
     ]
     return probes.start(_watched(segment), images.replica, crossing, waits_for)
 
@@ -86,16 +86,16 @@ def note_end(
     segment: Segment,
     own: frozenset[str],
     images: TensorMap,
-    made: list[Operation],
+    images_made: list[Operation],
 ) -> None:
     """Note that `segment`, whose images are `made`, has ended, before others go on."""
     gives = [
         images.tensors[tensor.name]
         for op in segment.ops
         for tensor in op.outputs
-        if segment.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
+        if segment.side is Side.HOST and _leads_to_device(planned.region, tensor, own)
     ]
-    ended = probes.end(_watched(segment), images.replica, gives, made)
+    ended = probes.end(_watched(segment), images.replica, gives, images_made)
     images.effects += ended
     with tf.control_dependencies(ended):
         for tensor in _values(segment):
@@ -124,13 +124,13 @@ def _watched(segment: Segment) -> WatchedSegment:
     return WatchedSegment(lane_of(segment), first.name, place_of_operation(first))
 
 
-def _is_hosts(region: Region, name: str) -> bool:
+def _is_made_on_host(region: Region, name: str) -> bool:
     """Return whether the tensor `name` is made on the host, or is a constant that is not sent."""
     op = region.graph.get_tensor_by_name(name).op
     return op.name in region.names and (op.type == "Const" or region.cluster_of(op) is not None)
 
 
-def _goes_to_the_device(region: Region, tensor: Tensor, own: frozenset[str]) -> bool:
+def _leads_to_device(region: Region, tensor: Tensor, own: frozenset[str]) -> bool:
     users = region.used_by.get(tensor.name, frozenset()) - own
     on_device = (
         region.cluster_of(region.graph.get_operation_by_name(user)) is None for user in users
@@ -163,27 +163,27 @@ class Composer:
 
     def build(self, planned: Plan, images: TensorMap) -> None:
         """Build all of `planned`, and add the images of its tensors and operations to `images`."""
-        later = self._deferred(planned.deferred, images) if planned.deferred else None
+        later = self._defer(planned.deferred, images) if planned.deferred else None
         for segment in planned.segments:
             if segment.side is Side.CONTROL:
-                self._control(planned, segment, images)
+                self._build_control(planned, segment, images)
             elif segment.side is Side.COLLECTIVE:
-                self._meeting(planned, segment, images)
+                self._build_collective(planned, segment, images)
             elif segment.side is Side.FEED:
-                self._feed(planned, segment.ops[0], images)
+                self._build_feed(planned, segment.ops[0], images)
             elif segment.side is Side.HOST:
-                self._host(planned, segment, images)
+                self._build_host(planned, segment, images)
             else:
-                self._device(planned, segment, images)
+                self._build_device(planned, segment, images)
         if later:
             images.effects.append(later.put(images))
 
-    def _deferred(self, planned: Plan, images: TensorMap) -> DeferredCluster:
+    def _defer(self, planned: Plan, images: TensorMap) -> DeferredCluster:
         later = defer(planned, images)
         self.deferred.append(later)
         return later
 
-    def _plain(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+    def _build_plain(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         on_host = segment.side is Side.HOST
         copied = copy_operations(
             planned.region,
@@ -201,39 +201,39 @@ class Composer:
                 waits_for += started
             deadlock = self.access_schedule.deadlocks.get(key_of(planned.region, op))
             if deadlock:
-                waits_for.append(self._closes(deadlock, planned, segment, own, images))
+                waits_for.append(self._build_deadlock(deadlock, planned, segment, own, images))
             if waits_for:
                 operations.add_control_inputs(image, waits_for)
             if image.op_def.is_stateful:
                 images.effects.append(image)
-            self.deadline.bounds(op, image, lane_of(segment))
+            self.deadline.bound_python_function(op, image, lane_of(segment))
             replica = in_this_graph(images.replica)
-            images.effects += self.deadline.names(op, image, lane_of(segment), replica)
+            images.effects += self.deadline.note_wait(op, image, lane_of(segment), replica)
         images.tensors.update(copied.tensors)
         images.operations.update(copied.operations)
         if started:
-            made = list(copied.operations.values())
-            note_end(self.probes, planned, segment, own, images, made)
+            copies = list(copied.operations.values())
+            note_end(self.probes, planned, segment, own, images, copies)
 
-    def _host(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+    def _build_host(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         fault = unreachable_python_function(planned.region, segment.ops)
         if fault:
-            self._fails(planned, segment, fault, images)
+            self._build_failure(planned, segment, fault, images)
         else:
-            self._plain(planned, segment, images)
+            self._build_plain(planned, segment, images)
 
-    def _device(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+    def _build_device(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         fault = unsupported_operation(planned.region, segment.ops)
         if fault:
-            self._fails(planned, segment, fault, images)
+            self._build_failure(planned, segment, fault, images)
         elif segment.side is Side.DEVICE and not all(map(_is_plain, segment.ops)):
-            self._compiled(planned, segment, images)
+            self._build_compiled(planned, segment, images)
         else:
-            self._plain(planned, segment, images)
+            self._build_plain(planned, segment, images)
 
-    def _compiled(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+    def _build_compiled(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         own = frozenset(op.name for op in segment.ops)
-        wanted = _wanted(planned.region, segment, own, images)
+        wanted = _tensors_used_outside(planned.region, segment, own, images)
         program = DeviceProgram(planned, segment, wanted, images)
         started = note_start(self.probes, planned, segment, own, images)
         with tf.control_dependencies([*segment_waits(planned, segment, own, images), *started]):
@@ -246,7 +246,7 @@ class Composer:
         if started:
             note_end(self.probes, planned, segment, own, images, [call])
 
-    def _fails(
+    def _build_failure(
         self,
         planned: Plan,
         segment: Segment,
@@ -255,7 +255,7 @@ class Composer:
     ) -> None:
         """Build, in place of a segment that nothing there can run, an operation that fails."""
         own = frozenset(op.name for op in segment.ops)
-        wanted = _wanted(planned.region, segment, own, images)
+        wanted = _tensors_used_outside(planned.region, segment, own, images)
         with tf.control_dependencies(segment_waits(planned, segment, own, images)):
             results = failing_tensors(lambda: fault, (), [tensor.dtype for tensor in wanted])
         images.effects.append(results[0].op)
@@ -264,56 +264,58 @@ class Composer:
             result.set_shape(tensor.shape)
             images.tensors[tensor.name] = result
 
-    def _meeting(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+    def _build_collective(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         ops = segment.ops
-        given = [
+        values = [
             constant_or_image(planned.region, op.inputs[0].name, images, on_host=False)
             for op in ops
         ]
         own = frozenset(op.name for op in ops)
         site = (*images.site, ops[0].name)
-        waits_for = list(dict.fromkeys(value.op for value in given))
+        waits_for = list(dict.fromkeys(value.op for value in values))
         waits_for += segment_waits(planned, segment, own, images)
-        arrived = self.rendezvous.arrives(site, images, waits_for)
+        arrived = self.rendezvous.report_arrival(site, images, waits_for)
         with tf.control_dependencies([*waits_for, *arrived]):
-            given = tf.identity_n(given)
-        results = self.exchanges.meet(site, ops, given, images)
-        made = list(dict.fromkeys(result.op for result in results))
-        for end in (given[0].op, *made):
+            values = tf.identity_n(values)
+        results = self.exchanges.exchange(site, ops, values, images)
+        ends = list(dict.fromkeys(result.op for result in results))
+        for end in (values[0].op, *ends):
             operations.keep_apart(end)
-        images.effects += made
+        images.effects += ends
         for op, result in zip(ops, results, strict=True):
             result.set_shape(op.outputs[0].shape)
             images.tensors[op.outputs[0].name] = result
             images.operations[op.name] = result.op
 
-    def _feed(self, planned: Plan, op: Operation, images: TensorMap) -> None:
+    def _build_feed(self, planned: Plan, op: Operation, images: TensorMap) -> None:
         region = planned.region
         on_host = region.cluster_of(op) is not None
-        given = [
+        values = [
             constant_or_image(region, tensor.name, images, on_host=on_host) for tensor in op.inputs
         ]
         waits_for = operation_waits(planned, op, frozenset({op.name}), images)
         segment = WatchedSegment(feed_lane(op), op.name, place_of_operation(op))
-        waits_for += self.probes.start(segment, images.replica, given, waits_for)
-        results, done = self.feeds.build(op, given, waits_for, images)
-        images.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
+        waits_for += self.probes.start(segment, images.replica, values, waits_for)
+        results, done = self.feeds.build(op, values, waits_for, images)
+        images.tensors.update(
+            {out.name: result for out, result in zip(op.outputs, results, strict=True)}
+        )
         images.operations[op.name] = done
         ended = self.probes.end(segment, images.replica, results, [done])
         images.effects += [done, *ended]
 
-    def _control(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+    def _build_control(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         region, (op,) = planned.region, segment.ops
         fault = refused_array_use(region, op)
         if fault:
-            self._fails(planned, segment, fault, images)
+            self._build_failure(planned, segment, fault, images)
             return
         waits_for = operation_waits(planned, op, frozenset({op.name}), images)
 
         site = (*images.site, op.name)
 
         def build_inside(
-            number: int, body: Region, inside: TensorMap, given: Sequence[Tensor]
+            number: int, body: Region, inside: TensorMap, handed_in: Sequence[Tensor]
         ) -> None:
             inside.site = (*site, number)
             inside.replica, inside.queues, inside.feeds = (
@@ -324,15 +326,15 @@ class Composer:
             outside = in_this_graph(images.iteration)
             if inside.rounds is None:
                 inside.iteration = outside
-                inside.effects += self.rendezvous.decides(site, images, tf.constant(number))
+                inside.effects += self.rendezvous.report_decision(site, images, tf.constant(number))
             else:
                 inside.iteration = tf.concat([outside, inside.rounds[tf.newaxis]], 0)
             inside.handles = {
                 name: images.handles[tensor.name]
-                for name, tensor in zip(body.inputs, given, strict=True)
+                for name, tensor in zip(body.inputs, handed_in, strict=True)
                 if tensor.name in images.handles
             }
-            constants = constant_arguments(scope_of(region, images), body.inputs, given)
+            constants = constant_arguments(scope_of(region, images), body.inputs, handed_in)
             inside.constants = {
                 name: value for name, value in constants.items() if name not in inside.changing
             }
@@ -353,11 +355,13 @@ class Composer:
         images.operations[op.name] = rebuilt.done
         images.effects.append(rebuilt.done)
         if rebuilt.rounds is not None:
-            images.effects += self.rendezvous.decides(site, images, rebuilt.rounds, [rebuilt.done])
+            images.effects += self.rendezvous.report_decision(
+                site, images, rebuilt.rounds, [rebuilt.done]
+            )
 
-    def _closes(
+    def _build_deadlock(
         self,
-        found: Deadlock,
+        deadlock: Deadlock,
         planned: Plan,
         segment: Segment,
         own: frozenset[str],
@@ -370,7 +374,7 @@ class Composer:
         }
 
         def fault(replica: Any) -> RuntimeFault:
-            return found.fault(self.names[int(replica)])
+            return deadlock.fault(self.names[int(replica)])
 
         first = [*needs.values(), *segment_waits(planned, segment, own, images)]
         with tf.control_dependencies(first):
@@ -381,16 +385,18 @@ def _is_plain(op: Operation) -> bool:
     """Return whether `op` of the device gives the same without XLA: the test of a loop mostly."""
     if op.type in _COSTS_NOTHING:
         return True
-    scalars = all(each.shape.rank == 0 and each.dtype in _COMPARABLE_DTYPES for each in op.inputs)
+    scalars = all(
+        tensor.shape.rank == 0 and tensor.dtype in _COMPARABLE_DTYPES for tensor in op.inputs
+    )
     return op.type in _COMPARISONS | _LOGICAL and scalars
 
 
-def _wanted(
+def _tensors_used_outside(
     region: Region, segment: Segment, own: frozenset[str], images: TensorMap
 ) -> list[Tensor]:
     """Return the tensors of `segment` that are used outside it."""
-    made = [tensor for op in segment.ops if op.type != "Const" for tensor in op.outputs]
-    leaving = {tensor.name: tensor for tensor in made if region.leaves(tensor, own)}
+    tensors = [tensor for op in segment.ops if op.type != "Const" for tensor in op.outputs]
+    leaving = {tensor.name: tensor for tensor in tensors if region.is_used_outside(tensor, own)}
     scope = scope_of(region, images)
     for tensor in tuple(leaving.values()):
         value = device_constant(scope, tensor)

@@ -18,7 +18,7 @@ import tensorflow as tf
 from tpulint.runtime.execute.tensor_map import (
     TensorMap,
     constant_or_image,
-    no_iteration,
+    empty_iteration,
     token_after,
 )
 from tpulint.runtime.extract.bodies import CASE, IF, WHILE, arguments, bodies, is_resource
@@ -48,7 +48,7 @@ class DeferredCluster:
             handle=self._queue(), components=[tf.constant(True), *values], timeout_ms=-1
         )
 
-    def forgotten(self) -> Operation:
+    def clear(self) -> Operation:
         """Empty the queue of entries that a failed step may have left."""
         return self._for_each(lambda values: [values[0].op], ())
 
@@ -65,7 +65,7 @@ class DeferredCluster:
                 {inner: around.tensors[outer] for inner, outer in self.handles.items()},
                 entry=(values[0].op,),
                 replica=around.replica,
-                iteration=no_iteration(),
+                iteration=empty_iteration(),
             )
             for tensor, value in zip(self.values, values[1:], strict=True):
                 value.set_shape(tensor.shape)
@@ -172,11 +172,11 @@ class Rebuilder:
         return Rebuilt([_image_of_result(body, out, images) for out in body.outputs], done)
 
     def _conditional(self) -> Rebuilt:
-        given = arguments(self.op)
+        handed_in = arguments(self.op)
 
         def branch(number: int, body: Region) -> list[Tensor]:
-            images = _images_of_inputs(body, given, self.image)
-            self.build_body(number, body, images, given)
+            images = _images_of_inputs(body, handed_in, self.image)
+            self.build_body(number, body, images, handed_in)
             outputs = [_image_of_result(body, out, images) for out in body.outputs]
             return [token_after(images.effects), *(tf.identity(tensor) for tensor in outputs)]
 
@@ -193,7 +193,7 @@ class Rebuilder:
 
     def _loop(self) -> Rebuilt:
         condition, body = bodies(self.region, self.op)
-        given = arguments(self.op)
+        handed_in = arguments(self.op)
         changing = [
             place
             for place, out in enumerate(body.outputs)
@@ -203,12 +203,12 @@ class Rebuilder:
         def inside(
             number: int, part: Region, rounds: Tensor, variables: Sequence[Tensor]
         ) -> TensorMap:
-            images = _images_of_inputs(part, given, self.image, skip=frozenset(changing))
+            images = _images_of_inputs(part, handed_in, self.image, skip=frozenset(changing))
             images.rounds = rounds
             images.changing = frozenset(part.inputs[place] for place in changing)
             for place, tensor in zip(changing, variables):
                 images.tensors[part.inputs[place]] = tensor
-            self.build_body(number, part, images, given)
+            self.build_body(number, part, images, handed_in)
             return images
 
         def goes_on(_: Tensor, rounds: Tensor, *variables: Tensor) -> Tensor:
@@ -224,7 +224,7 @@ class Rebuilder:
             return [token, rounds + 1, *(tf.identity(tensor) for tensor in outputs)]
 
         at_first = [tf.constant(True), tf.constant(0, tf.int64)]
-        start = [*at_first, *(self.image(given[place].name, False) for place in changing)]
+        start = [*at_first, *(self.image(handed_in[place].name, False) for place in changing)]
         with tf.control_dependencies(self.waits_for):
             start = [tf.identity(tensor) for tensor in start]
             results = tf.while_loop(
@@ -237,13 +237,13 @@ class Rebuilder:
         changed = dict(zip(changing, results[2:]))
         outputs = [
             changed[place] if place in changed else self.image(tensor.name, False)
-            for place, tensor in enumerate(given)
+            for place, tensor in enumerate(handed_in)
         ]
         return Rebuilt(outputs, results[0].op, rounds=results[1])
 
 
 def _images_of_inputs(
-    body: Region, given: Sequence[Tensor], image: Image, skip: frozenset[int] = frozenset()
+    body: Region, handed_in: Sequence[Tensor], image: Image, skip: frozenset[int] = frozenset()
 ) -> TensorMap:
     """Return the images of `body`'s inputs: the images of its arguments.
 
@@ -251,7 +251,7 @@ def _images_of_inputs(
     nothing but an unused handle on its device would stop the others after the first round.
     """
     images = TensorMap({})
-    for place, (name, tensor) in enumerate(zip(body.inputs, given)):
+    for place, (name, tensor) in enumerate(zip(body.inputs, handed_in)):
         if place in skip:
             continue
         if is_resource(tensor):

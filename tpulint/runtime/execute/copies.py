@@ -52,7 +52,7 @@ def make_copies(
         copies = []
         for here, core in zip(images, cores, strict=True):
             with devices.on_host_of_core(core):
-                copy = here.device_tensors[variable.handle] = _new(dtype)
+                copy = here.device_tensors[variable.handle] = _make_variable(dtype)
                 filled.append(_assign(copy, value))
             copies.append(copy)
         made.append(VariableCopies(variable, original, tuple(copies)))
@@ -70,7 +70,7 @@ def write_back(copies: Iterable[VariableCopies], waits_for: Sequence[Operation])
     return written
 
 
-def _new(dtype: Any) -> Tensor:
+def _make_variable(dtype: Any) -> Tensor:
     return tf.raw_ops.VarHandleOp(
         dtype=dtype, shape=tf.TensorShape(None), shared_name=_ANONYMOUS, container=""
     )
@@ -114,11 +114,11 @@ def _compare(variable: UnsynchronizedVariable, images: Sequence[TensorMap]) -> O
     return tf.cond(tf.reduce_any(differs), note, lambda: tf.constant(False)).op
 
 
-def _have_different_values(one: Tensor, other: Tensor) -> Tensor:
+def _have_different_values(first: Tensor, other: Tensor) -> Tensor:
     """Return whether two copies have different values; two that are not numbers are alike."""
-    differs = tf.not_equal(one, other)
-    if one.dtype.is_floating:
-        differs &= ~(tf.math.is_nan(one) & tf.math.is_nan(other))
+    differs = tf.not_equal(first, other)
+    if first.dtype.is_floating:
+        differs &= ~(tf.math.is_nan(first) & tf.math.is_nan(other))
     return tf.reduce_any(differs)
 
 

@@ -21,7 +21,7 @@ import tensorflow as tf
 from tpulint.runtime import python_functions
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute import waiting
-from tpulint.runtime.execute.probes import Unfinished
+from tpulint.runtime.execute.probes import UnfinishedSegment
 from tpulint.runtime.execute.raising import (
     FaultToken,
     call_python,
@@ -35,7 +35,7 @@ from tpulint.runtime.execute.waiting import (
     WaitLimit,
     deadlock_of_waits,
     idle_time,
-    wait_in,
+    wait_of_operation,
 )
 from tpulint.runtime.extract.kernels import PYTHON_FUNCTIONS
 from tpulint.runtime.extract.region import Operation, Tensor
@@ -53,7 +53,9 @@ class Clock:
     """A clock in the graph in which it is made."""
 
     def __init__(self) -> None:
-        first, *others = (_sleeping(times, microseconds) for times, microseconds in _TICK_INTERVALS)
+        first, *others = (
+            _sleep_dataset(times, microseconds) for times, microseconds in _TICK_INTERVALS
+        )
         for later in others:
             first = tf.raw_ops.ConcatenateDataset(
                 input_dataset=first, another_dataset=later, **_NUMBER
@@ -66,7 +68,7 @@ class Clock:
         return tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op
 
 
-def _sleeping(times: int, microseconds: int) -> Any:
+def _sleep_dataset(times: int, microseconds: int) -> Any:
     """Return a dataset that gives its `times` elements one by one, after a sleep each."""
     numbers = tf.raw_ops.RangeDataset(
         start=tf.constant(0, tf.int64),
@@ -127,7 +129,7 @@ class Deadline:
         seconds: float | None,
         waits: CurrentWaits,
         of_replicas: Callable[[], Sequence[Wait]],
-        started: Callable[[], Sequence[Unfinished]],
+        started: Callable[[], Sequence[UnfinishedSegment]],
         *,
         may_wait: bool,
     ) -> None:
@@ -156,11 +158,13 @@ class Deadline:
             return []
         return [watch_loop(self._look, [], self._tokens, waits_for)]
 
-    def names(self, op: Operation, image: Operation, lane: str, replica: Tensor) -> list[Operation]:
+    def note_wait(
+        self, op: Operation, image: Operation, lane: str, replica: Tensor
+    ) -> list[Operation]:
         """Note when `image`, the copy of `op`, waits for others; return operations that end it."""
         if op.type not in WAITING_OPERATIONS:
             return []
-        wait = wait_in(op, lane)
+        wait = wait_of_operation(op, lane)
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
         with tf.control_dependencies(needs):
             comes = call_python(lambda of: self._waits.add((int(of), op), wait), [replica])
@@ -168,7 +172,7 @@ class Deadline:
         with tf.control_dependencies([image]):
             return [call_python(lambda of: self._waits.remove((int(of), op)), [replica])]
 
-    def bounds(self, op: Operation, image: Operation, lane: str) -> None:
+    def bound_python_function(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
         if self._seconds is None or op.type not in PYTHON_FUNCTIONS:
             return
@@ -197,7 +201,7 @@ class Deadline:
         while thread.is_alive() and self._left() > 0 and not self._failed.is_set():
             thread.join(min(_LOOK_SECONDS, max(self._left(), 0.0)))
         if thread.is_alive():
-            raise self._expired()
+            raise self._expire()
         self._waits.remove(key)
         if errors:
             raise errors[0]
@@ -220,7 +224,7 @@ class Deadline:
             idle_time.forget(self._tokens)
             return False
         if self._left() <= 0:
-            raise self._expired()
+            raise self._expire()
         waits = self._all_waits()
         if self._seconds is None and self._patience.is_over(waits, self._tokens):
             fault = deadlock_of_waits(
@@ -235,18 +239,18 @@ class Deadline:
     def _all_waits(self) -> list[Wait]:
         return [*self._of_replicas(), *self._waits.all()]
 
-    def _expired(self) -> FaultToken:
+    def _expire(self) -> FaultToken:
         self._failed.set()
         first_line = f"The step has taken more than {self._seconds:g} s"
         waits = self._all_waits()
         if waits:
             return token_for(deadlock_of_waits(first_line, waits))
-        lines = list(map(_description, self._started_pieces()))
+        lines = list(map(_describe, self._started_pieces()))
         lines = lines or ["  none of its operations is known to wait: it is at work"]
         return token_for(DeadlockError("\n".join([first_line, *lines]), rule=""))
 
 
-def _description(segment: Unfinished) -> str:
+def _describe(segment: UnfinishedSegment) -> str:
     where = f" ({segment.place})" if segment.place else ""
     return f"  {segment.lane} of replica {segment.replica}: has started, and not ended{where}"
 

@@ -48,10 +48,10 @@ def enlarge_to_bounds(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int
     open_ = [place for place, tensor in enumerate(tensors) if _may_be_bounded(tensor)]
     if len(open_) < 2:
         return list(tensors), []
-    given = list(tensors)
+    enlarged = list(tensors)
     for place in open_:
-        given[place] = _enlarge(tensors[place])
-    return [*given, *(tf.shape(tensors[place]) for place in open_)], open_
+        enlarged[place] = _enlarge(tensors[place])
+    return [*enlarged, *(tf.shape(tensors[place]) for place in open_)], open_
 
 
 def cut_to_shapes(results: Sequence[Tensor], to_cut: Sequence[int]) -> list[Tensor]:
@@ -171,7 +171,7 @@ def _candidates(
             yield graph.tpulint_operations[node.name]
             return
     bodies = functions.functions_by_name(around) if around is not None else {}
-    named = [name for name in bodies if any(each.startswith(name) for each in converted)]
+    named = [name for name in bodies if any(node.startswith(name) for node in converted)]
     for name in named or bodies:
         with contextlib.suppress(KeyError):
             yield bodies[name].get_operation_by_name(node.name)
@@ -215,14 +215,14 @@ class DeviceProgram:
             if name in self._taken
         }
         # XLA takes variables last, and none twice; a loop returns the handles that it was given.
-        given = sorted(
+        arguments = sorted(
             (*self._taken.values(), *self._shaped.values()),
             key=lambda image: bool(image.dtype == tf.resource),
         )
-        self._arguments = {image.name: image for image in given}
+        self._arguments = {image.name: image for image in arguments}
         self._to_cut: list[int] = []
         self._operations: dict[str, Operation] = {}
-        self._function = self._traced()
+        self._function = self._trace()
         register_segment(self._function, self._operations)
 
     def launch(self) -> tuple[list[Tensor], Operation]:
@@ -239,18 +239,18 @@ class DeviceProgram:
         """Return whether `bound` depends on an argument."""
         return any(name in self._taken for name in bound.sources)
 
-    def _traced(self) -> Callable[..., Tensor]:
+    def _trace(self) -> Callable[..., Tensor]:
         def tpu_device_segment(*parameters: Tensor) -> list[Tensor]:
             fixed = dict(zip(self._fixed, parameters))
             inside = dict(zip(self._arguments, parameters[len(fixed) :], strict=True))
             return self._results(fixed, inside)
 
-        given = (*self._fixed.values(), *self._arguments.values())
+        parameters = (*self._fixed.values(), *self._arguments.values())
         return tf.function(  # type: ignore[no-any-return]
             tpu_device_segment,
             jit_compile=True,
             autograph=False,
-            input_signature=[tf.TensorSpec(None, image.dtype) for image in given],
+            input_signature=[tf.TensorSpec(None, image.dtype) for image in parameters],
         ).get_concrete_function()
 
     def _results(self, fixed: dict[str, Tensor], inside: dict[str, Tensor]) -> list[Tensor]:
@@ -264,7 +264,7 @@ class DeviceProgram:
             images[name] = inside[image.name]
             for tensor in (images[name], *([fixed[name]] if name in fixed else [])):
                 tensor.set_shape(self._inputs[name].shape)
-        copied = self._copied(self._ops, images)
+        copied = self._copy(self._ops, images)
         self._operations.update({copied.operations[op.name].name: op for op in self._ops})
         self._fix_bounds({**images, **copied.tensors, **fixed}, copied)
         results, self._to_cut[:] = enlarge_to_bounds(
@@ -274,12 +274,12 @@ class DeviceProgram:
 
     def _fix_bounds(self, images: dict[str, Tensor], copied: Copied) -> None:
         for bound in self._bounds:
-            computed = self._copied(list(bound.ops.values()), images).tensors
+            computed = self._copy(list(bound.ops.values()), images).tensors
             tensor = {**images, **computed}[bound.tensor.name]
             image = copied.operations[bound.op.name]
             operations.update_input(image, bound.index, tensor)
 
-    def _copied(self, ops: Sequence[Operation], images: dict[str, Tensor]) -> Copied:
+    def _copy(self, ops: Sequence[Operation], images: dict[str, Tensor]) -> Copied:
         return copy_operations(
             self._region, ops, images.__getitem__, self._planned.before, on_device=True
         )

@@ -1,7 +1,7 @@
 """Exchanges of parts by the replicas of a group, which run concurrently in one graph.
 
-Each meeting has one, which takes the parts of every member, in the order of the group, and returns
-to each its results: a part and a result for each collective of the meeting. Between it and each
+Each rendezvous has one, which takes the parts of every member, in the order of the group, and
+returns to each its results: a part and a result for each of its collectives. Between it and each
 member there are two queues, each with one producer and one consumer that go iteration by iteration,
 so that none takes another's parts. Waiting in a queue takes no thread, so any number of replicas
 can wait.
@@ -83,8 +83,8 @@ def empty(handle: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
     return _single(tf.while_loop(is_left, take_one, [True], parallel_iterations=1))
 
 
-def _single(found: Tensor | Sequence[Tensor]) -> Tensor:
-    return found[0] if isinstance(found, (list, tuple)) else found
+def _single(results: Tensor | Sequence[Tensor]) -> Tensor:
+    return results[0] if isinstance(results, (list, tuple)) else results
 
 
 _cached_functions: dict[Hashable, Callable[..., Tensor]] = {}
@@ -150,31 +150,37 @@ class Exchanges:
     step, by which the next one sees that it has to empty them.
     """
 
-    def __init__(self, meetings: Iterable[Rendezvous], replicas: int) -> None:
+    def __init__(self, all_rendezvous: Iterable[Rendezvous], replicas: int) -> None:
         # The queues of the same dtypes are next to each other, so that one loop can empty them.
-        self._meetings = sorted(
-            (one for one in meetings if any(len(group) > 1 for group in one.first.groups)),
-            key=lambda one: [dtype.as_datatype_enum for dtype in _dtypes(one)],
+        self._all_rendezvous = sorted(
+            (
+                rendezvous
+                for rendezvous in all_rendezvous
+                if any(len(group) > 1 for group in rendezvous.first.groups)
+            ),
+            key=lambda rendezvous: [dtype.as_datatype_enum for dtype in _dtypes(rendezvous)],
         )
-        self._number = {one.first.site: number for number, one in enumerate(self._meetings)}
+        self._number = {
+            rendezvous.first.site: number for number, rendezvous in enumerate(self._all_rendezvous)
+        }
         self._name = f"tpulint_exchange_{next(_names)}"
         self._replicas = replicas
-        self._to_exchange, self._from_exchange = self._queues_of("to"), self._queues_of("from")
+        self._to_exchange, self._from_exchange = self._make_queues("to"), self._make_queues("from")
 
     def queues(self, replica: int) -> Tensor | None:
-        """Return the queues of `replica` to and from each meeting's exchange, in one tensor."""
-        if not self._meetings:
+        """Return the queues of `replica` to and from each rendezvous's exchange, in one tensor."""
+        if not self._all_rendezvous:
             return None
         pairs = zip(self._to_exchange, self._from_exchange, strict=True)
         return tf.stack([way[replica] for pair in pairs for way in pair])
 
     def begin(self, queues: Sequence[Tensor]) -> list[Operation]:
         """Return operations that empty all replicas' `queues`, if the previous step failed."""
-        if not self._meetings:
+        if not self._all_rendezvous:
             return []
-        running = self._running()
+        running = self._running_mark()
         left = tf.raw_ops.QueueSizeV2(handle=running)
-        emptied = tf.cond(left > 0, lambda: self._emptied(queues), lambda: tf.constant(True))
+        emptied = tf.cond(left > 0, lambda: self._empty_queues(queues), lambda: tf.constant(True))
         with tf.control_dependencies([emptied]):
             return [enqueue(running, [tf.constant(True)])]
 
@@ -182,84 +188,89 @@ class Exchanges:
         """Return operations that serve the members of all groups until the signal to stop."""
         with tf.control_dependencies(waits_for):
             return [
-                self._server(one, group)(
+                self._make_server(rendezvous, group)(
                     *(self._to_exchange[number][member] for member in group),
                     *(self._from_exchange[number][member] for member in group),
                 ).op
-                for number, one in enumerate(self._meetings)
-                for group in one.first.groups
+                for number, rendezvous in enumerate(self._all_rendezvous)
+                for group in rendezvous.first.groups
             ]
 
     def stop(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that stop the exchanges, and note that the step left nothing behind."""
-        if not self._meetings:
+        if not self._all_rendezvous:
             return []
         with tf.control_dependencies(waits_for):
             stops = [
                 enqueue(
                     self._to_exchange[number][group[0]],
-                    [tf.constant(False), *(tf.zeros([], dtype) for dtype in _dtypes(one)[1:])],
+                    [
+                        tf.constant(False),
+                        *(tf.zeros([], dtype) for dtype in _dtypes(rendezvous)[1:]),
+                    ],
                 )
-                for number, one in enumerate(self._meetings)
-                if not one.first.comes_once
-                for group in one.first.groups
+                for number, rendezvous in enumerate(self._all_rendezvous)
+                if not rendezvous.first.comes_once
+                for group in rendezvous.first.groups
             ]
-            return [*stops, dequeue(self._running(), [tf.bool])[0].op]
+            return [*stops, dequeue(self._running_mark(), [tf.bool])[0].op]
 
-    def meet(
+    def exchange(
         self,
         site: RegionSite,
         ops: Sequence[Operation],
         values: Sequence[Tensor],
         images: TensorMap,
     ) -> list[Tensor]:
-        """Return the results of `ops`, which meet at `site`, for a replica's `values`."""
+        """Return the results of `ops`, which are at `site`, for a replica's `values`."""
         if site not in self._number:
             return [
                 collective_results(op, (0,), [value])[0]
                 for op, value in zip(ops, values, strict=True)
             ]
         number = self._number[site]
-        dtypes = _dtypes(self._meetings[number])
+        dtypes = _dtypes(self._all_rendezvous[number])
         queues = in_this_graph(images.queues)
-        given = enqueue(queue_at(queues, 2 * number), [tf.constant(True), *values])
-        with tf.control_dependencies([given]):
+        put = enqueue(queue_at(queues, 2 * number), [tf.constant(True), *values])
+        with tf.control_dependencies([put]):
             return dequeue(queue_at(queues, 2 * number + 1), dtypes)[1:]
 
-    def _server(self, one: Rendezvous, group: Sequence[int]) -> Callable[..., Tensor]:
-        """Return the function that serves `group` at the exchange of `one`, given its queues.
+    def _make_server(self, rendezvous: Rendezvous, group: Sequence[int]) -> Callable[..., Tensor]:
+        """Return the function that serves `group` at the exchange of `rendezvous`.
 
         Sums of the same dtypes over as many members share one, as do those of all steps: to trace
         it costs more than anything else here.
         """
-        ops = [each.op for each in one.collectives]
+        ops = [collective.op for collective in rendezvous.collectives]
         sums = all(op.type == "CrossReplicaSum" for op in ops)
         combine = [sum_parts if sums else partial(collective_results, op, group) for op in ops]
-        serve = partial(_serve, combine, _dtypes(one), comes_once=one.first.comes_once)
+        serve = partial(
+            _serve, combine, _dtypes(rendezvous), comes_once=rendezvous.first.comes_once
+        )
         taken = [tf.resource] * (2 * len(group))
         if sums:
-            key = (*_dtypes(one), one.first.comes_once, len(group))
+            key = (*_dtypes(rendezvous), rendezvous.first.comes_once, len(group))
             return cached_function(key, serve, taken)
         return functions.wrapped(serve, taken)
 
-    def _queues_of(self, way: str) -> list[list[Tensor]]:
-        """Return for each meeting the queues of all replicas to or from its exchange."""
+    def _make_queues(self, way: str) -> list[list[Tensor]]:
+        """Return for each rendezvous the queues of all replicas to or from its exchange."""
         return [
             [
-                make_queue(_dtypes(one), f"{self._name}_{number}_{way}_{replica}")
+                make_queue(_dtypes(rendezvous), f"{self._name}_{number}_{way}_{replica}")
                 for replica in range(self._replicas)
             ]
-            for number, one in enumerate(self._meetings)
+            for number, rendezvous in enumerate(self._all_rendezvous)
         ]
 
-    def _running(self) -> Tensor:
+    def _running_mark(self) -> Tensor:
         """Return the queue that holds a mark for each step that has begun and not ended."""
         return make_queue([tf.bool], f"{self._name}_running")
 
-    def _emptied(self, queues: Sequence[Tensor]) -> Tensor:
-        done = empty(self._running(), [tf.bool])
-        dtypes = [_dtypes(one) for one in self._meetings]
-        of_replicas = tf.stack([in_this_graph(one) for one in queues])
+    def _empty_queues(self, queues: Sequence[Tensor]) -> Tensor:
+        done = empty(self._running_mark(), [tf.bool])
+        dtypes = [_dtypes(rendezvous) for rendezvous in self._all_rendezvous]
+        of_replicas = tf.stack([in_this_graph(handles) for handles in queues])
         for same in dict.fromkeys(dtypes):
             first = 2 * dtypes.index(same)
             end = first + 2 * dtypes.count(same)
@@ -276,31 +287,32 @@ def _serve(
     members = len(queues) // 2
     to_exchange, from_exchange = queues[:members], queues[members:]
 
-    def taken_of(place: int) -> list[Tensor]:
+    def take_from(place: int) -> list[Tensor]:
         goes_on, *parts = dequeue(in_this_graph(to_exchange[place]), dtypes)
         goes_on.set_shape([])
         return [goes_on, *parts]
 
-    def give(first: Sequence[Tensor]) -> list[Operation]:
-        of_members = [first, *(taken_of(place)[1:] for place in range(1, members))]
+    def give_results(first: Sequence[Tensor]) -> list[Operation]:
+        of_members = [first, *(take_from(place)[1:] for place in range(1, members))]
         combined = [
-            one(parts) for one, parts in zip(combine, zip(*of_members, strict=True), strict=True)
+            combine_parts(parts)
+            for combine_parts, parts in zip(combine, zip(*of_members, strict=True), strict=True)
         ]
         return [
             enqueue(in_this_graph(way), [tf.constant(True), *mine])
             for way, mine in zip(from_exchange, zip(*combined, strict=True), strict=True)
         ]
 
-    def again(_: Tensor, *first: Tensor) -> list[Tensor]:
-        with tf.control_dependencies(give(first)):
-            return taken_of(0)
+    def next_round(_: Tensor, *first: Tensor) -> list[Tensor]:
+        with tf.control_dependencies(give_results(first)):
+            return take_from(0)
 
-    start = taken_of(0)
+    start = take_from(0)
     if comes_once:
-        return token_after(give(start[1:]))
+        return token_after(give_results(start[1:]))
     ended = tf.while_loop(
         lambda goes_on, *_: goes_on,
-        again,
+        next_round,
         start,
         shape_invariants=[tf.TensorShape([]), *[tf.TensorShape(None)] * len(combine)],
         parallel_iterations=1,
@@ -308,6 +320,9 @@ def _serve(
     return token_after([ended[0].op])
 
 
-def _dtypes(meeting: Rendezvous) -> tuple[tf.DType, ...]:
+def _dtypes(rendezvous: Rendezvous) -> tuple[tf.DType, ...]:
     """Return the dtypes of what goes through a queue: the signal to go on, and the parts."""
-    return (tf.bool, *(one.op.outputs[0].dtype.base_dtype for one in meeting.collectives))
+    return (
+        tf.bool,
+        *(collective.op.outputs[0].dtype.base_dtype for collective in rendezvous.collectives),
+    )

@@ -214,7 +214,7 @@ class Feeds:
     def build(
         self,
         op: Operation,
-        given: Sequence[Tensor],
+        values: Sequence[Tensor],
         waits_for: Sequence[Operation],
         images: TensorMap,
     ) -> tuple[list[Tensor], Operation]:
@@ -228,10 +228,10 @@ class Feeds:
             else:
                 here = in_this_graph(images.feeds[key])
             if "Enqueue" in op.type:
-                return [], enqueue_tuple(here, given)
+                return [], enqueue_tuple(here, values)
             dtypes = [tensor.dtype for tensor in op.outputs]
             shapes = [tensor.shape for tensor in op.outputs]
-            comes = [call_python(self._comes(op), [in_this_graph(images.replica)])]
+            comes = [call_python(self._note_wait(op), [in_this_graph(images.replica)])]
             with tf.control_dependencies(comes):
                 parts = self._parts(op)
                 if parts is None:
@@ -240,7 +240,7 @@ class Feeds:
                     queues = {key[1]: in_this_graph(images.feeds[key]) for key in self._keys(op)}
                     results = dequeue_parts(queues, parts, dtypes, shapes)
             with tf.control_dependencies(results):
-                return results, call_python(self._has(op), [in_this_graph(images.replica)])
+                return results, call_python(self._note_arrival(op), [in_this_graph(images.replica)])
 
     def _keys(self, op: Operation) -> list[FeedKey]:
         """Return the feeds that `op` needs: those of several cores, if they share its tensors."""
@@ -256,7 +256,7 @@ class Feeds:
             return None
         return parts_of_outputs(op, self._cores_per_replica)
 
-    def _comes(self, op: Operation) -> Callable[[Any], None]:
+    def _note_wait(self, op: Operation) -> Callable[[Any], None]:
         lane, place = feed_lane(op), place_of_operation(op)
         reason = f"waits in {op.type} '{op.name}' for what is enqueued for its core"
         if lane == "outfeed":
@@ -268,7 +268,7 @@ class Feeds:
 
         return comes
 
-    def _has(self, op: Operation) -> Callable[[Any], None]:
+    def _note_arrival(self, op: Operation) -> Callable[[Any], None]:
         return lambda replica: self._waits.remove((int(replica), op))
 
 

@@ -52,7 +52,7 @@ class WatchedSegment(NamedTuple):
 
 
 @contextmanager
-def watched_by(watcher: Callable[[SegmentRun], None]) -> Iterator[None]:
+def watch_segments(watcher: Callable[[SegmentRun], None]) -> Iterator[None]:
     """Add probes to all that is built in the context, and pass their events to `watcher`."""
     _watchers.append(watcher)
     try:
@@ -62,7 +62,7 @@ def watched_by(watcher: Callable[[SegmentRun], None]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Unfinished:
+class UnfinishedSegment:
     """A segment that was started in the last step of its computation, and has not ended."""
 
     computation: str | None
@@ -71,9 +71,9 @@ class Unfinished:
     place: str | None
 
 
-def unfinished() -> list[Unfinished]:
+def unfinished() -> list[UnfinishedSegment]:
     """Return the host clusters that had not ended when their step failed, or until now."""
-    return [each for probes in tuple(_probes) for each in probes.unfinished()]
+    return [segment for probes in tuple(_probes) for segment in probes.unfinished()]
 
 
 class Probes:
@@ -91,16 +91,16 @@ class Probes:
         if self.wanted:
             _probes.add(self)
 
-    def unfinished(self) -> list[Unfinished]:
+    def unfinished(self) -> list[UnfinishedSegment]:
         """Return the host clusters of the last step that have started and not ended."""
-        return [each for each in self.started() if each.lane != "device"]
+        return [segment for segment in self.started() if segment.lane != "device"]
 
-    def started(self) -> list[Unfinished]:
+    def started(self) -> list[UnfinishedSegment]:
         """Return the same, and segments of the device program."""
         with self._lock:
-            started = sorted(self._started, key=lambda each: (each[1].lane, each[0]))
+            started = sorted(self._started, key=lambda key: (key[1].lane, key[0]))
         return [
-            Unfinished(self._computation, segment.lane, replica, segment.place)
+            UnfinishedSegment(self._computation, segment.lane, replica, segment.place)
             for replica, segment in started
         ]
 
@@ -119,8 +119,8 @@ class Probes:
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
-            given = [in_this_graph(replica), _bytes(takes)]
-            return [call_python(partial(self._start, segment), given)]
+            values = [in_this_graph(replica), _bytes(takes)]
+            return [call_python(partial(self._start, segment), values)]
 
     def end(
         self,
@@ -133,8 +133,8 @@ class Probes:
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
-            given = [in_this_graph(replica), _bytes(gives)]
-            return [call_python(partial(self._end, segment), given)]
+            values = [in_this_graph(replica), _bytes(gives)]
+            return [call_python(partial(self._end, segment), values)]
 
     def _begin(self) -> None:
         with self._lock:

@@ -67,7 +67,7 @@ def _token_class(name: str) -> type[FaultToken]:
 
 
 def failing_tensors(
-    make: Callable[..., RuntimeFault], given: Sequence[Tensor] = (), dtypes: Sequence[Any] = ()
+    make: Callable[..., RuntimeFault], arguments: Sequence[Tensor] = (), dtypes: Sequence[Any] = ()
 ) -> list[Tensor]:
     """Return tensors of `dtypes`, or one bool, that fail with `make(*values of given)`."""
 
@@ -75,7 +75,7 @@ def failing_tensors(
         raise token_for(make(*values))
 
     return python_functions.python_function(
-        report_internal_errors(fail), given, list(dtypes) or [tf.bool]
+        report_internal_errors(fail), arguments, list(dtypes) or [tf.bool]
     )
 
 
@@ -125,11 +125,11 @@ def as_tensorflow_error(
 
 def fault_in(message: str) -> RuntimeFault | None:
     """Return the fault whose ticket is in `message`, or None."""
-    found = _TOKEN.search(message)
-    if not found:
+    match = _TOKEN.search(message)
+    if not match:
         return None
     with _waiting_lock:
-        fault = _take_fault(int(found[1]))
+        fault = _take_fault(int(match[1]))
     return fault and as_tensorflow_error(fault)
 
 
@@ -172,7 +172,7 @@ def resume_steps() -> None:
     _stopped.clear()
 
 
-def call_python(function: Callable[..., Any], given: Sequence[Tensor] = ()) -> Operation:
+def call_python(function: Callable[..., Any], arguments: Sequence[Tensor] = ()) -> Operation:
     """Return an operation that calls `function`, which waits for nothing, with the values given."""
     called = report_internal_errors(function)
 
@@ -181,7 +181,7 @@ def call_python(function: Callable[..., Any], given: Sequence[Tensor] = ()) -> O
             raise StepsStopped("the program is being ended")
         called(*values)
 
-    return python_functions.own_operation(call, given)
+    return python_functions.own_operation(call, arguments)
 
 
 _CALLBACKS = "_tpulint_after_failures"
@@ -189,9 +189,9 @@ _CALLBACKS = "_tpulint_after_failures"
 
 def after_failures(graph: Any, callback: Callable[[], None]) -> None:
     """Call `callback` when the step that is marked in `graph` begins again, after it has failed."""
-    known = getattr(graph, _CALLBACKS, ())
-    if callback not in known:
-        setattr(graph, _CALLBACKS, (*known, callback))
+    callbacks = getattr(graph, _CALLBACKS, ())
+    if callback not in callbacks:
+        setattr(graph, _CALLBACKS, (*callbacks, callback))
 
 
 class Failures:

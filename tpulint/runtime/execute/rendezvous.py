@@ -32,7 +32,7 @@ from tpulint.runtime.source_location import place_of_operation
 
 
 @dataclass(frozen=True)
-class _Taken:
+class _LastDecision:
     """A replica's last decision at a site: its branch, or the rounds of its loop."""
 
     iteration: Iteration
@@ -44,11 +44,11 @@ class CollectiveTracker:
 
     def __init__(self, collectives: Iterable[Collective], names: Sequence[str]) -> None:
         self._names = names
-        self._collectives = {one.site: one for one in collectives}
+        self._collectives = {collective.site: collective for collective in collectives}
         self._below: dict[RegionSite, list[Collective]] = defaultdict(list)
-        for one in self._collectives.values():
-            for decision in one.decisions:
-                self._below[decision.site].append(one)
+        for collective in self._collectives.values():
+            for decision in collective.decisions:
+                self._below[decision.site].append(collective)
         self._lock = threading.Lock()
         self.begin()
 
@@ -56,7 +56,7 @@ class CollectiveTracker:
         """Forget the previous step."""
         with self._lock:
             self._waiting: dict[RegionSite, dict[Iteration, set[int]]] = defaultdict(dict)
-            self._taken: dict[tuple[RegionSite, int], _Taken] = {}
+            self._taken: dict[tuple[RegionSite, int], _LastDecision] = {}
 
     def arrive(
         self, site: RegionSite, replica: int, iteration: Iteration
@@ -79,7 +79,7 @@ class CollectiveTracker:
     ) -> DivergentCollectiveError | None:
         """Note a branch, or a loop's rounds; return the fault if a replica now waits forever."""
         with self._lock:
-            self._taken[site, replica] = _Taken(iteration, choice)
+            self._taken[site, replica] = _LastDecision(iteration, choice)
             faults = (
                 self._fault(below, waits_in, arrived.intersection(group), [replica])
                 for below in self._below[site]
@@ -101,29 +101,29 @@ class CollectiveTracker:
             )
 
     def _fault(
-        self, one: Collective, iteration: Iteration, arrived: set[int], others: Iterable[int]
+        self, collective: Collective, iteration: Iteration, arrived: set[int], others: Iterable[int]
     ) -> DivergentCollectiveError | None:
         """Return the fault if any of `others` has not `arrived` at `one` and never will."""
         for other in others if arrived else ():
-            for decision in one.decisions if other not in arrived else ():
+            for decision in collective.decisions if other not in arrived else ():
                 taken = self._taken.get((decision.site, other))
                 why = taken and _why_never(decision, taken, iteration)
                 if why:
-                    waiting = min(arrived.intersection(one.group_of(other)))
-                    return _divergence(one, self._wait(one, waiting, other), why)
+                    waiting = min(arrived.intersection(collective.group_of(other)))
+                    return _divergence(collective, self._wait(collective, waiting, other), why)
         return None
 
-    def _wait(self, one: Collective, replica: int, other: int) -> Wait:
+    def _wait(self, collective: Collective, replica: int, other: int) -> Wait:
         return Wait(
             self._names[replica],
             self._names[other],
-            f"waits in {one.op.type} '{one.op.name}' for {self._names[other]}",
-            place_of_operation(one.op),
+            f"waits in {collective.op.type} '{collective.op.name}' for {self._names[other]}",
+            place_of_operation(collective.op),
         )
 
 
-def _why_never(decision: Decision, taken: _Taken, iteration: Iteration) -> str | None:
-    """Say why a replica that has taken `taken`, and did not meet in `iteration`, never will."""
+def _why_never(decision: Decision, taken: _LastDecision, iteration: Iteration) -> str | None:
+    """Say why a replica that has taken `taken`, and has not arrived in `iteration`, never will."""
     now = iteration[: decision.loops]
     if taken.iteration < now or (taken.iteration == now and taken.choice == decision.branch):
         return None
@@ -137,41 +137,44 @@ def _why_never(decision: Decision, taken: _Taken, iteration: Iteration) -> str |
     return f"has taken another branch of {where}"
 
 
-def _divergence(one: Collective, wait: Wait, why: str) -> DivergentCollectiveError:
+def _divergence(collective: Collective, wait: Wait, why: str) -> DivergentCollectiveError:
     return DivergentCollectiveError(
         "Only some replicas reach a collective, the others never come\n"
         f"  {wait}\n  {wait.held_up_by}: {why}",
         place=wait.place,
-        rule=one.rule,
+        rule=collective.rule,
     )
 
 
 class RendezvousReports:
-    """The meetings of one step in which replicas wait. One step runs at a time.
+    """The rendezvous of one step. One step runs at a time.
 
     Only those that replicas can miss are followed, unless `all_of_them` are wanted.
     """
 
     def __init__(
-        self, meetings: Iterable[Rendezvous], names: Sequence[str], *, all_of_them: bool
+        self, all_rendezvous: Iterable[Rendezvous], names: Sequence[str], *, all_of_them: bool
     ) -> None:
         followed = [
-            one
-            for one in (meeting.first for meeting in meetings)
-            if (one.can_be_missed or all_of_them) and any(len(group) > 1 for group in one.groups)
+            collective
+            for collective in (rendezvous.first for rendezvous in all_rendezvous)
+            if (collective.can_be_missed or all_of_them)
+            and any(len(group) > 1 for group in collective.groups)
         ]
-        self._sites = {one.site for one in followed}
-        self._decisions = {decision.site for one in followed for decision in one.decisions}
+        self._sites = {collective.site for collective in followed}
+        self._decisions = {
+            decision.site for collective in followed for decision in collective.decisions
+        }
         self._attendance = CollectiveTracker(followed, names)
 
     def begin(self) -> list[Operation]:
         """Return operations that forget the previous step."""
         return [call_python(self._attendance.begin)] if self._sites else []
 
-    def arrives(
+    def report_arrival(
         self, site: RegionSite, images: TensorMap, waits_for: Sequence[Operation]
     ) -> list[Operation]:
-        """Return operations that report a replica's arrival at the meeting at `site`."""
+        """Return operations that report a replica's arrival at the rendezvous at `site`."""
         if site not in self._sites:
             return []
 
@@ -181,7 +184,7 @@ class RendezvousReports:
         with tf.control_dependencies(waits_for):
             return [call_python(arrive, _replica_and_iteration(images))]
 
-    def decides(
+    def report_decision(
         self,
         site: RegionSite,
         images: TensorMap,
@@ -195,9 +198,9 @@ class RendezvousReports:
         if site not in self._decisions:
             return []
 
-        def decide(replica: Any, iteration: Any, made: Any) -> None:
+        def decide(replica: Any, iteration: Any, number: Any) -> None:
             now = tuple(iteration.tolist())
-            _raise_fault(self._attendance.decide(site, int(replica), now, int(made)))
+            _raise_fault(self._attendance.decide(site, int(replica), now, int(number)))
 
         with tf.control_dependencies(waits_for):
             return [call_python(decide, [*_replica_and_iteration(images), choice])]

@@ -25,7 +25,7 @@ from tpulint.runtime.execute.rendezvous import RendezvousReports
 from tpulint.runtime.execute.tensor_map import (
     TensorMap,
     constant_or_image,
-    no_iteration,
+    empty_iteration,
     token_after,
 )
 from tpulint.runtime.execute.waiting import CurrentWaits, may_wait
@@ -39,7 +39,7 @@ from tpulint.runtime.extract.region import (
     in_program_order,
     needed_operations,
 )
-from tpulint.runtime.mark.marked import Marked, Ran
+from tpulint.runtime.mark.marked import Marked, StepOutputs
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.locks import AccessSchedule
 from tpulint.runtime.schedule.plan import Plan
@@ -116,10 +116,10 @@ class Replicas:
         if not planned.region.ops:
             return []
         if len(self.images) == 1:
-            return [self._in_place(planned, waits_for)]
-        return self._called(planned, waits_for)
+            return [self._run_in_place(planned, waits_for)]
+        return self._run_called(planned, waits_for)
 
-    def _in_place(self, planned: Plan, waits_for: Sequence[Operation]) -> Operation:
+    def _run_in_place(self, planned: Plan, waits_for: Sequence[Operation]) -> Operation:
         (images,) = self.images
         images.entry = tuple(waits_for)
         with devices.on_host_of_core(self.cores[0]):
@@ -127,7 +127,7 @@ class Replicas:
         with tf.control_dependencies([*waits_for, *images.effects]):
             return tf.no_op()
 
-    def _called(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
+    def _run_called(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
         region = planned.region
         example = self.images[0]
         copied = [name for name in region.inputs if name in example.device_tensors]
@@ -141,7 +141,7 @@ class Replicas:
                 replica=replica,
                 handles=example.handles,
                 constants=example.constants,
-                iteration=no_iteration(),
+                iteration=empty_iteration(),
                 queues=next(rest) if example.queues is not None else None,
                 feeds=dict(zip(example.feeds, rest, strict=True)),
             )
@@ -153,7 +153,7 @@ class Replicas:
             ]
             return [token, *outputs]
 
-        given = [
+        arguments_by_replica = [
             [
                 images.replica,
                 *_arguments(images, region.inputs, copied),
@@ -162,9 +162,11 @@ class Replicas:
             ]
             for images in self.images
         ]
-        function = functions.wrapped(program, [tensor.dtype for tensor in given[0]])
+        function = functions.wrapped(program, [tensor.dtype for tensor in arguments_by_replica[0]])
         done = []
-        for core, images, arguments in zip(self.cores, self.images, given, strict=True):
+        for core, images, arguments in zip(
+            self.cores, self.images, arguments_by_replica, strict=True
+        ):
             with tf.control_dependencies(waits_for), devices.on_host_of_core(core):
                 token, *outputs = function(*arguments)
             devices.inline_call(token.op)
@@ -283,7 +285,7 @@ def _images_of_replicas(
         TensorMap(
             _inputs(program, replica, around),
             replica=tf.constant(replica),
-            iteration=no_iteration(),
+            iteration=empty_iteration(),
             queues=services.exchanges.queues(replica),
             feeds=services.feeds.queues(replica),
             handles={name: name for name in program.region.inputs},
@@ -336,7 +338,7 @@ def _run_deferred(
     last = list(ended)
     for cluster in composer.deferred:
         with tf.control_dependencies(mutex.acquire()):
-            operations.add_control_inputs(start.first, [cluster.forgotten()])
+            operations.add_control_inputs(start.first, [cluster.clear()])
         last.append(cluster.run(replicas.images[0], last, build))
     return last
 
@@ -344,14 +346,15 @@ def _run_deferred(
 def _inputs(program: ReplicatedProgram, replica: int, around: TensorMap) -> dict[str, Tensor]:
     """Return the tensors of `replica` for the inputs of the region."""
     tensors = {
-        name: around.tensors[given[replica].name] for name, given in program.boundary.items()
+        name: around.tensors[tensors_by_replica[replica].name]
+        for name, tensors_by_replica in program.boundary.items()
     }
-    for one in find_cut_sizes(program.region):
-        tensors[one.name] = cut_dimension(tensors[one.name], one.dimension, tensors[one.size])
+    for size in find_cut_sizes(program.region):
+        tensors[size.name] = cut_dimension(tensors[size.name], size.dimension, tensors[size.size])
     return tensors
 
 
-def execute(scheduled: Schedule) -> Ran:
+def execute(scheduled: Schedule) -> StepOutputs:
     """Build, in the graph that is being built, the step that runs what is scheduled."""
     program = scheduled.program
     users = _users_tensors(program)
@@ -365,7 +368,7 @@ def execute(scheduled: Schedule) -> Ran:
     function = functions.wrapped(step, [tensor.dtype for tensor in users.values()])
     token, *outputs = function(*users.values())
     count = len(program.region.outputs)
-    return Ran(
+    return StepOutputs(
         outputs=tuple(
             tuple(outputs[replica * count : (replica + 1) * count])
             for replica in range(program.num_replicas)
@@ -376,7 +379,11 @@ def execute(scheduled: Schedule) -> Ran:
 
 def _users_tensors(program: ReplicatedProgram) -> dict[str, Tensor]:
     """Return the user's tensors that the step needs, by their names in the marked graph."""
-    needed_here = {tensor.name: tensor for given in program.boundary.values() for tensor in given}
+    needed_here = {
+        tensor.name: tensor
+        for tensors_by_replica in program.boundary.values()
+        for tensor in tensors_by_replica
+    }
     if program.marked.mode == "graph":
         return needed_here
     return {inner.name: outer for outer, inner in program.marked.graph.captures}
@@ -387,15 +394,15 @@ def _compute_boundary(program: ReplicatedProgram, images: TensorMap) -> None:
     marked = program.marked
     missing = [
         tensor.op
-        for given in program.boundary.values()
-        for tensor in given
+        for tensors_by_replica in program.boundary.values()
+        for tensor in tensors_by_replica
         if tensor.name not in images.tensors
     ]
     if not missing:
         return
-    known = {tensor.op.name for _, tensor in marked.graph.captures}
-    found = needed_operations(missing, lambda op: op.name not in known)
-    ops = in_program_order(marked.graph, found)
+    captured = {tensor.op.name for _, tensor in marked.graph.captures}
+    around_cluster = needed_operations(missing, lambda op: op.name not in captured)
+    ops = in_program_order(marked.graph, around_cluster)
     around = Region(marked.graph, ops, tuple(images.tensors), (), graph_nodes(marked.graph))
     before = {
         op.name: frozenset(other.name for other in op.control_inputs) & around.names for op in ops

@@ -48,7 +48,7 @@ class TensorMap:
     changing: frozenset[str] = frozenset()
     """The region's inputs that change from round to round, if it is a loop's."""
 
-    def of(self, name: str, *, on_host: bool) -> Tensor:
+    def image(self, name: str, *, on_host: bool) -> Tensor:
         """Return the image of the tensor `name`."""
         if not on_host and name in self.device_tensors:
             return self.device_tensors[name]
@@ -61,7 +61,7 @@ def in_this_graph(tensor: Tensor) -> Tensor:
     return tensor if tensor.graph is graph else graph.capture(tensor)
 
 
-def no_iteration() -> Tensor:
+def empty_iteration() -> Tensor:
     """Return the iteration of an operation outside all loops."""
     return tf.constant([], tf.int64)
 
@@ -83,18 +83,18 @@ def constant_or_image(
     tensor of another part of the region. Without `captured` the image may be of a graph around.
     """
     if name in images.tensors:
-        image = images.of(name, on_host=on_host)
+        image = images.image(name, on_host=on_host)
         return in_this_graph(image) if captured else image
     op = region.graph.get_tensor_by_name(name).op
     if op.type not in ("Const", "Identity"):
         raise KeyError(name)
-    made = copy_operations(
+    copied = copy_operations(
         region,
         [op],
         lambda inner: constant_or_image(region, inner, images, on_host=on_host),
         {op.name: frozenset()},
     )
-    return made.tensors[name]
+    return copied.tensors[name]
 
 
 def scope_of(region: Region, images: TensorMap) -> ConstantScope:

@@ -23,17 +23,17 @@ from tpulint.runtime.tensorflow_internals.threads import (
     num_threads,
 )
 
-_SURE = 5.0
+_FOREVER_SECONDS = 5.0
 """Seconds without progress after which there will be none."""
-_LOOK = 0.1
+_LOOK_SECONDS = 0.1
 """Seconds between two looks."""
-_IDLE = 0.5
+_IDLE_SHARE = 0.5
 """The share of one core below which the process does not compute."""
 
 Function = Callable[[], Any]
 
 
-class Held:
+class PythonFunctionPool:
     """The threads of TensorFlow that Python functions hold now."""
 
     def __init__(self) -> None:
@@ -50,56 +50,61 @@ class Held:
         try:
             if len(self._runners) < num_threads():
                 return function(*args)
-            return self._stand_by(thread, lambda: function(*args))
+            return self._wait_with_watchdog(thread, lambda: function(*args))
         finally:
             del self._runners[thread]
 
     def places(self) -> list[str]:
         """Return the user's lines in the Python functions that run now."""
-        found = (place_in_thread(thread) for thread in tuple(self._runners.values()))
-        return [place for place in found if place]
+        lines = (place_in_thread(thread) for thread in tuple(self._runners.values()))
+        return [place for place in lines if place]
 
-    def _stand_by(self, thread: int, function: Function) -> Any:
+    def _wait_with_watchdog(self, thread: int, function: Function) -> Any:
         """Return `function()`, run in a thread of its own for as long as there is progress."""
-        apart = _Apart(function)
-        self._runners[thread] = apart.thread
-        still: _Stillness | None = None
-        while not apart.ended.wait(_LOOK):
+        call = _DetachedCall(function)
+        self._runners[thread] = call.thread
+        idle: _IdlePeriod | None = None
+        while not call.ended.wait(_LOOK_SECONDS):
             waits = self._all_wait()
-            if still is None or still.waits != waits or still.is_over():
-                still = _Stillness(waits) if waits else None
-            elif still.is_for_ever():
-                raise _starved(still.waits)
-        return apart.result()
+            if idle is None or idle.waits != waits or idle.is_over():
+                idle = _IdlePeriod(waits) if waits else None
+            elif idle.lasts_forever():
+                raise _starved(idle.waits)
+        return call.result()
 
     def _all_wait(self) -> dict[int, Awaited]:
         """Return the waits of the Python functions by thread, if they hold all and all wait."""
         threads = tuple(self._runners.values())
-        waits = {each: awaited_by_thread(each) for each in threads}
-        known = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
-        starved = len(known) == len(threads) >= num_threads()
-        return known if starved else {}
+        waits = {thread: awaited_by_thread(thread) for thread in threads}
+        awaited_by = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
+        starved = len(awaited_by) == len(threads) >= num_threads()
+        return awaited_by if starved else {}
 
 
-class _Stillness:
+class _IdlePeriod:
     """A time in which all threads wait for the same, and the probes that show its end."""
 
     def __init__(self, waits: Mapping[int, Awaited]) -> None:
         self.waits = waits
         self._since = time.monotonic()
         self._computed = time.process_time()
-        self._probes: list[_Apart] = []
+        self._probes: list[_DetachedCall] = []
 
     def is_over(self) -> bool:
         """Return whether there was a free thread."""
         return any(probe.ended.is_set() for probe in self._probes)
 
-    def is_for_ever(self) -> bool:
+    def lasts_forever(self) -> bool:
         """Return whether nothing has been computed for so long that nothing will be."""
         seconds = time.monotonic() - self._since
-        if seconds > _SURE / 2 and not self._probes:
-            self._probes = [_Apart(probe) for probe in {each.probe for each in self.waits.values()}]
-        return seconds > _SURE and time.process_time() - self._computed < _IDLE * seconds
+        if seconds > _FOREVER_SECONDS / 2 and not self._probes:
+            self._probes = [
+                _DetachedCall(probe) for probe in {awaited.probe for awaited in self.waits.values()}
+            ]
+        return (
+            seconds > _FOREVER_SECONDS
+            and time.process_time() - self._computed < _IDLE_SHARE * seconds
+        )
 
 
 def _starved(waits: Mapping[int, Awaited]) -> FaultToken:
@@ -117,7 +122,7 @@ def _starved(waits: Mapping[int, Awaited]) -> FaultToken:
     return token_for(DeadlockError(message, place=place, rule=""))
 
 
-class _Apart:
+class _DetachedCall:
     """A function that runs in a thread of its own, abandoned if no other thread waits for it."""
 
     def __init__(self, function: Function) -> None:
@@ -144,14 +149,14 @@ class _Apart:
             self.ended.set()
 
 
-_held = Held()
+_pool = PythonFunctionPool()
 
 
 def host_functions() -> list[str]:
     """Return the user's lines that Python functions of graphs are at now."""
-    return _held.places()
+    return _pool.places()
 
 
 def run_watched(function: Callable[..., Any], *args: Any) -> Any:
     """Return `function(*args)`, of a graph, that never waits forever for TensorFlow's threads."""
-    return _held.run(function, *args)
+    return _pool.run(function, *args)

@@ -81,14 +81,14 @@ class IdleTime:
 
     def _is_at_work(self, now: float) -> bool:
         self._forget_ended(now)
-        return any(self._works(thread) for thread in sys._current_frames())
+        return any(self._is_thread_at_work(thread) for thread in sys._current_frames())
 
     def _forget_ended(self, now: float) -> None:
         for waiting, (noted, _) in tuple(self._waiting.items()):
             if now - noted > _NOTE_SECONDS:
                 del self._waiting[waiting]
 
-    def _works(self, thread: int) -> bool:
+    def _is_thread_at_work(self, thread: int) -> bool:
         if thread in self._waiting:
             return False
         tokens = threads.python_functions_in_call(thread)
@@ -204,7 +204,7 @@ def may_wait(region: Region) -> bool:
     )
 
 
-def wait_in(op: Operation, lane: str) -> Wait:
+def wait_of_operation(op: Operation, lane: str) -> Wait:
     """Return the wait of `lane` in `op`, of a type in `WAITING_OPERATIONS`."""
     attributes = op.node_def.attr
     place = place_of_operation(op)

@@ -56,7 +56,7 @@ def function_names(graph: Graph, node: NodeDef) -> tuple[str, ...]:
 def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
     """Return the regions of the functions that `op`, of `region`, holds."""
     return tuple(
-        region.automatic.knows(body_of_function(graph))
+        region.automatic.with_clusters(body_of_function(graph))
         for graph in _graphs(region.graph, region.nodes[op.name])
     )
 
@@ -91,13 +91,13 @@ def _marks(graph: Graph) -> bool:
 @graphs.once_a_graph
 def body_of_function(graph: Any) -> Region:
     """Return the region of a function body, where side effects run though no output needs them."""
-    given = {tensor.op.name for tensor in graph.inputs}
+    argument_names = {tensor.op.name for tensor in graph.inputs}
     roots = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
     roots += [op for op in graph.get_operations() if op.op_def.is_stateful]
-    found = needed_operations(roots, lambda op: op.name not in given)
+    inside = needed_operations(roots, lambda op: op.name not in argument_names)
     return Region(
         graph=graph,
-        ops=in_program_order(graph, found),
+        ops=in_program_order(graph, inside),
         inputs=tuple(tensor.name for tensor in graph.inputs),
         outputs=tuple(graph.outputs),
         nodes=graph_nodes(graph),
@@ -161,41 +161,47 @@ class Touch:
 
 def touches(region: Region) -> Iterator[Touch]:
     """Return every access of a resource in `region` and the bodies under it, in program order."""
-    known = {name: name for name in region.inputs}
+    handles = {name: name for name in region.inputs}
     for op in region.ops:
-        yield from _touches(region, op, known, None, op)
+        yield from _touches(region, op, handles, None, op)
 
 
 def _touches(
     region: Region,
     op: Operation,
-    known: dict[str, str],
+    handle_origins: dict[str, str],
     host: tuple[Region, Operation] | None,
     top: Operation,
 ) -> Iterator[Touch]:
     """Yield the touches of `op`, of `region`, and add the handles that it returns to `known`."""
     anchor = host or ((region, op) if region.cluster_of(op) is not None else None)
-    handles = [tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in known]
+    handles = [
+        tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in handle_origins
+    ]
     if holds_bodies(op):
-        given = arguments(op)
+        handed_in = arguments(op)
         for body in bodies(region, op):
             inside = {
-                inner: known[outer.name]
-                for inner, outer in zip(body.inputs, given)
-                if outer.name in known
+                inner: handle_origins[outer.name]
+                for inner, outer in zip(body.inputs, handed_in)
+                if outer.name in handle_origins
             }
             for user in body.ops:
                 yield from _touches(body, user, inside, anchor, top)
         if op.type in WHILE:
-            passed = zip(op.outputs, given)
-            known |= {out.name: known[arg.name] for out, arg in passed if arg.name in known}
+            passed = zip(op.outputs, handed_in)
+            handle_origins |= {
+                out.name: handle_origins[arg.name]
+                for out, arg in passed
+                if arg.name in handle_origins
+            }
     elif op.type == "Identity" and handles:
-        known[op.outputs[0].name] = known[handles[0]]
+        handle_origins[op.outputs[0].name] = handle_origins[handles[0]]
     else:
         for name in dict.fromkeys(handles):
             where, at = anchor or (region, op)
             writes_it = op.type not in READS
-            yield Touch(known[name], op, where, at, anchor is not None, writes_it, top)
+            yield Touch(handle_origins[name], op, where, at, anchor is not None, writes_it, top)
 
 
 ARRAY = "TensorArray"

@@ -42,7 +42,7 @@ class ConditionalNodes:
     finished: frozenset[str]
     """The names of the operations that are not to be made again."""
 
-    def given_out(self, value: int) -> list[Tensor]:
+    def used_outside(self, value: int) -> list[Tensor]:
         """Return the tensors that the branch of `value` returns."""
         taken = [result.of[value] for result in self.results]
         return [tensor for tensor in taken if tensor is not None and not isinstance(tensor, int)]
@@ -57,7 +57,7 @@ class ConditionalNodes:
         """The outputs of Switch operations that its branches take."""
         taken = [tensor for node in (*self.merges, *self.content) for tensor in node.inputs]
         switched = [tensor for tensor in taken if tensor.op.type == "Switch"]
-        return [one for one in switched if predicate_of(one.op) == self.predicate]
+        return [tensor for tensor in switched if predicate_of(tensor.op) == self.predicate]
 
     @property
     def waits_for(self) -> list[Operation]:
@@ -72,19 +72,19 @@ def groups(
     wanted: Iterable[FlatNode],
     here: Conditions,
     done: Container[str],
-    given_out: Iterable[Tensor],
+    used_outside: Iterable[Tensor],
 ) -> Iterator[Group | ConditionalNodes]:
     """Yield in order all that is needed for `wanted`, where the conditions `here` hold.
 
     `done` has the names of the operations made so far, and grows between the groups.
-    `given_out` are the tensors used outside the level.
+    `used_outside` are the tensors used outside the level.
     """
-    plan = _Plan(level, here, done, frozenset(tensor.name for tensor in given_out))
+    plan = _Plan(level, here, done, frozenset(tensor.name for tensor in used_outside))
     plain: list[FlatNode] = []
     together: list[FlatNode] = []
     for node in plan.ordered(wanted):
         joins = plan.is_conditional(node)
-        if together and not (joins and plan.fits(node, together)):
+        if together and not (joins and plan.can_join(node, together)):
             yield plan.conditional(together)
             together = []
         if plain and (joins or node.loop is not None):
@@ -109,7 +109,7 @@ class _Plan:
     level: Level
     here: Conditions
     done: Container[str]
-    given_out: frozenset[str]
+    used_outside: frozenset[str]
 
     def ordered(self, wanted: Iterable[FlatNode]) -> list[FlatNode]:
         """Return `wanted` and all that they need here, each after its own needs."""
@@ -127,9 +127,9 @@ class _Plan:
 
     def is_conditional(self, node: FlatNode) -> bool:
         """Return whether `node` is the result of a conditional, or alone in a branch."""
-        return not self._is_here(node) or self.level.joins(node) is not None
+        return not self._is_here(node) or self.level.joined_predicate(node) is not None
 
-    def fits(self, node: FlatNode, together: Sequence[FlatNode]) -> bool:
+    def can_join(self, node: FlatNode, together: Sequence[FlatNode]) -> bool:
         """Return whether `node` can be made in one conditional with `together`."""
         if self._condition(node)[0] != self._condition(together[0])[0]:
             return False
@@ -140,7 +140,7 @@ class _Plan:
         predicate = self._condition(nodes[0])[0]
         merges = [node for node in nodes if self._is_here(node)]
         alone = [node for node in nodes if not self._is_here(node)]
-        taken = {merge: self._taken(merge, predicate) for merge in merges}
+        taken = {merge: self._merge_inputs(merge, predicate) for merge in merges}
         wanted: tuple[list[FlatNode], list[FlatNode]] = ([], [])
         for node in alone:
             wanted[self._condition(node)[1]].append(node)
@@ -150,13 +150,16 @@ class _Plan:
                     wanted[value].append(self.level.owner[tensor.op.name])
         content = tuple(self._content(wanted[value])[0] for value in (0, 1))
         inside = {*content[0], *content[1], *nodes}
-        results = [one for merge, both in taken.items() for one in _of_merge(merge.op, both)]
+        results = [
+            result for merge, both in taken.items() for result in _merge_results(merge.op, both)
+        ]
         finished = {merge.op.name for merge in merges}
         for value in (0, 1):
-            for node, leaving in self._leaving(content[value], inside, alone):
+            for node, leaving in self._needed_later(content[value], inside, alone):
                 finished |= node.names
                 results += [
-                    BranchResult(one.name, (None, one) if value else (one, None)) for one in leaving
+                    BranchResult(tensor.name, (None, tensor) if value else (tensor, None))
+                    for tensor in leaving
                 ]
         return ConditionalNodes(
             predicate, merges, wanted, results, (*content[0], *content[1]), frozenset(finished)
@@ -167,7 +170,7 @@ class _Plan:
 
     def _condition(self, node: FlatNode) -> tuple[str, int]:
         """Return the predicate of the conditional that `node` belongs to here, and its branch."""
-        joins = self.level.joins(node)
+        joins = self.level.joined_predicate(node)
         if self._is_here(node) and joins is not None:
             return joins, 0
         more = self.level.conditions[node] - self.here
@@ -177,9 +180,11 @@ class _Plan:
                 return predicate, value
         raise AssertionError(f"{node.op.name} needs predicates that need each other: {more}")
 
-    def _taken(self, merge: FlatNode, predicate: str) -> tuple[Tensor, Tensor]:
-        one, other = merge.op.inputs
-        return (one, other) if (predicate, 0) in self.level.at(one) else (other, one)
+    def _merge_inputs(self, merge: FlatNode, predicate: str) -> tuple[Tensor, Tensor]:
+        first, other = merge.op.inputs
+        return (
+            (first, other) if (predicate, 0) in self.level.conditions_of(first) else (other, first)
+        )
 
     def _needs(self, node: FlatNode) -> list[FlatNode]:
         if self.is_conditional(node):
@@ -202,7 +207,7 @@ class _Plan:
                 unread += self.level.sources(node)
         return list(content), list(before)
 
-    def _leaving(
+    def _needed_later(
         self, content: Sequence[FlatNode], inside: Container[FlatNode], alone: Container[FlatNode]
     ) -> Iterator[tuple[FlatNode, list[Tensor]]]:
         """Yield the nodes of a branch that cannot be made again where they are needed later.
@@ -220,16 +225,16 @@ class _Plan:
             if node not in own or user in later.setdefault(node, set()):
                 continue
             later[node].add(user)
-            if not self._stays(node, alone):  # it is made again there, from its inputs
+            if not self._is_made_once(node, alone):  # it is made again there, from its inputs
                 unread += [(source, node) for source in self.level.sources(node)]
         for node in content:
             tensors = [tensor for op in node.ops for tensor in op.outputs]
-            taken = {one.name for user in later.get(node, ()) for one in user.inputs}
-            taken |= self.given_out & {tensor.name for tensor in tensors}
-            if self._stays(node, alone) and (taken or node in later):
+            taken = {tensor.name for user in later.get(node, ()) for tensor in user.inputs}
+            taken |= self.used_outside & {tensor.name for tensor in tensors}
+            if self._is_made_once(node, alone) and (taken or node in later):
                 yield node, [tensor for tensor in tensors if tensor.name in taken]
 
-    def _stays(self, node: FlatNode, alone: Container[FlatNode]) -> bool:
+    def _is_made_once(self, node: FlatNode, alone: Container[FlatNode]) -> bool:
         """Return whether `node` is made only once; a handle cannot leave, so it is made again."""
         kinds = {tensor.dtype.base_dtype.name for op in node.ops for tensor in op.outputs}
         if node.loop is None and kinds & {"resource", "variant"}:
@@ -237,7 +242,7 @@ class _Plan:
         return self.level.has_effects(node) or node in alone
 
 
-def _of_merge(merge: Operation, taken: tuple[Tensor, Tensor]) -> Iterator[BranchResult]:
+def _merge_results(merge: Operation, taken: tuple[Tensor, Tensor]) -> Iterator[BranchResult]:
     """Return the results of `merge`: its value, and the number of the input that it took."""
     value, number = merge.outputs
     yield BranchResult(value.name, taken)

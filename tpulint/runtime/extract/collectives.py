@@ -85,11 +85,11 @@ def agreements(region: Region, inputs: Agreements) -> Agreements:
     The sum of a collective is the same everywhere, as far as it depends on data alone; what an
     infeed gives is each core's own. What a Python function on the host returns may be anything.
     """
-    known = dict(inputs)
+    agreed = dict(inputs)
     for op in region.ops:
         if op.type in AGREEMENTS:
             continue
-        least = all3(known.get(tensor.name, Truth.MAYBE) for tensor in op.inputs)
+        least = all3(agreed.get(tensor.name, Truth.MAYBE) for tensor in op.inputs)
         if op.type in INFEED_TAKES:
             least = Truth.NO
         elif least is Truth.YES and not _is_computed_alike(region, op):
@@ -97,8 +97,8 @@ def agreements(region: Region, inputs: Agreements) -> Agreements:
         for tensor in op.outputs:
             # Rounding may depend on more than the inputs.
             is_sure = least is Truth.NO or _is_exact(tensor)
-            known[tensor.name] = least if is_sure else Truth.MAYBE
-    return known
+            agreed[tensor.name] = least if is_sure else Truth.MAYBE
+    return agreed
 
 
 def agreements_in_body(
@@ -107,7 +107,7 @@ def agreements_in_body(
     """Return the agreements on the inputs of `body`, of `op`, given those of `region`."""
     handed_in = [outer.get(tensor.name, Truth.MAYBE) for tensor in arguments(op)]
     if op.type in WHILE:
-        handed_in = _in_every_round(bodies(region, op)[1], handed_in)
+        handed_in = _loop_agreements(bodies(region, op)[1], handed_in)
     return dict(zip(body.inputs, handed_in, strict=True))
 
 
@@ -120,7 +120,7 @@ def agreement_on_decision(region: Region, op: Operation, outer: Agreements) -> T
     return inside.get(condition.outputs[0].name, Truth.MAYBE)
 
 
-def _in_every_round(body: Region, variables: list[Truth]) -> list[Truth]:
+def _loop_agreements(body: Region, variables: list[Truth]) -> list[Truth]:
     """Return the agreements on a loop's variables, which a round may only make less."""
     while True:
         inside = agreements(body, dict(zip(body.inputs, variables, strict=True)))
@@ -189,7 +189,7 @@ class Collective:
 
 
 @dataclass(frozen=True, eq=False)
-class _Around:
+class _Surroundings:
     """The surroundings of a region: its site, its decisions, and the agreements on its inputs."""
 
     replicas: int
@@ -203,12 +203,12 @@ class _Around:
 
 def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
     """Return the collectives of `program`."""
-    around = _Around(program.num_replicas, agreements_on_inputs(program))
+    around = _Surroundings(program.num_replicas, agreements_on_inputs(program))
     return _collectives(program.region, around)
 
 
-def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
-    known = agreements(region, around.inputs)
+def _collectives(region: Region, around: _Surroundings) -> Iterator[Collective]:
+    agreed = agreements(region, around.inputs)
     for op in region.ops:
         site = (*around.site, op.name)
         if op.type in COLLECTIVES:
@@ -218,13 +218,13 @@ def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
         is_decision = bool(held) and not is_call(op)
         alike = around.alike
         if is_decision:
-            alike = all3([alike, agreement_on_decision(region, op, known)])
+            alike = all3([alike, agreement_on_decision(region, op, agreed)])
         for number, body in enumerate(held):
             branch = None if op.type in WHILE else number
             decision = Decision(site, op, around.loops, branch)
             inside = replace(
                 around,
-                inputs=agreements_in_body(region, op, body, known),
+                inputs=agreements_in_body(region, op, body, agreed),
                 site=(*site, number),
                 loops=around.loops + (op.type in WHILE),
                 decisions=(*around.decisions, decision) if is_decision else around.decisions,
@@ -244,30 +244,30 @@ def _groups(op: Operation, replicas: int) -> Groups:
 
 def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
     """Return, by variable, the first write of a value that may differ between replicas."""
-    known: dict[Graph, dict[str, Truth]] = {}
-    _add_agreements(program.region, agreements_on_inputs(program), known)
+    agreed_by_graph: dict[Graph, dict[str, Truth]] = {}
+    _add_agreements(program.region, agreements_on_inputs(program), agreed_by_graph)
     writes: dict[str, Operation] = {}
     for touch in touches(program.region):
         if touch.on_host or not touch.writes or touch.variable not in program.mirrored:
             continue
         values = [tensor for tensor in touch.op.inputs if not is_resource(tensor)]
-        of_graph = known[touch.region.graph]
+        of_graph = agreed_by_graph[touch.region.graph]
         if any(of_graph.get(tensor.name) is Truth.NO for tensor in values):
             writes.setdefault(touch.variable, touch.op)
     return writes
 
 
 def _add_agreements(
-    region: Region, inputs: Agreements, known: dict[Graph, dict[str, Truth]]
+    region: Region, inputs: Agreements, agreed_by_graph: dict[Graph, dict[str, Truth]]
 ) -> None:
     """Add the least agreements on the tensors of `region`, by its graph, and of its bodies.
 
     A function that is called twice may get values that differ at one of the calls only.
     """
     own = agreements(region, inputs)
-    least = known.setdefault(region.graph, {})
+    least = agreed_by_graph.setdefault(region.graph, {})
     for name, truth in own.items():
         least[name] = all3([truth, least.get(name, Truth.YES)])
     for op in region.ops:
         for body in bodies(region, op):
-            _add_agreements(body, agreements_in_body(region, op, body, own), known)
+            _add_agreements(body, agreements_in_body(region, op, body, own), agreed_by_graph)

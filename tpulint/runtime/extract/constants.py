@@ -121,12 +121,12 @@ def device_constant(scope: ConstantScope, tensor: Tensor) -> DeviceConstant | No
 
 
 def constant_arguments(
-    scope: ConstantScope, names: Sequence[str], given: Sequence[Tensor]
+    scope: ConstantScope, names: Sequence[str], tensors: Sequence[Tensor]
 ) -> dict[str, DeviceConstant]:
     """Return the constants among the arguments `given` of a body whose inputs have these names."""
     return {
         name: value
-        for name, tensor in zip(names, given)
+        for name, tensor in zip(names, tensors)
         if (value := device_constant(scope, tensor))
     }
 
@@ -142,7 +142,7 @@ def captured_constants(captured: Mapping[str, Tensor]) -> dict[str, DeviceConsta
 
 def shaped_tensors(value: DeviceConstant) -> Iterator[tuple[ConstantScope, Tensor]]:
     """Yield the tensors whose shapes `value` is computed of."""
-    computation = _computed(value)
+    computation = _known_computation(value)
     yield from computation.shaped.values()
     for other in computation.others.values():
         yield from shaped_tensors(other)
@@ -153,7 +153,7 @@ def recompute(value: DeviceConstant, shaped: Callable[[ConstantScope, Tensor], T
 
     It is the device's.
     """
-    computation = _computed(value)
+    computation = _known_computation(value)
     taken = {name: recompute(other, shaped) for name, other in computation.others.items()}
     taken |= {name: tf.constant(*size) for name, size in computation.sizes.items()}
     taken |= {name: shaped(*source) for name, source in computation.shaped.items()}
@@ -165,7 +165,7 @@ def recompute(value: DeviceConstant, shaped: Callable[[ConstantScope, Tensor], T
     return copied.tensors[name]
 
 
-def _computed(value: DeviceConstant) -> _Computation:
+def _known_computation(value: DeviceConstant) -> _Computation:
     computation = _computation(value.scope, value.tensor)
     assert computation is not None
     return computation
@@ -181,7 +181,7 @@ def _computation(scope: ConstantScope, tensor: Tensor) -> _Computation | None:
         if inner.name in seen:
             continue
         seen.add(inner.name)
-        other = _of_another_region(scope, inner)
+        other = _constant_of_other_region(scope, inner)
         if other:
             computation.others[inner.name] = other
         elif inner.op.type in SHAPE_OPERATIONS:
@@ -215,8 +215,10 @@ def _argument(scope: ConstantScope, tensor: Tensor) -> tuple[ConstantScope, Tens
     """Return the argument of calls that `tensor` is, and its scope; else `tensor` itself."""
     if scope.call is None:
         return scope, tensor
-    around, given = scope.call
-    return _argument(around, given[tensor.name]) if tensor.name in given else (scope, tensor)
+    around, handed_in = scope.call
+    return (
+        _argument(around, handed_in[tensor.name]) if tensor.name in handed_in else (scope, tensor)
+    )
 
 
 def _static_size(op: Operation, shape: tf.TensorShape) -> Any:
@@ -227,7 +229,7 @@ def _static_size(op: Operation, shape: tf.TensorShape) -> Any:
     return shape.num_elements() if op.type == "Size" else shape.as_list()
 
 
-def _of_another_region(scope: ConstantScope, tensor: Tensor) -> DeviceConstant | None:
+def _constant_of_other_region(scope: ConstantScope, tensor: Tensor) -> DeviceConstant | None:
     """Return the constant that gives `tensor` its value, if the operation of that is elsewhere."""
     op = tensor.op
     if tensor.name in scope.inputs:
@@ -311,11 +313,11 @@ def find_slice_bounds(region: Region, ops: Sequence[Operation]) -> Iterator[Slic
     for op in ops:
         for index in _bound_inputs(region, op):
             bound = SliceBound(op, index)
-            if _trace(region, own, bound):
+            if _trace_bound(region, own, bound):
                 yield bound
 
 
-def _trace(region: Region, own: frozenset[str], bound: SliceBound) -> bool:
+def _trace_bound(region: Region, own: frozenset[str], bound: SliceBound) -> bool:
     """Add what computes `bound`, as far as it is `own`, and return whether that has no effect."""
     unread = [bound.tensor]
     while unread:

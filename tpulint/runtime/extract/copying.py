@@ -109,7 +109,7 @@ def copy_operations(
             taken = op.inputs
             if on_device and is_cut(op):
                 taken = taken[:1]
-                _be_identity(node)
+                _make_identity(node)
             for tensor in taken:
                 node.input.append(tensor.name)
                 if tensor.op.name not in own:
@@ -125,11 +125,11 @@ def copy_operations(
         return_elements=[*wanted, *(op.name for op in ops)],
         name="",
     )
-    made = results[len(wanted) :]
-    return Copied(dict(zip(wanted, results)), {op.name: copied for op, copied in zip(ops, made)})
+    copies = results[len(wanted) :]
+    return Copied(dict(zip(wanted, results)), {op.name: copied for op, copied in zip(ops, copies)})
 
 
-def _be_identity(node: Any) -> None:
+def _make_identity(node: Any) -> None:
     node.op = "Identity"
     for name in set(node.attr) - {"T"}:
         del node.attr[name]

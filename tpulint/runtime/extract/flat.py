@@ -50,13 +50,13 @@ class FlatNode:
     def inputs(self) -> tuple[Tensor, ...]:
         """Return the tensors taken from other nodes."""
         taken = {tensor.name: tensor for op in self.ops for tensor in op.inputs}
-        return tuple(one for one in taken.values() if one.op.name not in self.names)
+        return tuple(tensor for tensor in taken.values() if tensor.op.name not in self.names)
 
     @cached_property
     def waits_for(self) -> tuple[Operation, ...]:
         """The control inputs from other nodes."""
-        found = {other.name: other for op in self.ops for other in op.control_inputs}
-        return tuple(op for op in found.values() if op.name not in self.names)
+        sources = {other.name: other for op in self.ops for other in op.control_inputs}
+        return tuple(op for op in sources.values() if op.name not in self.names)
 
     @cached_property
     def has_effects(self) -> bool:
@@ -96,33 +96,33 @@ class Level:
         functionalize_cond.cc).
         """
         inputs: list[Tensor] = list(merge.op.inputs)
-        return [one for one in inputs if not is_dead(self.at(one))] or inputs
+        return [tensor for tensor in inputs if not is_dead(self.conditions_of(tensor))] or inputs
 
     @cached_property
     def users(self) -> Mapping[FlatNode, frozenset[FlatNode]]:
         """Return for each node those that need it."""
-        found: dict[FlatNode, set[FlatNode]] = {}
+        users: dict[FlatNode, set[FlatNode]] = {}
         for node in self.nodes:
             for source in () if is_dead(self.conditions[node]) else self.sources(node):
-                found.setdefault(source, set()).add(node)
-        return {node: frozenset(users) for node, users in found.items()}
+                users.setdefault(source, set()).add(node)
+        return {node: frozenset(users) for node, users in users.items()}
 
     def has_effects(self, node: FlatNode) -> bool:
         """Return whether `node`, or a node in the branches that it joins, has effects."""
         if is_merge(node):  # nodes in inner branches are in outer ones as well
-            return any(one.has_effects for one in self._inside(node))
+            return any(inner.has_effects for inner in self._inside(node))
         return node.has_effects
 
     def _inside(self, merge: FlatNode) -> list[FlatNode]:
         around = self.conditions[merge]
-        found: dict[FlatNode, None] = {}
+        inside: dict[FlatNode, None] = {}
         unread = self.sources(merge)
         while unread:
             node = unread.pop()
-            if node not in found and around < self.conditions[node]:
-                found[node] = None
+            if node not in inside and around < self.conditions[node]:
+                inside[node] = None
                 unread += self.sources(node)
-        return list(found)
+        return list(inside)
 
     def roots(self) -> list[FlatNode]:
         """Return the nodes that TensorFlow's passes keep though nothing uses their results.
@@ -134,17 +134,21 @@ class Level:
         NextIteration is not copied into its body (functionalize_while.cc).
         """
         free = [node for node in self.nodes if not self.conditions[node]]
-        return [node for node in free if node.has_effects or node.loop or self.joins(node)]
+        return [
+            node for node in free if node.has_effects or node.loop or self.joined_predicate(node)
+        ]
 
-    def joins(self, node: FlatNode) -> str | None:
+    def joined_predicate(self, node: FlatNode) -> str | None:
         """Return the predicate of the conditional whose result `node` is."""
         if not is_merge(node):
             return None
-        return _predicate_of_merge(*(self.at(tensor) for tensor in self.live_inputs(node)))
+        return _predicate_of_merge(
+            *(self.conditions_of(tensor) for tensor in self.live_inputs(node))
+        )
 
-    def at(self, tensor: Tensor) -> Conditions:
+    def conditions_of(self, tensor: Tensor) -> Conditions:
         """Return the predicates under which `tensor` has a value."""
-        return _of_tensor(tensor, self.conditions, self.owner)
+        return _conditions_of_tensor(tensor, self.conditions, self.owner)
 
 
 def predicate_of(switch: Operation) -> str:
@@ -158,10 +162,10 @@ def predicate_of(switch: Operation) -> str:
 
 def is_variable(op: Operation) -> bool:
     """Return whether `op` is the Merge that begins an iteration with a loop's variable."""
-    return op.type == "Merge" and any(one.op.type == "NextIteration" for one in op.inputs)
+    return op.type == "Merge" and any(tensor.op.type == "NextIteration" for tensor in op.inputs)
 
 
-def splits(op: Operation) -> bool:
+def is_loop_end(op: Operation) -> bool:
     """Return whether `op` is the Switch that ends a loop."""
     return bool(op.type == "Switch" and op.inputs[1].op.type == "LoopCond")
 
@@ -169,9 +173,9 @@ def splits(op: Operation) -> bool:
 def loops_around(op: Operation) -> Iterator[Any]:
     """Return the loops around `op`, innermost first."""
     context = graphs.context_of(op)
-    for each in graphs.contexts_outwards(context):
-        if graphs.is_while(each):
-            yield each
+    for outer in graphs.contexts_outwards(context):
+        if graphs.is_while(outer):
+            yield outer
 
 
 def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[FlatNode]:
@@ -191,7 +195,7 @@ def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[FlatNode]:
 def _conditions(
     nodes: Iterable[FlatNode], owner: Mapping[str, FlatNode]
 ) -> dict[FlatNode, Conditions]:
-    found: dict[FlatNode, Conditions] = {}
+    conditions: dict[FlatNode, Conditions] = {}
 
     def before(node: FlatNode) -> list[FlatNode]:
         names = [*(tensor.op.name for tensor in node.inputs), *(op.name for op in node.waits_for)]
@@ -199,19 +203,19 @@ def _conditions(
 
     for node in topological_sort(nodes, before):
         if node.inputs:
-            taken = [_of_tensor(tensor, found, owner) for tensor in node.inputs]
+            taken = [_conditions_of_tensor(tensor, conditions, owner) for tensor in node.inputs]
         else:  # in a branch, this waits for the operation that marks the branch
-            taken = [found[owner[op.name]] for op in node.waits_for if op.name in owner]
+            taken = [conditions[owner[op.name]] for op in node.waits_for if op.name in owner]
         if is_merge(node):
-            merged = [_of_tensor(tensor, found, owner) for tensor in node.op.inputs]
-            taken = [one for one in merged if not is_dead(one)] or merged
+            merged = [_conditions_of_tensor(tensor, conditions, owner) for tensor in node.op.inputs]
+            taken = [branch for branch in merged if not is_dead(branch)] or merged
             joined = _predicate_of_merge(*taken)
-            found[node] = frozenset(
-                one for one in frozenset.intersection(*taken) if one[0] != joined
+            conditions[node] = frozenset(
+                condition for condition in frozenset.intersection(*taken) if condition[0] != joined
             )
         else:
-            found[node] = frozenset[Condition]().union(*taken)
-    return found
+            conditions[node] = frozenset[Condition]().union(*taken)
+    return conditions
 
 
 def is_dead(conditions: Conditions) -> bool:
@@ -224,13 +228,13 @@ def is_merge(node: FlatNode) -> bool:
     return node.loop is None and node.op.type == "Merge"
 
 
-def _of_tensor(
-    tensor: Tensor, found: Mapping[FlatNode, Conditions], owner: Mapping[str, FlatNode]
+def _conditions_of_tensor(
+    tensor: Tensor, conditions: Mapping[FlatNode, Conditions], owner: Mapping[str, FlatNode]
 ) -> Conditions:
     if tensor.op.name not in owner:
         return frozenset()
-    around = found[owner[tensor.op.name]]
-    if tensor.op.type == "Switch" and not splits(tensor.op):
+    around = conditions[owner[tensor.op.name]]
+    if tensor.op.type == "Switch" and not is_loop_end(tensor.op):
         return around | {(predicate_of(tensor.op), tensor.value_index)}
     return around
 
@@ -239,8 +243,8 @@ def _predicate_of_merge(*taken: Conditions) -> str | None:
     """Return the predicate of which the two inputs need opposite values."""
     if len(taken) != 2:
         return None
-    one, other = taken
-    return min((name for name, value in one if (name, 1 - value) in other), default=None)
+    first, other = taken
+    return min((name for name, value in first if (name, 1 - value) in other), default=None)
 
 
 def reached_operations(
@@ -251,15 +255,15 @@ def reached_operations(
     plumbing = _plumbing(ops)
     inside = {op.name for op in ops}
     unread = [*outputs, *(op for node in level.roots() for op in _first_operations(node, plumbing))]
-    found: set[str] = set()
+    reached: set[str] = set()
     while unread:
         op = unread.pop()
-        if op.name in inside and op.name not in found:
-            found.add(op.name)
+        if op.name in inside and op.name not in reached:
+            reached.add(op.name)
             unread += sources_of(op)
             for loop in loops_around(op):
                 unread += plumbing[loop]
-    return tuple(op for op in ops if op.name in found)
+    return tuple(op for op in ops if op.name in reached)
 
 
 def _first_operations(
@@ -270,12 +274,12 @@ def _first_operations(
 
 def _plumbing(ops: Iterable[Operation]) -> dict[Any, list[Operation]]:
     """Return for each loop the operations that drive it: all its variables, used or not."""
-    found: dict[Any, list[Operation]] = {}
+    plumbing: dict[Any, list[Operation]] = {}
     for op in ops:
         for loop in loops_around(op):
-            found.setdefault(loop, [])
+            plumbing.setdefault(loop, [])
         own = next(loops_around(op), None)
         if own is not None and (op.type in ("NextIteration", "LoopCond") or is_variable(op)):
-            found[own].append(op)
-            found[own] += [user for user in op.outputs[0].consumers() if splits(user)]
-    return found
+            plumbing[own].append(op)
+            plumbing[own] += [user for user in op.outputs[0].consumers() if is_loop_end(user)]
+    return plumbing

@@ -20,9 +20,9 @@ from tpulint.runtime.extract.flat import (
     Conditions,
     FlatNode,
     Level,
+    is_loop_end,
     is_merge,
     is_variable,
-    splits,
 )
 from tpulint.runtime.extract.order import (
     UnorderedAccesses,
@@ -68,7 +68,8 @@ class Loop:
         merges = [op for op in own if is_variable(op)]
         (loop_cond,) = [op for op in own if op.type == "LoopCond"]
         switches = [
-            next(user for user in merge.outputs[0].consumers() if splits(user)) for merge in merges
+            next(user for user in merge.outputs[0].consumers() if is_loop_end(user))
+            for merge in merges
         ]
         turns = [merge.inputs[1].op for merge in merges]
         plumbing = {op.name for op in own if op.type in PLUMBING - {"Switch", "Merge"}}
@@ -93,7 +94,7 @@ class Loop:
     def exits(self) -> list[Operation | None]:
         """Return for each variable the operation that takes its last value out, if any does."""
         users = [switch.outputs[0].consumers() for switch in self.switches]
-        return [found[0] if found else None for found in users]
+        return [consumers[0] if consumers else None for consumers in users]
 
 
 def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
@@ -110,18 +111,18 @@ def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
     tensors |= {out.name: out for out in region.outputs if out.name in region.inputs}
     graph = graphs.plain_function_graph("functionalized")
     with graph.as_default(), graphs.control_flow_v2():
-        given = {name: _parameter(tensors[name]) for name in region.inputs}
+        parameters_by_name = {name: _parameter(tensors[name]) for name in region.inputs}
         level = Level.of(region.ops, None)
-        built = _LevelBuilder(region, level, dict(given), {}, [])
+        built = _LevelBuilder(region, level, dict(parameters_by_name), {}, [])
         built.build([*level.roots(), *_owners(level, region.outputs)], region.outputs)
         outputs = tuple(built.tensors[out.name] for out in region.outputs)
-        parameters = list(given.values())
+        parameters = list(parameters_by_name.values())
         names_inside = argument_names(tensor.name for tensor in parameters)
         order_accesses(graph, parameters, names_inside, built.added)
     own = {op.name: op for op in graph.get_operations()}
-    for tensor in given.values():
+    for tensor in parameters_by_name.values():
         del own[tensor.op.name]
-    names = {tensor.name: name for name, tensor in given.items()}
+    names = {tensor.name: name for name, tensor in parameters_by_name.items()}
     rebuilt = Region(
         graph=graph,
         ops=in_program_order(graph, own),
@@ -133,13 +134,13 @@ def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
 
 
 def _parameter(tensor: Tensor) -> Tensor:
-    made = tf.compat.v1.placeholder(tensor.dtype.base_dtype, tensor.shape, tensor.op.name)
-    graphs.copy_handle_data(tensor, made)
-    return made
+    placeholder = tf.compat.v1.placeholder(tensor.dtype.base_dtype, tensor.shape, tensor.op.name)
+    graphs.copy_handle_data(tensor, placeholder)
+    return placeholder
 
 
 def _owners(level: Level, tensors: Iterable[Tensor]) -> list[FlatNode]:
-    return [level.owner[one.op.name] for one in tensors if one.op.name in level.owner]
+    return [level.owner[tensor.op.name] for tensor in tensors if tensor.op.name in level.owner]
 
 
 class _LevelBuilder:
@@ -167,24 +168,24 @@ class _LevelBuilder:
         self.added: set[str] = set()
         """The names of operations that the graph has only because of how it is rebuilt."""
 
-    def build(self, wanted: Iterable[FlatNode], given_out: Sequence[Tensor] = ()) -> None:
+    def build(self, wanted: Iterable[FlatNode], used_outside: Sequence[Tensor] = ()) -> None:
         """Rebuild `wanted`, with everything they need that has not been built yet.
 
-        `given_out` are tensors that are used outside the level.
+        `used_outside` are tensors that are used outside the level.
         """
-        for group in groups(self.level, wanted, self.here, self.done, given_out):
+        for group in groups(self.level, wanted, self.here, self.done, used_outside):
             if isinstance(group, ConditionalNodes):
-                self._conditional(group)
+                self._build_conditional(group)
             elif group[0].loop is not None:
-                self._loop(group[0])
+                self._build_loop(group[0])
             else:
-                self._plain(group)
+                self._build_plain(group)
 
     def image(self, name: str) -> Tensor:
         """Return the image of the region's tensor `name` in the graph that is being built."""
         return graphs.captured_here(self.tensors[name])
 
-    def _plain(self, group: Group) -> None:
+    def _build_plain(self, group: Group) -> None:
         copied: list[Operation] = []
         for node in group:
             op = node.op
@@ -198,7 +199,7 @@ class _LevelBuilder:
                 self.tensors.update({output.name: value for output in outputs})
                 self.done[op.name] = [value.op]
                 if op.type == "Merge" and op.outputs[1].consumers():
-                    self.tensors[op.outputs[1].name] = tf.constant(_number(op, live))
+                    self.tensors[op.outputs[1].name] = tf.constant(_input_number(op, live))
             else:
                 copied.append(op)
         self._copy(copied)
@@ -212,30 +213,30 @@ class _LevelBuilder:
         for op in ops:
             image = copied.operations[op.name]
             operations.set_original(image, op)
-            waits_for = self._done_before(o for o in op.control_inputs if o.name not in own)
+            waits_for = self._waits_here(o for o in op.control_inputs if o.name not in own)
             if waits_for:
                 operations.add_control_inputs(image, waits_for)
             self.done[op.name] = [image]
         self.tensors.update(copied.tensors)
 
-    def _done_before(self, ops: Iterable[Operation]) -> list[Operation]:
+    def _waits_here(self, ops: Iterable[Operation]) -> list[Operation]:
         """Return the operations of this graph to wait for in place of `ops`.
 
         Those of the graphs around it run before it anyway.
         """
         graph = tf.compat.v1.get_default_graph()
         names = sorted({op.name for op in ops})
-        made = [one for name in names for one in self.done.get(name, ())]
-        return [one for one in made if one.graph is graph]
+        images = [image for name in names for image in self.done.get(name, ())]
+        return [image for image in images if image.graph is graph]
 
     def result(self, tensor: Tensor | int | None, instead: Tensor | int | None) -> Tensor:
         """Return a branch's result for `tensor`, or zeros like `instead` where it has none."""
         if isinstance(tensor, int):
             return tf.constant(tensor)
-        return _without_value(instead) if tensor is None else tf.identity(self.image(tensor.name))
+        return _zeros_like(instead) if tensor is None else tf.identity(self.image(tensor.name))
 
-    def _conditional(self, conditional: ConditionalNodes) -> None:
-        given = conditional.results
+    def _build_conditional(self, conditional: ConditionalNodes) -> None:
+        wanted = conditional.results
 
         def branch(value: int) -> list[Tensor]:
             here = self.here | {(conditional.predicate, value)}
@@ -247,25 +248,25 @@ class _LevelBuilder:
                 self.unordered,
                 here,
             )
-            inside.build(conditional.wanted[value], conditional.given_out(value))
-            results = [inside.result(one.of[value], one.of[1 - value]) for one in given]
-            handed = [one for one in conditional.switched if one.name in self.tensors]
+            inside.build(conditional.wanted[value], conditional.used_outside(value))
+            results = [inside.result(result.of[value], result.of[1 - value]) for result in wanted]
+            handed = [tensor for tensor in conditional.switched if tensor.name in self.tensors]
             body, accesses = _order_accesses(
-                ((self.tensors[one.name], one.op.name) for one in handed), inside.added
+                ((self.tensors[tensor.name], tensor.op.name) for tensor in handed), inside.added
             )
             self.unordered.extend(find_unordered(body, accesses))
             return [tf.constant(True), *results]
 
         predicate = self.image(conditional.predicate)
-        with tf.control_dependencies(self._done_before(conditional.waits_for)):
+        with tf.control_dependencies(self._waits_here(conditional.waits_for)):
             ran, *results = tf.cond(
                 predicate, lambda: branch(1), lambda: branch(0), name=conditional.name
             )
-        names = [result.name for result in given]
+        names = [result.name for result in wanted]
         self.tensors.update(zip(names, results, strict=True))
-        self.done.update({name: [_source(ran)] for name in conditional.finished})
+        self.done.update({name: [_producing_operation(ran)] for name in conditional.finished})
 
-    def _loop(self, node: FlatNode) -> None:
+    def _build_loop(self, node: FlatNode) -> None:
         loop = Loop.of(node.ops, node.loop)
         outer = dict(self.tensors)
         outer |= {op.outputs[0].name: self.tensors[op.inputs[0].name] for op in loop.constants}
@@ -298,7 +299,7 @@ class _LevelBuilder:
             )
             return [tf.identity(here.image(tensor.name)) for tensor in loop.next_values]
 
-        with tf.control_dependencies(self._done_before(node.waits_for)):
+        with tf.control_dependencies(self._waits_here(node.waits_for)):
             results = tf.while_loop(
                 goes_on,
                 body,
@@ -311,17 +312,17 @@ class _LevelBuilder:
         for exit_, result in zip(loop.exits, results, strict=True):
             if exit_ is not None:
                 self.tensors[exit_.outputs[0].name] = result
-        made = _source(results[0])
-        self.done.update({name: [made] for name in node.names})
-        self.added |= {counter.op.name for counter in made.inputs[:2]}
+        loop_operation = _producing_operation(results[0])
+        self.done.update({name: [loop_operation] for name in node.names})
+        self.added |= {counter.op.name for counter in loop_operation.inputs[:2]}
 
 
-def _number(merge: Operation, live: Tensor) -> int:
+def _input_number(merge: Operation, live: Tensor) -> int:
     """Return the number of the input of `merge` that is `live`."""
-    return next(number for number, one in enumerate(merge.inputs) if one.name == live.name)
+    return next(number for number, tensor in enumerate(merge.inputs) if tensor.name == live.name)
 
 
-def _source(result: Tensor) -> Operation:
+def _producing_operation(result: Tensor) -> Operation:
     """Return the conditional or loop that has the output `result`."""
     while result.op.type == "Identity":
         result = result.op.inputs[0]
@@ -341,16 +342,16 @@ def _order_accesses(
     inside = {id(outer): inner for outer, inner in captures}
     names: dict[str, str] = {}
     for tensor, name in named:
-        given: Tensor = inside.get(id(tensor), tensor)
-        if given.graph is graph:
-            names[given.name] = min(name, names.get(given.name, name))
+        inner: Tensor = inside.get(id(tensor), tensor)
+        if inner.graph is graph:
+            names[inner.name] = min(name, names.get(inner.name, name))
     arguments = numbered_arguments(graph.inputs, names, added)
     # The executor, which runs what is not compiled, drops what leads to no output.
     graph.control_outputs.extend(op for op in graph.get_operations() if op.op_def.is_stateful)
     return order_accesses(graph, graph.inputs, arguments, added)
 
 
-def _without_value(tensor: Tensor) -> Tensor:
+def _zeros_like(tensor: Tensor) -> Tensor:
     """Return zeros for `tensor` in the branch that does not have it, where they are never used."""
     shape = [size or 0 for size in tensor.shape.as_list()] if tensor.shape.rank is not None else []
     return tf.zeros(shape, tensor.dtype.base_dtype)

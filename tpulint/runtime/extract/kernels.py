@@ -140,13 +140,13 @@ def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
     # In this process, whose kernels they are, also where the program is connected to others.
     with graphs.eager_mode(), tf.device(devices.COORDINATORS_CPU):
         registers_the_kernels.get_concrete_function()()  # also where functions run eagerly
-    found: dict[str, list[list[tuple[str, frozenset[int]]]]] = {}
+    kernels: dict[str, list[list[tuple[str, frozenset[int]]]]] = {}
     for kernel in operations.registered_kernels():
         if kernel.device_type == "XLA_CPU_JIT":
-            found.setdefault(kernel.op, []).append(
+            kernels.setdefault(kernel.op, []).append(
                 [(row.name, frozenset(row.allowed_values.list.type)) for row in kernel.constraint]
             )
-    return found
+    return kernels
 
 
 def _absent_dtype(op: Operation) -> str | None:
@@ -178,15 +178,15 @@ _NEVER_ON_HOST = COLLECTIVES | FEEDS | {"Const"}
 
 def find_automatic_clusters(region: Region) -> AutomaticClusters:
     """Return the operations of `region` and its bodies that go to the host by themselves."""
-    found = AutomaticClusters()
-    _visit(region, found, set())
-    return found
+    clusters = AutomaticClusters()
+    _collect_automatic(region, clusters, set())
+    return clusters
 
 
-def _visit(region: Region, found: AutomaticClusters, seen: set[int]) -> bool:
+def _collect_automatic(region: Region, clusters: AutomaticClusters, seen: set[int]) -> bool:
     """Add the operations of `region` and its bodies to `found`; return whether there are any."""
     if id(region.graph) in seen:
-        return id(region.graph) in found.graphs
+        return id(region.graph) in clusters.graphs
     seen.add(id(region.graph))
     wanted: dict[str, Operation] = {}
     holds_some = False
@@ -196,12 +196,12 @@ def _visit(region: Region, found: AutomaticClusters, seen: set[int]) -> bool:
         if _goes_to_the_host(region, op):
             wanted[op.name] = op
         else:
-            inside = [_visit(body, found, seen) for body in bodies(region, op)]
+            inside = [_collect_automatic(body, clusters, seen) for body in bodies(region, op)]
             holds_some = holds_some or any(inside)
-    _with_variants(region, wanted)
-    _name_clusters(region, wanted, found)
+    _add_variants(region, wanted)
+    _name_clusters(region, wanted, clusters)
     if wanted or holds_some:
-        found.graphs.add(id(region.graph))
+        clusters.graphs.add(id(region.graph))
     return bool(wanted) or holds_some
 
 
@@ -210,7 +210,7 @@ def _goes_to_the_host(region: Region, op: Operation) -> bool:
     return not is_call(op) and not is_marked(region, op) and needs_the_host(region, op)
 
 
-def _with_variants(region: Region, wanted: dict[str, Operation]) -> None:
+def _add_variants(region: Region, wanted: dict[str, Operation]) -> None:
     """Add the operations that share a variant (list, dataset) with a host one: none crosses."""
     unread = list(wanted.values())
     users: dict[str, list[Operation]] = {}
@@ -236,13 +236,15 @@ def _is_variant(tensor: object) -> bool:
     return bool(tensor.dtype.base_dtype.name == "variant")  # type: ignore[attr-defined]
 
 
-def _name_clusters(region: Region, wanted: dict[str, Operation], found: AutomaticClusters) -> None:
+def _name_clusters(
+    region: Region, wanted: dict[str, Operation], clusters: AutomaticClusters
+) -> None:
     """Put operations that pass tensors to each other into one cluster, in program order."""
     for op in region.ops:
-        if op.name in wanted and key_of(region, op) not in found.clusters:
-            name = f"auto{len(set(found.clusters.values()))}"
-            for one in _connected(op, wanted):
-                found.clusters[key_of(region, one)] = name
+        if op.name in wanted and key_of(region, op) not in clusters.clusters:
+            name = f"auto{len(set(clusters.clusters.values()))}"
+            for member in _connected(op, wanted):
+                clusters.clusters[key_of(region, member)] = name
 
 
 def _connected(start: Operation, wanted: dict[str, Operation]) -> Iterable[Operation]:
@@ -287,7 +289,7 @@ def _python_function(region: Region, ops: Iterable[Operation]) -> Operation | No
         if op.type in PYTHON_FUNCTIONS:
             return op
         for body in bodies(region, op):
-            found = _python_function(body, body.ops)
-            if found is not None:
-                return found
+            inner = _python_function(body, body.ops)
+            if inner is not None:
+                return inner
     return None

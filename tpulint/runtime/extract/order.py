@@ -39,11 +39,11 @@ def argument_names(inputs: Iterable[str]) -> dict[str, str]:
 
     See encapsulate_subgraphs_pass.cc, and NodeNameMapping in graph_to_functiondef.cc.
     """
-    found = {}
+    names = {}
     for name in inputs:
         operation, _, number = name.partition(":")
-        found[name] = re.sub(r"[^a-z0-9]", "_", f"{operation}_{number}_arg".lower())
-    return found
+        names[name] = re.sub(r"[^a-z0-9]", "_", f"{operation}_{number}_arg".lower())
+    return names
 
 
 def numbered_arguments(
@@ -54,11 +54,11 @@ def numbered_arguments(
     TensorFlow numbers them by the operations that hand them in, which `handed_in` names
     (NodeCmpByNameResourcesLast in functionalize_control_flow_util.cc).
     """
-    given = sorted(
+    handed_over = sorted(
         (tensor for tensor in inputs if tensor.name not in added),
-        key=lambda one: (is_resource(one), handed_in.get(one.name, "~")),
+        key=lambda tensor: (is_resource(tensor), handed_in.get(tensor.name, "~")),
     )
-    return {tensor.name: f"arg{number}" for number, tensor in enumerate(given)}
+    return {tensor.name: f"arg{number}" for number, tensor in enumerate(handed_over)}
 
 
 def compiled_order(
@@ -78,10 +78,10 @@ def compiled_order(
     for op in region.ops:
         if op.name in absent:
             continue
-        given = [tensor.name for tensor in op.inputs if tensor.name in arguments]
+        taken = [tensor.name for tensor in op.inputs if tensor.name in arguments]
         sources = {
             passed.get(name, name)
-            for name in {*given, *before[op.name]} - {op.name}
+            for name in {*taken, *before[op.name]} - {op.name}
             if name not in absent
         }
         if op.type == "Identity" and not op.control_inputs and len(sources) == 1:
@@ -152,7 +152,7 @@ def order_accesses(
     for name, earlier in region.needs.items():
         new = before[name] - earlier - {name}
         if new:
-            add_control_inputs(ops[name], [ops[one] for one in sorted(new)])
+            add_control_inputs(ops[name], [ops[source] for source in sorted(new)])
     return region, on_device
 
 
@@ -254,8 +254,8 @@ def _name_of_variable(graph: Graph, handle: str) -> str:
 
 def _ordered_before(region: Region, names: set[str]) -> dict[str, frozenset[str]]:
     """Return for each operation those named in `names` that an edge or a path makes run before."""
-    found: dict[str, frozenset[str]] = {}
+    ordered: dict[str, frozenset[str]] = {}
     for op in region.ops:
         before = region.needs[op.name]
-        found[op.name] = (before & names).union(*(found[name] for name in before))
-    return found
+        ordered[op.name] = (before & names).union(*(ordered[name] for name in before))
+    return ordered

@@ -34,11 +34,11 @@ _CORES_PER_HOST = 8
 
 def find_feeds(region: Region) -> frozenset[Operation]:
     """Return the infeed and outfeed operations of `region` and of the bodies in it."""
-    found = {op for op in region.ops if op.type in FEEDS}
+    feeds = {op for op in region.ops if op.type in FEEDS}
     for op in region.ops:
         for body in bodies(region, op):
-            found |= find_feeds(body)
-    return frozenset(found)
+            feeds |= find_feeds(body)
+    return frozenset(feeds)
 
 
 def core_number(task: int, ordinal: int) -> int:
@@ -192,11 +192,11 @@ def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Op
     built = {op.name: op for op in marked.graph.get_operations() if inside(op)}
     if is_flat(built.values()):
         return reached_operations(in_program_order(marked.graph, built), outputs)
-    found = needed_operations([*outputs, *marked.control_outputs], inside)
-    return in_program_order(marked.graph, found)
+    live = needed_operations([*outputs, *marked.control_outputs], inside)
+    return in_program_order(marked.graph, live)
 
 
 def _per_replica(tensor: Tensor, source: Operation | None, replicas: int) -> tuple[Tensor, ...]:
     """Return a tensor for each replica; all share packed handles and captured tensors."""
-    given = tuple(source.inputs) if source is not None else (tensor,)
-    return given if len(given) == replicas else given * replicas
+    tensors = tuple(source.inputs) if source is not None else (tensor,)
+    return tensors if len(tensors) == replicas else tensors * replicas

@@ -27,27 +27,30 @@ def topological_sort(things: Iterable[T], needs: Callable[[T], Iterable[T]]) -> 
 
     Among those that are ready the earliest goes first; a cycle stays as it was.
     """
-    given = list(things)
-    place = {thing: number for number, thing in enumerate(given)}
-    missing = {thing: {one for one in needs(thing) if one in place} - {thing} for thing in given}
+    unsorted = list(things)
+    place = {thing: number for number, thing in enumerate(unsorted)}
+    missing = {
+        thing: {source for source in needs(thing) if source in place} - {thing}
+        for thing in unsorted
+    }
     followers: dict[T, list[T]] = {}
     for thing, needed in missing.items():
-        for one in needed:
-            followers.setdefault(one, []).append(thing)
-    ready = [place[thing] for thing in given if not missing[thing]]
+        for source in needed:
+            followers.setdefault(source, []).append(thing)
+    ready = [place[thing] for thing in unsorted if not missing[thing]]
     heapq.heapify(ready)
-    found: list[T] = []
+    ordered: list[T] = []
     while ready:
-        thing = given[heapq.heappop(ready)]
-        found.append(thing)
+        thing = unsorted[heapq.heappop(ready)]
+        ordered.append(thing)
         for follower in followers.get(thing, ()):
             missing[follower].discard(thing)
             if not missing[follower]:
                 heapq.heappush(ready, place[follower])
-    if len(found) < len(given):
-        done = set(found)
-        found += [thing for thing in given if thing not in done]
-    return found
+    if len(ordered) < len(unsorted):
+        done = set(ordered)
+        ordered += [thing for thing in unsorted if thing not in done]
+    return ordered
 
 
 RegionSite = tuple[str | int, ...]
@@ -86,7 +89,7 @@ class AutomaticClusters:
         """Return whether `graph`, a function's, holds some at any depth."""
         return id(graph) in self.graphs
 
-    def knows(self, region: Region) -> Region:
+    def with_clusters(self, region: Region) -> Region:
         """Return `region`, of a function, as it is in this program."""
         if not self.graphs:
             return region
@@ -112,14 +115,14 @@ class Region:
     nodes: Mapping[str, NodeDef]
     """The NodeDef of each operation of `graph`, by name."""
     automatic: AutomaticClusters = NO_AUTOMATIC
-    apart: Mapping[str, frozenset[str]] | None = None
+    part_needs: Mapping[str, frozenset[str]] | None = None
     """`needs`, where the region is a part of another one."""
 
     @cached_property
     def needs(self) -> Mapping[str, frozenset[str]]:
         """Return for each operation the names of those of the region that it needs."""
-        if self.apart is not None:
-            return self.apart
+        if self.part_needs is not None:
+            return self.part_needs
         return {
             op.name: frozenset(source.name for source in sources_of(op)) & self.names
             for op in self.ops
@@ -142,14 +145,14 @@ class Region:
         for op in self.ops:
             for tensor in op.inputs:
                 users[tensor.name].add(op.name)
-        return {name: frozenset(found) for name, found in users.items()}
+        return {name: frozenset(names) for name, names in users.items()}
 
     @cached_property
     def output_names(self) -> frozenset[str]:
         """Return the names of `outputs`."""
         return frozenset(tensor.name for tensor in self.outputs)
 
-    def leaves(self, tensor: Tensor, ops: frozenset[str]) -> bool:
+    def is_used_outside(self, tensor: Tensor, ops: frozenset[str]) -> bool:
         """Return whether anything but the operations named `ops` takes `tensor`."""
         used = self.used_by.get(tensor.name, frozenset())
         return tensor.name in self.output_names or not used <= ops
@@ -163,9 +166,9 @@ class Region:
         if op.type == "Identity" and op.outputs[0].dtype in NEVER_ON_DEVICE:
             # TensorFlow's passes drop it, and move a cluster's end in an output to the host.
             source = op.inputs[0].op
-            found = self.cluster_of(source) if source.name in self.names else None
-            if found is not None:
-                return found
+            cluster = self.cluster_of(source) if source.name in self.names else None
+            if cluster is not None:
+                return cluster
         return self.automatic.clusters.get(key_of(self, op))
 
 
@@ -178,14 +181,14 @@ def needed_operations(
     roots: Iterable[Operation], inside: Callable[[Operation], bool]
 ) -> dict[str, Operation]:
     """Return `roots` and all that they need, by name, as far as `inside` holds."""
-    found: dict[str, Operation] = {}
+    operations: dict[str, Operation] = {}
     unread = [op for op in roots if inside(op)]
     while unread:
         op = unread.pop()
-        if op.name not in found:
-            found[op.name] = op
+        if op.name not in operations:
+            operations[op.name] = op
             unread += [other for other in sources_of(op) if inside(other)]
-    return found
+    return operations
 
 
 def sources_of(op: Operation) -> list[Operation]:
@@ -193,18 +196,18 @@ def sources_of(op: Operation) -> list[Operation]:
     return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 
-def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Operation, ...]:
+def in_program_order(graph: Graph, operations: Mapping[str, Operation]) -> tuple[Operation, ...]:
     """Return the operations `found` in the order of their creation, but each after its needs.
 
     TensorFlow adds control inputs to operations that it has made already.
     """
 
     def needs(name: str) -> list[str]:
-        sources = sources_of(found[name])
+        sources = sources_of(operations[name])
         return [source.name for source in sources if source.type != "NextIteration"]
 
-    made = [op.name for op in graph.get_operations() if op.name in found]
-    return tuple(found[name] for name in topological_sort(made, needs))
+    names = [op.name for op in graph.get_operations() if op.name in operations]
+    return tuple(operations[name] for name in topological_sort(names, needs))
 
 
 def graph_nodes(graph: Graph) -> dict[str, NodeDef]:

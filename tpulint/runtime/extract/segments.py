@@ -116,21 +116,21 @@ def cut_into_segments(
                 done[op.name] = number
         return tuple(taken)
 
-    def of_a_cluster(name: str | None) -> Segment:
+    def take_cluster(name: str | None) -> Segment:
         taken = take(lambda other: side(other) is Side.HOST and cluster(other) == name)
         return Segment(Side.HOST, taken, name)
 
     def needs(op: Operation) -> frozenset[int]:
         return frozenset(done[name] for name in before[op.name])
 
-    def of_a_kind(op: Operation) -> Segment:
+    def take_kind(op: Operation) -> Segment:
         own, needed = kind(op), needs(op)
-        return Segment(side(op), take(lambda each: kind(each) == own and needs(each) == needed))
+        return Segment(side(op), take(lambda other: kind(other) == own and needs(other) == needed))
 
     def next_other() -> Segment | None:
         for op in rest.values():
             if before[op.name] <= done.keys() and side(op) is not Side.DEVICE:
-                return of_a_cluster(cluster(op)) if side(op) is Side.HOST else of_a_kind(op)
+                return take_cluster(cluster(op)) if side(op) is Side.HOST else take_kind(op)
         return None
 
     while rest:
@@ -161,13 +161,17 @@ def part_of_region(region: Region, belongs: Callable[[Operation], bool]) -> Regi
         """Return whether another part takes `tensor`, or what it is passed on as."""
         users = region.used_by.get(tensor.name, frozenset()) & own
         passed_on = (by_name[name] for name in users if is_everywhere(by_name[name]))
-        return region.leaves(tensor, own) or any(is_taken(op.outputs[0]) for op in passed_on)
+        return region.is_used_outside(tensor, own) or any(
+            is_taken(op.outputs[0]) for op in passed_on
+        )
 
     own = frozenset(op.name for op in region.ops if op.type != "Const" and belongs(op))
     with_constants = set(own)
     for op in reversed(region.ops):
         if op.name in with_constants:  # an operation that it only waits for stays where it is
-            with_constants.update(each.op.name for each in op.inputs if is_everywhere(each.op))
+            with_constants.update(
+                tensor.op.name for tensor in op.inputs if is_everywhere(tensor.op)
+            )
     ops = tuple(op for op in region.ops if op.name in with_constants)
     taken = {
         tensor.name: tensor
@@ -175,7 +179,7 @@ def part_of_region(region: Region, belongs: Callable[[Operation], bool]) -> Regi
         for tensor in op.inputs
         if tensor.op.name not in with_constants
     }
-    given = {
+    outputs = {
         tensor.name: tensor
         for op in ops
         if op.name in own
@@ -186,20 +190,20 @@ def part_of_region(region: Region, belongs: Callable[[Operation], bool]) -> Regi
         region,
         ops=ops,
         inputs=tuple(taken),
-        outputs=tuple(given.values()),
-        apart=_through_others(region, ops),
+        outputs=tuple(outputs.values()),
+        part_needs=_transitive_needs(region, ops),
     )
 
 
-def _through_others(region: Region, ops: tuple[Operation, ...]) -> dict[str, frozenset[str]]:
+def _transitive_needs(region: Region, ops: tuple[Operation, ...]) -> dict[str, frozenset[str]]:
     """Return for each of `ops` those of them that it needs, also through others of `region`."""
     own = {op.name for op in ops}
-    found: dict[str, frozenset[str]] = {}
+    sources: dict[str, frozenset[str]] = {}
     for op in region.ops:
         near = region.needs[op.name]
-        far = [found[name] for name in near if name not in own]
-        found[op.name] = frozenset[str]().union(near & own, *far)
-    return {name: found[name] for name in own}
+        far = [sources[name] for name in near if name not in own]
+        sources[op.name] = frozenset[str]().union(near & own, *far)
+    return {name: sources[name] for name in own}
 
 
 _CREATORS = frozenset({"EmptyTensorList", "TensorListReserve", "TensorArrayV3", "StackV2"})

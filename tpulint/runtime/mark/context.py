@@ -79,8 +79,8 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
             raise NestedComputationError(f"TPU computations cannot be nested on op ({op})")
         self.operations.append(op)
         self._set_marks(op)
-        self._guard(op)
-        self._tie_to_inside(op)
+        self._forbid_feeding(op)
+        self._tie(op)
         names = [tensor.name for tensor in op.outputs]
         for context in graphs.contexts_outwards(self):
             for name in names:
@@ -146,14 +146,14 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
 
     def report_unsupported_operations(self) -> None:
         """Log the operations that cannot be read from a TPU."""
-        found = self._unsupported
-        if not found:
+        unsupported = self._unsupported
+        if not unsupported:
             return
-        shown = "\n".join(f"  {op.type} ({op.name})" for op in found[:_REPORTED])
+        shown = "\n".join(f"  {op.type} ({op.name})" for op in unsupported[:_REPORTED])
         log = tf.get_logger()
-        log.warning("%d unsupported operations found: \n%s", len(found), shown)
-        if len(found) > _REPORTED:
-            log.warning("... and %d more", len(found) - _REPORTED)
+        log.warning("%d unsupported operations found: \n%s", len(unsupported), shown)
+        if len(unsupported) > _REPORTED:
+            log.warning("... and %d more", len(unsupported) - _REPORTED)
 
     def _report(self, op: Any) -> None:
         if op.type in _NEVER_ON_A_TPU:
@@ -174,14 +174,14 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         if self.clusters.is_map:
             operations.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
 
-    def _guard(self, op: Any) -> None:
+    def _forbid_feeding(self, op: Any) -> None:
         # Compiled or replicated operations are gone when the step runs. One replica's host
         # operations are still there.
         if self.num_replicas > 1 or not self.clusters.open:
             op.graph.prevent_feeding(op)
             op.graph.prevent_fetching(op)
 
-    def _tie_to_inside(self, op: Any) -> None:
+    def _tie(self, op: Any) -> None:
         inside = [c for c in op.control_inputs if self._is_inside(c)]
         outside = [c for c in op.control_inputs if not self._is_inside(c)]
         operations.replace_control_inputs(op, inside)
@@ -242,9 +242,9 @@ def enclosing_context() -> tuple[TPUReplicateContext, Any] | None:
 
 def build_in_function(build: Callable[[], Any], is_map: bool) -> Any:
     """Build a host cluster in a function's graph: the inner of two nested names wins."""
-    found = enclosing_context()
-    assert found is not None
-    context, _ = found
+    enclosing = enclosing_context()
+    assert enclosing is not None
+    context, _ = enclosing
     cluster = OutsideCompilationV2Context(context.clusters.next_name(), is_map)
     cluster.Enter()
     try:

@@ -41,8 +41,10 @@ class Inputs:
 
     def packed(self, tensors: list[Tensor]) -> list[Any]:
         """Return `tensors`, one for each flat input, in the inputs' structure, None restored."""
-        given = [None if none else t for none, t in zip(self.is_none, tensors, strict=False)]
-        packed: list[Any] = tpu.nest.pack_sequence_as(self.structure, given, expand_composites=True)
+        values = [None if none else t for none, t in zip(self.is_none, tensors, strict=False)]
+        packed: list[Any] = tpu.nest.pack_sequence_as(
+            self.structure, values, expand_composites=True
+        )
         return packed
 
 
@@ -70,7 +72,7 @@ def flatten_inputs(inputs: list[Any]) -> Inputs:
     inputs = tpu.convert_variables_to_tensors(inputs)
     flat = [tpu.nest.flatten(replica, expand_composites=True) for replica in inputs]
     is_composite = tpu.nest.flatten(
-        tpu.nest.map_structure(lambda x: in_place_of_components(x, True, False), inputs[0])
+        tpu.nest.map_structure(lambda x: per_component(x, True, False), inputs[0])
     )
     tensors = [
         [tf.constant(0) if x is None else tf.convert_to_tensor(x) for x in replica]
@@ -80,7 +82,7 @@ def flatten_inputs(inputs: list[Any]) -> Inputs:
     return Inputs(inputs[0], tensors, [x is None for x in flat[0]], is_composite)
 
 
-def in_place_of_components(value: Any, for_component: Any, otherwise: Any) -> Any:
+def per_component(value: Any, for_component: Any, otherwise: Any) -> Any:
     """Return `otherwise`, or for a composite `value` one `for_component` per component."""
     if isinstance(value, tpu.CompositeTensor):
         return (for_component,) * len(tpu.nest.flatten(value, expand_composites=True))
@@ -131,13 +133,15 @@ def fan_in(flat: list[list[Tensor]]) -> list[Tensor]:
     Raises:
         UnequalInputsError: the static shapes of an input cannot be merged over the replicas.
     """
-    found = []
+    inputs_of_replicas = []
     for number, copies in enumerate(zip(*flat, strict=True)):
         try:
-            found.append(tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}"))
+            inputs_of_replicas.append(
+                tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}")
+            )
         except ValueError as error:
             raise as_fault(UnequalInputsError, error) from None
-    return found
+    return inputs_of_replicas
 
 
 PaddingSpec = tf.compat.v1.tpu.PaddingSpec
@@ -163,10 +167,10 @@ def flat_maximum_shapes(inputs: Inputs, maximum_shapes: Any) -> list[Any]:
     """
     try:
         tpu.nest.assert_same_structure(inputs.structure, maximum_shapes, check_types=False)
-        given = zip(
+        pairs = zip(
             tpu.nest.flatten(inputs.structure), tpu.nest.flatten(maximum_shapes), strict=False
         )
-        shapes = tpu.nest.flatten([in_place_of_components(x, None, s) for x, s in given])
+        shapes = tpu.nest.flatten([per_component(x, None, s) for x, s in pairs])
         shapes = [None if shape is None else tf.TensorShape(shape) for shape in shapes]
         tpu.nest.assert_same_structure(inputs.flat[0], shapes, check_types=False)
     except (ValueError, TypeError) as error:

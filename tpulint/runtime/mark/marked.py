@@ -3,7 +3,7 @@
 Marking builds, in `Marked.graph`, the very nodes that TensorFlow builds; none of the
 TPU operations among them has a CPU kernel, so they never run. The executing side reads them:
 
-    tpulint.runtime.driver.run_marked(marked: Marked, options: Options) -> Ran
+    tpulint.runtime.driver.run_marked(marked: Marked, options: Options) -> StepOutputs
 
 It is called once for each `replicate()`, at its end, in the user's graph (a plain `tf.Graph`,
 or the `FuncGraph` of the user's `tf.function`; an eager call has been traced into one), in the
@@ -80,7 +80,7 @@ class Marked:
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class StepOutputs:
     """The result of execution: tensors and operations of the user's graph."""
 
     outputs: tuple[tuple[Tensor, ...], ...]

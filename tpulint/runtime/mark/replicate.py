@@ -29,21 +29,21 @@ from tpulint.runtime.tensorflow_internals.operations import set_attr
 
 def metadata_values(request: ReplicateRequest) -> dict[str, Any]:
     """Return the attributes of the metadata operation, except `num_replicas` and `use_tpu`."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     assignment = request.device_assignment
     if assignment is not None:
-        found["topology"] = assignment.topology.serialized()
-        found["device_assignment"] = assignment.core_assignment.flatten().tolist()
-        found["num_cores_per_replica"] = assignment.num_cores_per_replica
-    found["allow_soft_placement"] = tf.config.get_soft_device_placement()
-    found["step_marker_location"] = getattr(
+        values["topology"] = assignment.topology.serialized()
+        values["device_assignment"] = assignment.core_assignment.flatten().tolist()
+        values["num_cores_per_replica"] = assignment.num_cores_per_replica
+    values["allow_soft_placement"] = tf.config.get_soft_device_placement()
+    values["step_marker_location"] = getattr(
         request.computation, "step_marker_location", "STEP_MARK_AT_ENTRY"
     )
     options = request.xla_options or tpu.XLAOptions()
-    found["use_spmd_for_xla_partitioning"] = options.use_spmd_for_xla_partitioning
+    values["use_spmd_for_xla_partitioning"] = options.use_spmd_for_xla_partitioning
     if hasattr(options, "use_shardy_partitioner"):  # not in 2.12
-        found["use_shardy_partitioner"] = options.use_shardy_partitioner
-    return found
+        values["use_shardy_partitioner"] = options.use_shardy_partitioner
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def _process_flat(returned: Any, by_device: bool) -> Outputs:
         )
     if len(operations) > 1:
         structure = structure[: 1 - len(operations)]
-    tied = [None if tensor is None else _tied(tensor, by_device) for tensor in tensors]
+    tied = [None if tensor is None else _tie(tensor, by_device) for tensor in tensors]
     return Outputs(tied, operations, structure)
 
 
@@ -118,7 +118,7 @@ def _nested_output(value: Any, by_device: bool) -> Any:
             "TPU function return values must all either be Operations or "
             f'convertible to Tensors. Got error: "{error}"'
         ) from error
-    tied = _tied(tensor, by_device)
+    tied = _tie(tensor, by_device)
     with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
         return tf.identity(tied)
 
@@ -129,7 +129,7 @@ def _tensor_or_operation(value: Any) -> Any:
     return tf.convert_to_tensor(value)
 
 
-def _tied(tensor: Any, by_device: bool) -> Any:
+def _tie(tensor: Any, by_device: bool) -> Any:
     """Return `tensor` through an Identity, so that no input bypasses the computation."""
     with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
         tied = tf.identity(tensor)
@@ -141,7 +141,7 @@ _building = threading.local()
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class MarkResult:
     """A marked computation and the results for its caller.
 
     `results[replica]` are the marked outputs (None for None), or the marked no-op of a
@@ -162,7 +162,7 @@ def is_building() -> bool:
     return getattr(_building, "depth", 0) > 0
 
 
-def mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
+def mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
     """Build the marked nodes of `request`; None where there are no replicas.
 
     They go into the default graph; for a function's graph, into a scratch graph inside it.
@@ -172,17 +172,17 @@ def mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
     if not isinstance(graph, graphs.FuncGraph) or enclosing_context():
         return _mark(request, mode)
     scratch = ScratchGraph(graph)
-    with scratch.going_on():
+    with scratch.activate():
         return _mark(request, mode)
 
 
-def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
+def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
     metadata_attributes = metadata_values(request)
-    given = [[]] if request.inputs is None else request.inputs
-    inputs.check_is_per_replica(given)
-    if not given:
+    inputs_by_replica = [[]] if request.inputs is None else request.inputs
+    inputs.check_is_per_replica(inputs_by_replica)
+    if not inputs_by_replica:
         return None
-    flattened = inputs.flatten_inputs(given)
+    flattened = inputs.flatten_inputs(inputs_by_replica)
     inputs.check_arity(request.computation, flattened, request.infeed_queue)
     flat, padded = _pad(request, flattened)
     fan_in = inputs.fan_in(flat)
@@ -193,37 +193,37 @@ def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
     pivot = tf.no_op(name=f"{cluster}/pivot")
     operations.set_attr(pivot, attributes.PIVOT, attributes.string_attr(cluster))
     context = TPUReplicateContext(cluster, len(flat), pivot)
-    with _entered(context):
+    with _enter(context):
         info = tpu.tpu_ops.tpu_replicate_metadata(
             num_replicas=len(flat), use_tpu=request.use_tpu, **metadata_attributes
         )
-        with _sharded(len(flat)), tf.control_dependencies([info]):
+        with _shard_context(len(flat)), tf.control_dependencies([info]):
             args = _arguments(request, flattened, fan_in, padded)
-            returned = _returned(request, args)
-        with validate.escapes_reported():
-            found = process_outputs(returned, by_device=not _is_partitioned(request))
-        context.ExitResult(found.tensors)
+            returned = _call_computation(request, args)
+        with validate.report_escapes():
+            outputs = process_outputs(returned, by_device=not _is_partitioned(request))
+        context.ExitResult(outputs.tensors)
     if context.clusters.cores:
         cores = attributes.string_list_attr(context.clusters.cores)
         operations.set_attr(info, attributes.HOST_COMPUTE_CORE, cores)
     status = _compile_status(request, info, cluster)
-    fan_out, results = _fan_out(found, len(flat))
+    fan_out, results = _fan_out(outputs, len(flat))
     marked = Marked(
         graph=graph,
         cluster=cluster,
         num_replicas=len(flat),
         inputs=tuple(zip(*flat, strict=True)),
         replicated_inputs=(*(t.op for t in fan_in), *context.variable_handles.operations),
-        outputs=tuple(tensor for tensor in found.tensors if tensor is not None),
+        outputs=tuple(tensor for tensor in outputs.tensors if tensor is not None),
         replicated_outputs=tuple(fan_out),
         control_outputs=tuple(
-            op for op in context.operations if op.op_def.is_stateful or op in found.operations
+            op for op in context.operations if op.op_def.is_stateful or op in outputs.operations
         ),
         metadata=info,
         mode=mode,
         variable_names=context.variable_handles.names,
     )
-    return Outcome(marked, status, found.structure, results, bool(padded), context)
+    return MarkResult(marked, status, outputs.structure, results, bool(padded), context)
 
 
 def _pad(
@@ -238,7 +238,7 @@ def _pad(
 
 
 @contextmanager
-def _entered(context: TPUReplicateContext) -> Iterator[None]:
+def _enter(context: TPUReplicateContext) -> Iterator[None]:
     _building.depth = getattr(_building, "depth", 0) + 1
     try:
         context.Enter()
@@ -250,7 +250,7 @@ def _entered(context: TPUReplicateContext) -> Iterator[None]:
 
 
 @contextmanager
-def _sharded(num_replicas: int) -> Iterator[None]:
+def _shard_context(num_replicas: int) -> Iterator[None]:
     with ExitStack() as leave:
         try:
             leave.enter_context(graphs.shard_context(num_replicas))
@@ -289,8 +289,8 @@ def _arguments(
     return args
 
 
-def _returned(request: ReplicateRequest, args: list[Any]) -> Any:
-    with variables.resource_variables_only(), validate.escapes_reported():
+def _call_computation(request: ReplicateRequest, args: list[Any]) -> Any:
+    with variables.resource_variables_only(), validate.report_escapes():
         returned = request.computation(*args)
     return tpu.convert_variables_to_tensors(returned)
 
@@ -317,27 +317,27 @@ def _compile_status(request: ReplicateRequest, info: Any, cluster: str) -> Any:
         return status
 
 
-def _fan_out(found: Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:
+def _fan_out(outputs: Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:
     """Return the `TPUReplicatedOutput`s, and for each replica its marked results."""
-    if not found.tensors:
-        groups = [tf.group(found.operations, name=f"shard_{i}") for i in range(num_replicas)]
+    if not outputs.tensors:
+        groups = [tf.group(outputs.operations, name=f"shard_{i}") for i in range(num_replicas)]
         return [], groups
     fan_out: list[Any] = []
     results: list[list[Any]] = [[] for _ in range(num_replicas)]
-    for number, tensor in enumerate(found.tensors):
+    for number, tensor in enumerate(outputs.tensors):
         if tensor is None:
             for replica in results:
                 replica.append(None)
             continue
         copies = tpu.tpu_ops.tpu_replicated_output(tensor, num_replicas, name=f"output{number}")
         fan_out.append(copies[0].op)
-        with tf.control_dependencies(found.operations):
+        with tf.control_dependencies(outputs.operations):
             for i, replica in enumerate(results):
                 replica.append(tf.identity(copies[i], name=f"output_{number}_shard_{i}"))
     return fan_out, results
 
 
-def warn_of_idle_padding(request: ReplicateRequest, outcome: Outcome) -> None:
+def warn_of_idle_padding(request: ReplicateRequest, outcome: MarkResult) -> None:
     """Warn of a `padding_spec` that pads nothing."""
     # A strategy gives the same to each trace, whatever the shapes of its inputs.
     if request.padding_spec is None or is_called_by_strategy():

@@ -37,10 +37,10 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
         self._add_control_dependencies = users_graph._add_control_dependencies
 
     @contextlib.contextmanager
-    def going_on(self) -> Iterator[None]:
+    def activate(self) -> Iterator[None]:
         """Enter the graph, with the devices and control dependencies of the user's."""
         users = self.users_graph
-        with self.as_default(), contextlib.ExitStack() as waiting, _counting_seeds_on(users, self):
+        with self.as_default(), contextlib.ExitStack() as waiting, _continue_seeds(users, self):
             self._device_function_stack = users._device_function_stack.copy()
             self._colocation_stack = users._colocation_stack.copy()
             for scope in users._control_dependencies_stack:
@@ -54,10 +54,10 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
         if graph is self:
             return tensor
         if graph is not self.users_graph:
-            with _as_if_here(self, self.users_graph):
+            with _with_scopes_of(self, self.users_graph):
                 tensor = self.users_graph.capture(tensor, name=name)
         with (
-            self._naming(tensor.op.name if tensor.value_index == 0 else None),
+            self._next_name(tensor.op.name if tensor.value_index == 0 else None),
             gradients.no_recording(),
         ):
             placeholder = super().capture(tensor, shape=shape)
@@ -82,13 +82,13 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
         if op.outputs:
             return self.capture(op.outputs[0]).op
         if op.name not in self.counterparts:
-            with self._naming(op.name), super().control_dependencies(None):
+            with self._next_name(op.name), super().control_dependencies(None):
                 tf.no_op(name=op.name)
             self.counterparts[op.name] = op
         return self.get_operation_by_name(op.name)
 
     @contextlib.contextmanager
-    def _naming(self, name: str | None) -> Iterator[None]:
+    def _next_name(self, name: str | None) -> Iterator[None]:
         """Give the next operation exactly `name`, which the user's graph has taken."""
         saved = self._name_stack, self._names_in_use
         self._name_stack = "" if name else "tpulint/captured"
@@ -120,7 +120,7 @@ def _capture_through_scratch_graphs(
 
 
 @contextlib.contextmanager
-def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
+def _continue_seeds(users: Graph, scratch: Graph) -> Iterator[None]:
     """Give random operations in `scratch` the seeds that they would have got in `users`."""
     counts = graphs.random_seed._graph_to_seed_dict
     counts[scratch] = counts.get(users, 0)
@@ -131,7 +131,7 @@ def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _as_if_here(here: Graph, graph: Graph) -> Iterator[None]:
+def _with_scopes_of(here: Graph, graph: Graph) -> Iterator[None]:
     """Make `graph` the default, with the name scope and devices that `here` is in."""
     saved = graph._name_stack, graph._device_function_stack, graph._colocation_stack
     graph._name_stack = here._name_stack

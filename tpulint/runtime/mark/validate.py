@@ -34,7 +34,7 @@ _FLAT = re.compile(r"Cannot use '([^']+)' as input to '([^']+)'")
 
 
 @contextmanager
-def escapes_reported() -> Iterator[None]:
+def report_escapes() -> Iterator[None]:
     """Make an `EscapedTensorError` of TensorFlow's own errors.
 
     Raises:
@@ -51,7 +51,7 @@ def escapes_reported() -> Iterator[None]:
         raise as_fault(EscapedTensorError, error, rule=rule) from error
 
 
-def check_flat(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
+def check_scopes(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
     """Check for an error that TensorFlow 1 lets pass: a branch's tensor that is used outside it.
 
     Raises:
@@ -96,7 +96,7 @@ def _rule_of(error: ValueError, graph: Any) -> str | None:
         return _rule_in_flat_graph(graph, *flat.groups())
     for frame in _frames(error):
         users = [frame.f_locals.get(name) for name in ("self", "graph")]
-        inside = (each for each in users if _is_inside(each, graph))
+        inside = (user for user in users if _is_inside(user, graph))
         used_in = next(inside, graph)
         for tensor in _tensors_in(frame):
             if not _is_around(tensor.graph, used_in):
@@ -127,14 +127,14 @@ def _is_marked_as_host(op: Any) -> bool:
     return attributes.OUTSIDE in op.node_def.attr
 
 
-def _rule_in_flat_graph(graph: Any, made: str, used: str) -> str:
+def _rule_in_flat_graph(graph: Any, producer: str, used: str) -> str:
     around = set(graphs.contexts_outwards(graphs.context_of(graph)))
     operations = {op.name: op for op in graph.get_operations()}
     if used in operations:
         around |= set(graphs.contexts_outwards(graphs.context_of(operations[used])))
     left = [
         context
-        for context in graphs.contexts_outwards(graphs.context_of(operations[made]))
+        for context in graphs.contexts_outwards(graphs.context_of(operations[producer]))
         if context not in around and graphs.is_cond_or_while(context)
     ]
     return _rule_of_context(left[-1]) if left else "TPU303"
@@ -149,7 +149,7 @@ def _is_inside(value: Any, graph: Any) -> bool:
 
 
 def _is_around(graph: Any, inner: Any) -> bool:
-    return any(graph is each for each in graphs.graphs_outwards(inner))
+    return any(graph is outer for outer in graphs.graphs_outwards(inner))
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
@@ -164,9 +164,9 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 
 def _tensors_in(frame: FrameType) -> Iterator[Any]:
     for value in list(frame.f_locals.values()):
-        for each in value if isinstance(value, (list, tuple)) else [value]:
-            if graphs.is_symbolic_tensor(each):
-                yield each
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if graphs.is_symbolic_tensor(item):
+                yield item
 
 
 _Refused = joined(DeviceAssignmentError, tf.errors.InvalidArgumentError)
@@ -182,24 +182,24 @@ def check_marked(context: TPUReplicateContext, marked: Marked, assignment: Any) 
         ValueError: an output is of another graph.
     """
     _check_outputs(marked)
-    check_flat(context.operations, marked.outputs)
+    check_scopes(context.operations, marked.outputs)
     _check_assignment(assignment, context.num_replicas)
     _check_cores(context, assignment.num_cores_per_replica if assignment is not None else 1)
-    _check_side_doors(context)
+    _check_unreturned_tensors(context)
 
 
 def _check_outputs(marked: Marked) -> None:
     for tensor in marked.outputs:
         if tensor.graph is not marked.graph:
-            made = tensor.op.inputs[0]
+            original = tensor.op.inputs[0]
             text = (
-                f"{made!r} is out of scope and cannot be used here: it was defined in "
-                f"{made.graph}, and not in {marked.graph}"
+                f"{original!r} is out of scope and cannot be used here: it was defined in "
+                f"{original.graph}, and not in {marked.graph}"
             )
-            rule = rule_of_tensor(made, marked.graph)
+            rule = rule_of_tensor(original, marked.graph)
             if rule is None:
                 raise ValueError(text)
-            raise EscapedTensorError(text, place=place_of_operation(made.op), rule=rule)
+            raise EscapedTensorError(text, place=place_of_operation(original.op), rule=rule)
 
 
 def _check_assignment(assignment: Any, num_replicas: int) -> None:
@@ -262,7 +262,7 @@ def _check_cores(context: TPUReplicateContext, cores: int) -> None:
             )
 
 
-def _check_side_doors(context: TPUReplicateContext) -> None:
+def _check_unreturned_tensors(context: TPUReplicateContext) -> None:
     returned = context.clusters.returned
     if returned is None or not context.clusters.count:
         return

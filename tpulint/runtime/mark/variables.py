@@ -94,7 +94,7 @@ def _by_replica(copies: Any, assignment: Any) -> list[Any]:
     """Return for each replica the copy that is on one of its cores."""
     job = graphs.DeviceSpec.from_string(copies[0].device).job
     by_device = {graphs.canonical_device(copy.device): copy for copy in copies}
-    found = []
+    chosen = []
     for replica in range(assignment.num_replicas):
         devices = (
             graphs.canonical_device(
@@ -108,8 +108,8 @@ def _by_replica(copies: Any, assignment: Any) -> list[Any]:
                 f"Failed to find a variable on any device in replica {replica} for current "
                 "device assignment"
             )
-        found.append(by_device[device])
-    return found
+        chosen.append(by_device[device])
+    return chosen
 
 
 @contextlib.contextmanager

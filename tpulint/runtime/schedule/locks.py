@@ -56,7 +56,7 @@ class WaitGraph:
             for wait in waits:
                 self._waits.setdefault(wait.lane, {})[wait.held_up_by] = wait
             for wait in waits:
-                cycle = self._way(wait.held_up_by, wait.lane)
+                cycle = self._path(wait.held_up_by, wait.lane)
                 if cycle is not None:
                     return (wait, *cycle)
         return ()
@@ -69,13 +69,13 @@ class WaitGraph:
     def all(self) -> tuple[Wait, ...]:
         """Return all waits at this moment."""
         with self._lock:
-            return tuple(self._everything())
+            return tuple(self._iterate())
 
-    def _everything(self) -> Iterator[Wait]:
+    def _iterate(self) -> Iterator[Wait]:
         for waits in self._waits.values():
             yield from waits.values()
 
-    def _way(self, start: str, end: str) -> tuple[Wait, ...] | None:
+    def _path(self, start: str, end: str) -> tuple[Wait, ...] | None:
         """Return the waits that lead from `start` to `end`, () if they are one, or None."""
         ways: dict[str, tuple[Wait, ...]] = {start: ()}
         unread = [start]
@@ -278,11 +278,11 @@ def _followers(region: Region) -> Mapping[str, list[Operation]]:
 def _with_followers(touch: Touch) -> set[Key]:
     """Return the keys of the operation of `touch` and of all host operations that need it."""
     followers = _followers(touch.region)
-    found = {touch.anchor.name}
+    names = {touch.anchor.name}
     unread = [touch.anchor]
     while unread:
         for op in followers.get(unread.pop().name, ()):
-            if op.name not in found and touch.region.cluster_of(op) is not None:
-                found.add(op.name)
+            if op.name not in names and touch.region.cluster_of(op) is not None:
+                names.add(op.name)
                 unread.append(op)
-    return {(id(touch.region.graph), name) for name in found}
+    return {(id(touch.region.graph), name) for name in names}

@@ -74,13 +74,13 @@ def _cut(region: Region, sides: Mapping[str, Side]) -> Plan:
     def side(op: Operation) -> Side:
         return sides[op.name]
 
-    meets: dict[str, Hashable] = {
+    rendezvous: dict[str, Hashable] = {
         op.name: (op.type, assigned_groups(op)) for op in region.ops if side(op) is Side.COLLECTIVE
     }
 
     def kind(op: Operation) -> Hashable:
         name: str = op.name
-        return meets.get(name, name)
+        return rendezvous.get(name, name)
 
     constants = frozenset(op.name for op in region.ops if op.type == "Const")
     ordered = order_operations(region, side)
@@ -120,8 +120,8 @@ class Rendezvous:
 def find_rendezvous(
     planned: Iterable[Plan], collectives: Iterable[Collective]
 ) -> Iterator[Rendezvous]:
-    """Return the meetings of the parts `planned` of a program, which has these `collectives`."""
-    by_site = {one.site: one for one in collectives}
+    """Return the rendezvous of the parts `planned` of a program, which has these `collectives`."""
+    by_site = {collective.site: collective for collective in collectives}
     for plan in planned:
         for sites in _sites(plan, ()):
             yield Rendezvous(tuple(by_site[site] for site in sites))

@@ -23,14 +23,14 @@ from tpulint.runtime.schedule.variables import (
 from tpulint.runtime.source_location import place_of_operation
 
 
-def unordered_access_warning(found: UnorderedAccesses) -> UnorderedAccessWarning:
+def unordered_access_warning(accesses: UnorderedAccesses) -> UnorderedAccessWarning:
     """Return the warning about `found`."""
-    first, second = _access(found.first), _access(found.second)
+    first, second = _access(accesses.first), _access(accesses.second)
     return UnorderedAccessWarning(
-        f"Nothing orders two accesses of the variable '{found.variable}' in a conditional: "
+        f"Nothing orders two accesses of the variable '{accesses.variable}' in a conditional: "
         f"{first}, and {second}. Here they run in the order in which TensorFlow's passes compile "
         "them; if Grappler is on it may be the other. A control dependency between them decides",
-        place=place_of_operation(found.second) or place_of_operation(found.first),
+        place=place_of_operation(accesses.second) or place_of_operation(accesses.first),
     )
 
 
@@ -75,7 +75,8 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
     variables = variables_of(program)
     access_schedule = schedule_accesses(program.region, variables, options)
     before, during, after = (
-        plan_region(one, access_schedule.queued) for one in _parts(program.region, access_schedule)
+        plan_region(region, access_schedule.queued)
+        for region in _parts(program.region, access_schedule)
     )
     return Schedule(
         program=program,
@@ -84,7 +85,9 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
         before=before,
         during=during,
         after=after,
-        copied=tuple(one for one in variables if one.is_copied(program.num_replicas, options)),
+        copied=tuple(
+            variable for variable in variables if variable.is_copied(program.num_replicas, options)
+        ),
         unsynchronized=unsynchronized_variables(program, variables),
         rendezvous=tuple(find_rendezvous((before, during, after), find_collectives(program))),
         feeds=find_feeds(program.region),
