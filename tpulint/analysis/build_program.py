@@ -9,10 +9,9 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
 from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.objects import Class, Env, ExternalObject, Function, function_of
+from tpulint.analysis.domain.objects import Class, Env, ExternalObject, Function, function_of, mro
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import (
     NONE,
@@ -24,11 +23,10 @@ from tpulint.analysis.domain.values import (
     Value,
     options,
 )
-from tpulint.analysis.interpreter import calls, expected_failures
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.analysis.interpreter import calls, context_managers
+from tpulint.analysis.interpreter.calls import opaque_arguments
+from tpulint.analysis.interpreter.frame import Frame, Observer
 from tpulint.analysis.interpreter.interpreter import Interpreter
-from tpulint.analysis.interpreter.observer import Observer
-from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
 from tpulint.analysis.models import feeds
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.entry_points import trace
@@ -177,7 +175,7 @@ def _read_function(
     code = function.code
     if id(code) in interpreter.called or not code.names_any(function.module.written(names)):
         return
-    if expected_failures.is_marked(code.decorators):
+    if context_managers.is_marked_to_fail(code.decorators):
         return
     with interpreter.guarded(f"{function.module.filename}: {function.name}"):
         before = Checkpoint(interpreter.program)

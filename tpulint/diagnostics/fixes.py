@@ -16,8 +16,7 @@ from tpulint.diagnostics.fix import WORD
 from tpulint.finding import Applicability, Change, Fix, Span
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.queries.variable_conflicts import Conflict
-from tpulint.syntax.expression_nodes import dotted_path
-from tpulint.syntax.statement_nodes import Import, ImportFrom
+from tpulint.syntax.nodes import Import, ImportFrom, dotted_path
 
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 

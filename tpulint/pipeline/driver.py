@@ -44,7 +44,7 @@ from tpulint.pipeline.sources import read_sources
 from tpulint.pipeline.task import Task, changed_since, find_files, in_shard
 
 if TYPE_CHECKING:
-    from tpulint.analysis.interpreter.observer import Observer
+    from tpulint.analysis.interpreter.frame import Observer
     from tpulint.frontends.tensorflow.program import Program
     from tpulint.incremental.failure import Failure
     from tpulint.pipeline.editor import EditorState

@@ -17,8 +17,7 @@ from typing import NamedTuple, Protocol
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.objects import Function
 from tpulint.analysis.domain.site import Module
-from tpulint.analysis.interpreter.frame import Frame
-from tpulint.analysis.interpreter.observer import Observer
+from tpulint.analysis.interpreter.frame import Frame, Observer
 from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
@@ -33,8 +32,7 @@ from tpulint.incremental.queries import Queries
 from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.executor import ProgramStep, Search, SearchStep
 from tpulint.syntax.nodes import Statement
-from tpulint.syntax.summaries import Store
-from tpulint.syntax.warm_summaries import WarmStore
+from tpulint.syntax.summaries import Store, WarmStore
 
 Lanes = dict[int, set[str]]  # by the place of the function
 

@@ -19,7 +19,7 @@ from tpulint.analysis.names.spelling_search import (
 )
 from tpulint.analysis.names.target_release import Targets, keeps_keras_2
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.imports import Written, statements
+from tpulint.analysis.resolver.import_graph import Written, statements
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.finding import Finding, Location, Span
 from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes

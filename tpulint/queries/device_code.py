@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tpulint.analysis.domain.context import COMPUTATION, LOOP, WHILE, WITH, Scope
-from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE
+from tpulint.analysis.domain.context import (
+    CLEARS,
+    COMPUTATION,
+    GRAPH,
+    INIT_SCOPE,
+    LOOP,
+    WHILE,
+    WITH,
+    Scope,
+)
 from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Variable
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import COND, DATA, FUNCTION, GUESSES, UNSEEN_CALLER, WHILE
-from tpulint.analysis.domain.effects import DECORATED, GRAPH
+from tpulint.analysis.domain.context import (
+    COND,
+    DATA,
+    DECORATED,
+    FUNCTION,
+    GRAPH,
+    GUESSES,
+    UNSEEN_CALLER,
+    WHILE,
+)
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.objects import Function, Instance
 from tpulint.analysis.domain.site import Module
@@ -14,7 +22,7 @@ from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming
 from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
-from tpulint.syntax.statement_nodes import Import, ImportFrom
+from tpulint.syntax.nodes import Import, ImportFrom
 
 TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 

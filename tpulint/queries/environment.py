@@ -12,7 +12,7 @@ from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.names.target_release import Target, allowed, keeps_keras_2
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import operations
-from tpulint.syntax.expression_nodes import Attribute, dotted_path
+from tpulint.syntax.nodes import Attribute, dotted_path
 
 Event = TypeVar("Event", ApiCall, Computation)
 

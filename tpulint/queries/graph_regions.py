@@ -11,14 +11,17 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from tpulint.analysis.domain.context import (
+    CLEARS,
     CLUSTER,
     COMPUTATION,
     COND,
+    DEPENDENCIES,
     FUNCTION,
+    GRAPH,
+    INIT_SCOPE,
     WHILE,
     Scope,
 )
-from tpulint.analysis.domain.effects import CLEARS, DEPENDENCIES, GRAPH, INIT_SCOPE
 from tpulint.analysis.domain.events import (
     Access,
     Cluster,

@@ -19,7 +19,7 @@ from tpulint.analysis.domain.events import Argument, Cluster, Computation, Conte
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const, Value, options
-from tpulint.syntax.expression_nodes import CallNode
+from tpulint.syntax.nodes import CallNode
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 

@@ -17,7 +17,7 @@ from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, 
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming, seam
-from tpulint.syntax.expression_nodes import CallArgument, Constant
+from tpulint.syntax.nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.
 BATCHES = {

@@ -6,8 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from tpulint.analysis.domain.context import COMPUTATION, DATA, GUESSES, UNSEEN_CALLER, WITH
-from tpulint.analysis.domain.effects import CROSS_REPLICA, DEVICE, SCOPE, UNSEEN
+from tpulint.analysis.domain.context import (
+    COMPUTATION,
+    CROSS_REPLICA,
+    DATA,
+    DEVICE,
+    GUESSES,
+    SCOPE,
+    UNSEEN,
+    UNSEEN_CALLER,
+    WITH,
+)
 from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Tensor, Variable
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
 from tpulint.analysis.domain.site import Site

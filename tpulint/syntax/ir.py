@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from tpulint.syntax import text_scan
-from tpulint.syntax.expression_nodes import CallArgument
-from tpulint.syntax.nodes import Block, Expression
+from tpulint.syntax.nodes import Block, CallArgument, Expression
+from tpulint.syntax.parse import has_name, may_set_attribute
 
 Rows = tuple[int, int, int]  # the first and last row of a body, and the byte that it ends before
 PIECE = 1 << 40  # places per piece of a module: each piece is numbered by itself (see `pieces`)
@@ -123,7 +122,7 @@ class FunctionCode:
 
     def names_any(self, names: frozenset[str]) -> bool:
         """Return whether one of `names` is an identifier in it; its text may say that none is."""
-        self.read_if(lambda text: any(text_scan.stands(name, text) for name in names))
+        self.read_if(lambda text: any(has_name(name, text) for name in names))
         return self.known is not None and not names.isdisjoint(self.known.mentions)
 
     def read_if(self, may_matter: Callable[[str], bool]) -> None:
@@ -172,5 +171,5 @@ class ModuleSummary:
     def setters(self, owner: ClassCode, name: str) -> list[int]:
         """Return the methods of `owner` that set `self.name`, in source order."""
         for index in owner.methods:
-            self.functions[index].read_if(lambda text: text_scan.may_be_set(name, text))
+            self.functions[index].read_if(lambda text: may_set_attribute(name, text))
         return sorted(owner.setters.get(name, []))

@@ -9,16 +9,56 @@ and changes nothing in it.
 from __future__ import annotations
 
 import ast
+import io
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
-from tpulint.syntax.body_ranges import HEADER, body_of, characters, lines_of, outermost
-from tpulint.syntax.lowering.scopes import LexicalScope
+from tpulint.syntax.ir import Rows
+from tpulint.syntax.lowering.definitions import LexicalScope
 from tpulint.syntax.lowering.statements import Statements
 from tpulint.syntax.parse import parse
+
+SHORT = 3  # rows: a shorter body is read at once
+HEADER = "def _():\n"  # before a body that is parsed by itself
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the rows of `text` with their ends, as Python counts rows."""
+    return list(io.StringIO(text, newline=""))
+
+
+def outermost(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the functions that are in no other function, in source order."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield statement
+            continue
+        for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+            for inner in getattr(statement, name, ()):
+                within = [inner] if isinstance(inner, ast.stmt) else getattr(inner, "body", [])
+                yield from outermost(within)
+
+
+def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> Rows | None:
+    """Return the rows of the body, where it is large and has its rows to itself; else None."""
+    start, end = node.body[0], node.body[-1]
+    first = min([start.lineno, *(e.lineno for e in getattr(start, "decorator_list", []))])
+    last, column = end.end_lineno or 0, end.end_col_offset or 0
+    indent = lines[first - 1][: start.col_offset]
+    if last - first + 1 < SHORT or indent.strip(" \t"):
+        return None
+    if lines[last - 1].rstrip("\r\n").endswith("\\"):
+        return None
+    return first, last, column
+
+
+def characters(line: str, offset: int) -> int:
+    """Return the characters in `offset` bytes of UTF-8, which is what CPython counts."""
+    return len(line.encode("utf-8")[:offset].decode("utf-8", "ignore"))
+
 
 Range = tuple[Location, Location]
 NO_BODIES: Mapping[int, list[ast.stmt]] = MappingProxyType({})
@@ -68,7 +108,6 @@ class Pieces:
         lines: list[str] | None = None,
         bodies: Mapping[int, list[ast.stmt]] = NO_BODIES,
     ) -> None:
-        self.whole = text
         self._facts = facts
         self._bodies = dict(bodies)
         self._lines = lines or lines_of(text)

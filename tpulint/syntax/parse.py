@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
+import re
 import warnings
 from dataclasses import dataclass
 
@@ -99,3 +101,47 @@ def _patterns_nest_deeply(tree: ast.Module, text: str) -> bool:
                     return True
                 above = case.body[-1].end_lineno
     return False
+
+
+# Comments and strings, each whole, as none begins inside another. Each begins with its letter:
+# then they are searched as fast as letters are.
+_NO_CODE = re.compile(
+    r"#[^\n]*"
+    r"|'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\""
+    r"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"",
+    re.DOTALL,
+)
+_HOLDS_CODE = re.compile(r"\b(?:[fFtT][rR]?|[rR][fFtT])$")  # before a string
+
+
+def code_of(text: str) -> str:
+    """Return a module's text without comments, and without strings that hold no expressions."""
+    return _NO_CODE.sub(_left, text)
+
+
+def _left(found: re.Match[str]) -> str:
+    written = found.group()
+    if written.startswith("#"):
+        return ""
+    begin = found.start()
+    return written if _HOLDS_CODE.search(found.string, max(begin - 3, 0), begin) else "''"
+
+
+def has_name(name: str, text: str) -> bool:
+    """Return whether `text` holds `name`, and not only as a part of a longer one."""
+    return name in text and _whole(name).search(text) is not None
+
+
+def may_set_attribute(name: str, text: str) -> bool:
+    """Return whether an attribute `name` may be set in `text`: not only called or gone into."""
+    return f".{name}" in text and _last(name).search(text) is not None
+
+
+@functools.lru_cache(maxsize=512)
+def _whole(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b")
+
+
+@functools.lru_cache(maxsize=512)
+def _last(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\.{re.escape(name)}\b(?![ \t]*[(.\[])")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 
-from tpulint.syntax.expression_nodes import (
+from tpulint.syntax.nodes import (
     Attribute,
     BinaryOperation,
     CallNode,
@@ -14,13 +14,18 @@ from tpulint.syntax.expression_nodes import (
     Constant,
     DictDisplay,
     Display,
+    For,
+    If,
     Lambda,
     Name,
+    Node,
+    Return,
     Subscript,
+    While,
+    With,
     Yield,
+    parts,
 )
-from tpulint.syntax.nodes import Node, parts
-from tpulint.syntax.statement_nodes import For, If, Return, While, With
 
 NOWHERE = -1
 PLACED = frozenset(

@@ -53,3 +53,26 @@ class Store:
         for facts in self._open:
             if facts.pieces is not None:
                 facts.pieces.release()
+
+
+class WarmStore(Store):
+    """A store of one process that lives on: it keeps the summary of each file that stays.
+
+    They are kept by file, not by content: to the interpreter, two files with one text are two.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._warm: dict[str, tuple[bytes, ir.ModuleSummary]] = {}
+
+    def begin(self) -> None:
+        """Begin the next reading."""
+        self._open = []
+        self.findings = []
+
+    def _summarized(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary:
+        before, facts = self._warm.get(filename, (b"", None))
+        if facts is None or data != before:
+            facts = summarize(text)
+            self._warm[filename] = (data, facts)
+        return facts

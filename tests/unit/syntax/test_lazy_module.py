@@ -9,12 +9,10 @@ import pytest
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import Attribute, CallNode, Name
 from tpulint.syntax.lazy_module import Pieces, pieces_of, summarize
 from tpulint.syntax.lowering.statements import Statements
-from tpulint.syntax.nodes import walk
+from tpulint.syntax.nodes import Attribute, CallNode, If, Name, Return, walk
 from tpulint.syntax.parse import SyntaxProblem, parse
-from tpulint.syntax.statement_nodes import If, Return
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
 KINDS = (CallNode, Name, Attribute, Return, If)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tpulint.syntax import text_scan
 from tpulint.syntax.lazy_module import pieces_of, summarize
+from tpulint.syntax.parse import code_of, has_name, may_set_attribute
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
 
@@ -27,18 +27,18 @@ def test_no_name_and_no_setter_of_a_body_is_overlooked_in_its_text(name: str) ->
     cut = {each.index: pieces.text(each) for each in facts.functions if each.rows is not None}
     for index, body in cut.items():
         mentions = facts.functions[index].mentions
-        assert [each for each in mentions if not text_scan.stands(each, body)] == []
+        assert [each for each in mentions if not has_name(each, body)] == []
     for owner in facts.classes:
         for attribute, methods in owner.setters.items():
             bodies = [cut[each] for each in methods if each in cut]
-            assert all(text_scan.may_be_set(attribute, each) for each in bodies)
+            assert all(may_set_attribute(attribute, each) for each in bodies)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_only_comments_and_strings_are_no_code(name: str) -> None:
     text = sample(name)
-    assert len(text_scan.code_of(text)) < len(text)
-    assert code_tokens(text_scan.code_of(text)) == code_tokens(text)
+    assert len(code_of(text)) < len(text)
+    assert code_tokens(code_of(text)) == code_tokens(text)
 
 
 def code_tokens(text: str) -> list[str]:
@@ -61,19 +61,19 @@ STRINGS = {
 
 @pytest.mark.parametrize("text", STRINGS)
 def test_what_is_left_without_strings(text: str) -> None:
-    assert text_scan.code_of(text) == STRINGS[text]
+    assert code_of(text) == STRINGS[text]
 
 
 @pytest.mark.parametrize("text", ["refit()", "fit_all = 1", "# a benefit"])
 def test_a_part_of_a_name_is_not_the_name(text: str) -> None:
-    assert not text_scan.stands("fit", text)
+    assert not has_name("fit", text)
 
 
 @pytest.mark.parametrize("text", ["self.a = 1", "self.a: int = 1", "(self.a, b) = c", "del x.a"])
 def test_what_sets_an_attribute(text: str) -> None:
-    assert text_scan.may_be_set("a", text)
+    assert may_set_attribute("a", text)
 
 
 @pytest.mark.parametrize("text", ["self.a()", "self.a [0] = 1", "self.a.b = 1", "self.ab = 1"])
 def test_what_does_not_set_it(text: str) -> None:
-    assert not text_scan.may_be_set("a", text)
+    assert not may_set_attribute("a", text)

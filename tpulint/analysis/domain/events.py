@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import FUNCTION, BaseContext
-from tpulint.analysis.domain.effects import CONVERTED, UNCONVERTED
+from tpulint.analysis.domain.context import CONVERTED, FUNCTION, UNCONVERTED, BaseContext
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value
 from tpulint.finding import Certainty

@@ -3,17 +3,80 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
+from weakref import ReferenceType, ref
 
 from tpulint.analysis.domain.context import ConditionKey
 from tpulint.analysis.domain.events import Argument, Context
-from tpulint.analysis.domain.frozen import frozen
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.structure_size import LARGEST, Sized, without_structures
-from tpulint.analysis.domain.values import UNKNOWN, Bound, DeferredName, Value
+from tpulint.analysis.domain.values import UNKNOWN, Bound, DeferredName, Value, frozen, options
 from tpulint.syntax import ir
+
+LARGEST = 4096
+
+
+class Sized(Value):
+    """A structure that knows its size, and the structures that it is in: it can grow later.
+
+    Everything is at most `LARGEST`, and nothing contains itself.
+    """
+
+    __slots__ = ("__weakref__", "holders", "size")
+
+    size: int
+    holders: list[ReferenceType[Sized]]
+
+    def start_size(self) -> None:
+        """Count what holds the items of a new structure, which nothing holds yet."""
+        self.size = 1
+        self.holders = []
+
+    def take(self, items: Iterable[Value], instead: Value | None = None) -> bool:
+        """Return whether there is room for `items`, and count them; all of them, or none.
+
+        instead: the item that they replace.
+        """
+        listed = list(items)
+        amount = sum(map(size_of, listed)) - (0 if instead is None else size_of(instead))
+        inside = [each for item in listed for each in options(item) if isinstance(each, Sized)]
+        around = self._around()
+        if around is None or any(each in around for each in inside):
+            return False
+        if any(each.size + amount * times > LARGEST for each, times in around.items()):
+            return False
+        for each, times in around.items():
+            each.size += amount * times
+        for each in inside:
+            each.holders.append(ref(self))
+        return True
+
+    def _around(self) -> Counter[Sized] | None:
+        """Return this and all that it is in, with how often it is; None where that is too much."""
+        found = [self]
+        for each in found:  # it grows meanwhile
+            if each.holders:
+                found += [holder for it in each.holders if (holder := it()) is not None]
+            if len(found) > LARGEST:
+                return None
+        return Counter(found)
+
+
+def size_of(value: Value) -> int:
+    """Return how many values a walk over this one comes by."""
+    if isinstance(value, Sized):
+        return value.size
+    alternatives = options(value)
+    return 1 if alternatives[0] is value else 1 + sum(map(size_of, alternatives))
+
+
+def without_structures(items: Iterable[Value]) -> list[Value]:
+    """Return the items, those that are structures, or may be, unknown."""
+    return [UNKNOWN if size_of(each) > 1 or isinstance(each, Sized) else each for each in items]
+
 
 RENAMED = "another `__name__` than its code"  # a hint of a function
 SHOWN = 4  # items of a container in its repr
@@ -276,3 +339,47 @@ class TraceTimeValue(Value):
 
     def __repr__(self) -> str:
         return f"{self.path}() at trace time"
+
+
+def mro(cls: Class) -> list[Value]:
+    """Return the class and its bases, each before its own and in the order given, as Python does.
+
+    It is found once for each class, in however many ways the class is reached.
+    """
+    if cls.order is None:
+        lines = [mro(each) if isinstance(each, Class) else [each] for each in cls.bases]
+        cls.order = [cls, *(lines[0] if len(lines) == 1 else _merged([*lines, list(cls.bases)]))]
+    return cls.order
+
+
+def _merged(lines: list[list[Value]]) -> list[Value]:
+    """Return the values of all lines, each before those that follow it in any line.
+
+    Python refuses a class without such an order; here the next value of the first line is taken.
+    """
+    rows = [line[::-1] for line in lines if line]  # what comes next is at the end
+    later = Counter(each for row in rows for each in row[:-1])
+    by_next: dict[Value, list[list[Value]]] = {}
+    for row in rows:
+        by_next.setdefault(row[-1], []).append(row)
+    found: dict[Value, None] = {}
+    start = 0
+    while by_next:
+        while not rows[start]:
+            start += 1
+        heads = (row[-1] for row in islice(rows, start, None) if row)
+        first = next((each for each in heads if not later[each]), rows[start][-1])
+        found[first] = None
+        for row in by_next.pop(first):
+            _drop_next(row, found, later)
+            if row:
+                by_next.setdefault(row[-1], []).append(row)
+    return list(found)
+
+
+def _drop_next(row: list[Value], found: Container[Value], later: Counter[Value]) -> None:
+    """Take from the end of a row what has its place."""
+    while row and row[-1] in found:
+        row.pop()
+        if row:
+            later[row[-1]] -= 1

@@ -7,9 +7,8 @@ from typing import NamedTuple, Protocol
 
 from tpulint.finding import Span
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import Constant
 from tpulint.syntax.lazy_module import pieces_of
-from tpulint.syntax.nodes import Node, walk
+from tpulint.syntax.nodes import Constant, Node, walk
 
 
 class WordPattern(Hashable, Protocol):

@@ -8,9 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from tpulint.analysis.domain.frozen import frozen
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+
+    @dataclass_transform(frozen_default=True)
+    def frozen(cls: type[T]) -> type[T]:
+        """Make a frozen dataclass: mypy checks that no object of it is changed."""
+        return cls
+else:
+    # Objects of classes that are frozen at run time, too, take three times as long to make.
+    frozen = dataclass(unsafe_hash=True, slots=True)
+
 
 # The functions of `six.moves` that Python 3 has itself.
 SIX_MOVES = {f"six.moves.{name}": f"builtins.{name}" for name in ("filter", "map", "range", "zip")}

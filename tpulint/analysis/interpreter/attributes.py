@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping as Names
 from functools import lru_cache
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Context, Tensor, Variable
 from tpulint.analysis.domain.objects import (
     RENAMED,
@@ -18,6 +17,7 @@ from tpulint.analysis.domain.objects import (
     Mapping,
     Sequence,
     Super,
+    mro,
 )
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
@@ -37,8 +37,8 @@ from tpulint.analysis.domain.values import (
     outside,
 )
 from tpulint.analysis.interpreter import calls
+from tpulint.analysis.interpreter.calls import opaque_arguments
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
 
 WITH_METHODS = (
     *(Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound, Tensor, Variable),

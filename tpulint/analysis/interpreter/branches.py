@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import (
+    AFTER_RETURN,
     COND,
     LOOP,
     ONCE,
@@ -13,33 +14,34 @@ from tpulint.analysis.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.analysis.domain.effects import AFTER_RETURN
 from tpulint.analysis.domain.events import Context, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Value, join
-from tpulint.analysis.interpreter import operators, tensor_tests, trace_time_value, transfer
+from tpulint.analysis.interpreter import operators, transfer
 from tpulint.analysis.interpreter.conditions import (
     condition_key,
     guards_creation,
     truth,
 )
-from tpulint.analysis.interpreter.entered import Entered
 from tpulint.analysis.interpreter.expressions import UNROLL, value
-from tpulint.analysis.interpreter.frame import Frame
-from tpulint.syntax.expression_nodes import Display
-from tpulint.syntax.nodes import Block, Expression, Node, parts
-from tpulint.syntax.statement_nodes import (
+from tpulint.analysis.interpreter.frame import Entered, Frame
+from tpulint.syntax.nodes import (
+    Block,
     Define,
     DefineClass,
+    Display,
+    Expression,
     For,
     If,
     Jump,
     Match,
+    Node,
     Raise,
     Return,
     Try,
     While,
+    parts,
 )
 
 Names = dict[str, Value]
@@ -60,10 +62,10 @@ def if_(frame: Frame, node: If) -> bool:
             return frame.block(node.body if answer else node.orelse)
     site = frame.site(node.place)
     if isinstance(test, TraceTimeValue):
-        trace_time_value.note(frame, "decides", test, site)
+        transfer.note_trace_time_value(frame, "decides", test, site)
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
-    tensor_tests.note(frame, test, node.test, "if")
+    transfer.note_tensor_test(frame, test, node.test, "if")
     key = condition_key(frame.library, test, node.test, site)
     start, before = dict(frame.env.names), frame.ways_out
     with _branch(frame, key, test, True) as then_side:
@@ -205,7 +207,7 @@ def while_(frame: Frame, node: While) -> bool:
     if truth(test) is False:
         return frame.block(node.orelse)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
-    tensor_tests.note(frame, test, node.test, "while")
+    transfer.note_tensor_test(frame, test, node.test, "while")
     with frame.within(Scope(WHILE if traced else LOOP, site, test, converted=traced)):
         ended = _round(frame, node.body)
     if truth(test) is not True:

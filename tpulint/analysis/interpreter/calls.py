@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.context import CALLEE, FUNCTION, WITH, ConditionKey, Scope
-from tpulint.analysis.domain.effects import DECORATED, UNCONVERTED
+from tpulint.analysis.domain.context import (
+    CALLEE,
+    DECORATED,
+    FUNCTION,
+    UNCONVERTED,
+    WITH,
+    ConditionKey,
+    Scope,
+)
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import (
     RENAMED,
@@ -20,6 +26,7 @@ from tpulint.analysis.domain.objects import (
     Sequence,
     TracedCall,
     function_of,
+    mro,
 )
 from tpulint.analysis.domain.site import CallStep, Site
 from tpulint.analysis.domain.values import (
@@ -261,3 +268,21 @@ def _renamed(callee: Value) -> Value:
     if isinstance(callee, Function):
         return replace(callee, hints=callee.hints | {RENAMED})
     return callee
+
+
+def opaque_arguments(function: Function, receiver: Value | None) -> tuple[Argument, ...]:
+    """Return opaque things named as the parameters of `function`."""
+    code = function.code.parameters
+    names = [each.name for each in code.by_position]
+    site = Site(function.module, -1)
+    found = []
+    for position, name in enumerate(names):
+        value = receiver if position == 0 and receiver is not None else Opaque(name)
+        found.append(Argument(None, "", value, site))
+    for name, _ in code.keyword_only:
+        found.append(Argument(name, "", Opaque(name), site))
+    if code.star is not None:
+        found.append(Argument(None, "*", UNKNOWN, site))
+    if code.star_star is not None:
+        found.append(Argument(None, "**", UNKNOWN, site))
+    return tuple(found)

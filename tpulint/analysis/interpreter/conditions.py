@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE, ConditionKey
-from tpulint.analysis.domain.objects import Class, Instance, Mapping, Sequence
+from tpulint.analysis.domain.objects import Class, Instance, Mapping, Sequence, mro
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
     Choice,
@@ -16,8 +15,7 @@ from tpulint.analysis.domain.values import (
     options,
 )
 from tpulint.analysis.interpreter.frame import Library
-from tpulint.syntax.expression_nodes import Attribute, BoolOperation, CallNode, Compare, Name, Not
-from tpulint.syntax.nodes import Expression
+from tpulint.syntax.nodes import Attribute, BoolOperation, CallNode, Compare, Expression, Name, Not
 
 
 def truth(value: Value) -> bool | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import WITH, Scope
-from tpulint.analysis.domain.effects import DEPENDENCIES, STACK, UNSEEN
+from tpulint.analysis.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope
 from tpulint.analysis.domain.events import ContextChange, Dependencies
 from tpulint.analysis.domain.objects import (
     ContextManagerValue,
@@ -27,6 +28,7 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.analysis.interpreter import attributes, calls, transfer
 from tpulint.analysis.interpreter.frame import Frame
+from tpulint.syntax.nodes import CallNode, Expression, WithItem, last_name
 
 
 def enter(frame: Frame, manager: Value, site: Site) -> Value:
@@ -163,3 +165,38 @@ def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) 
     if computation is not None:
         found = ContextChange(effect, direction, site, frame.context, holder)
         computation.context_changes.append(found)
+
+
+EXPECTS = "assertRaises"  # and `assertRaisesRegex`, `assertRaisesOpError`, ...
+RAISES = "raises"  # pytest's
+MARKS = frozenset(["expectedFailure", "xfail"])
+
+
+def is_failing_call(name: str) -> bool:
+    """Return whether a call of this name runs what must raise."""
+    return name.startswith(EXPECTS) or name == RAISES
+
+
+def expects_failure(items: list[WithItem]) -> bool:
+    """Return whether one of the items of a `with` expects its block to fail."""
+    return any(is_failing_call(_called(each.manager)) for each in items)
+
+
+def is_marked_to_fail(decorators: list[Expression]) -> bool:
+    """Return whether a test function is marked to fail."""
+    return any(last_name(each) in MARKS or _called(each) in MARKS for each in decorators)
+
+
+@contextmanager
+def unrecorded(frame: Frame) -> Iterator[None]:
+    """Record nothing meanwhile; what other modules define is still read for itself."""
+    session = frame.session
+    known = set(session.called)
+    with frame.muted():
+        yield
+    own = {id(each) for each in frame.module.facts.functions}
+    session.called -= {each for each in session.called - known if each not in own}
+
+
+def _called(node: Expression) -> str:
+    return last_name(node.callee) if isinstance(node, CallNode) else ""

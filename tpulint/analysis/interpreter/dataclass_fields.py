@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Argument
-from tpulint.analysis.domain.objects import Class, Instance, Sequence
+from tpulint.analysis.domain.objects import Class, Instance, Sequence, mro
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Const, External, Value
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import Constant, Name
-from tpulint.syntax.nodes import Block
-from tpulint.syntax.statement_nodes import AnnotatedAssign
+from tpulint.syntax.nodes import AnnotatedAssign, Block, Constant, Name
 
 TUPLES = ("typing.NamedTuple", "collections.namedtuple")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.effects import DECORATED, UNCONVERTED
+from tpulint.analysis.domain.context import DECORATED, UNCONVERTED
 from tpulint.analysis.domain.objects import (
     Class,
     ContextManagerValue,
@@ -17,9 +17,7 @@ from tpulint.analysis.domain.values import Bound, External, Imported, Partial, V
 from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame, Options
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import CallNode, Name, last_name
-from tpulint.syntax.nodes import Expression
-from tpulint.syntax.statement_nodes import Define
+from tpulint.syntax.nodes import CallNode, Define, Expression, Name, last_name
 
 HINTS = frozenset(
     [

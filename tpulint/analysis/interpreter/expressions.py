@@ -21,13 +21,12 @@ from tpulint.analysis.interpreter import (
     attributes,
     calls,
     operators,
-    tensor_tests,
-    trace_time_value,
+    transfer,
 )
 from tpulint.analysis.interpreter.conditions import condition_key, truth
 from tpulint.analysis.interpreter.definitions import named_defaults
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.syntax.expression_nodes import (
+from tpulint.syntax.nodes import (
     Attribute,
     Await,
     BinaryOperation,
@@ -39,6 +38,7 @@ from tpulint.syntax.expression_nodes import (
     Constant,
     DictDisplay,
     Display,
+    Expression,
     FormattedString,
     Lambda,
     Name,
@@ -52,8 +52,8 @@ from tpulint.syntax.expression_nodes import (
     Yield,
     YieldFrom,
     last_name,
+    walk,
 )
-from tpulint.syntax.nodes import Expression, walk
 from tpulint.syntax.places import NOWHERE, first_place, own_place
 
 UNROLL = 16  # items of a loop or a comprehension that are read one by one
@@ -166,9 +166,9 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
         return value(frame, node.body if known else node.orelse)
     site = frame.site(node.place)
     if isinstance(test, TraceTimeValue):
-        trace_time_value.note(frame, "decides", test, site)
+        transfer.note_trace_time_value(frame, "decides", test, site)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
-    tensor_tests.note(frame, test, node.test, "if")
+    transfer.note_tensor_test(frame, test, node.test, "if")
     key = condition_key(frame.library, test, node.test, site)
     results = []
     for branch, side in ((True, node.body), (False, node.orelse)):
@@ -254,7 +254,7 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
                 inner = value(frame, each.iterated)
                 frame.assign(each.target, operators.element_of(frame, inner, site))
             for test in (test for each in node.clauses for test in each.tests):
-                tensor_tests.note(frame, value(frame, test), test, "if", converts=False)
+                transfer.note_tensor_test(frame, value(frame, test), test, "if", converts=False)
             results.append(value(frame, node.element))
             if node.key is not None:
                 value(frame, node.key)

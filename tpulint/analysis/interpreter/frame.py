@@ -4,26 +4,65 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tpulint.analysis.domain.context import ConditionKey, Scope
 from tpulint.analysis.domain.events import Argument, Computation, Context
 from tpulint.analysis.domain.objects import Class, Env, ExternalObject, Function, Instance
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import UNKNOWN, External, Imported, Value, join
-from tpulint.analysis.interpreter.entered import Entered, Scoped
 from tpulint.analysis.interpreter.module_linking import Importer
 from tpulint.analysis.interpreter.session import Session
 from tpulint.analysis.resolver.project import Project
-from tpulint.syntax.expression_nodes import Name
-from tpulint.syntax.nodes import Block, Expression, Statement
+from tpulint.syntax.nodes import Block, Expression, Name, Pass, Statement
 from tpulint.syntax.places import place_of
-from tpulint.syntax.statement_nodes import Pass
 
 BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 NOTHING_READ = Pass()
 Options = tuple[tuple[str, Value], ...]
 F = TypeVar("F", bound="Frame")
+
+
+class HasContext(Protocol):
+    """A frame, as far as this file is concerned."""
+
+    context: Context
+
+
+class Entered:
+    """A context that holds in a `with` block; `end` is the one that the block ended in."""
+
+    __slots__ = ("_before", "_frame", "end")
+
+    def __init__(self, frame: HasContext, context: Context) -> None:
+        self._frame = frame
+        self._before = frame.context
+        self.end = context
+
+    def __enter__(self) -> Entered:
+        self._frame.context = self.end
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end = self._frame.context
+        self._frame.context = self._before
+
+
+class Scoped:
+    """The scopes that are open before a `with` block, and again after it."""
+
+    __slots__ = ("_frame", "_scopes")
+
+    def __init__(self, frame: HasContext) -> None:
+        self._frame = frame
+        self._scopes = frame.context.scopes
+
+    def __enter__(self) -> None:
+        """Leave the context as it is."""
+
+    def __exit__(self, *_: object) -> None:
+        if self._frame.context.scopes is not self._scopes:
+            self._frame.context = self._frame.context._replace(scopes=self._scopes)
 
 
 class Library:
@@ -316,3 +355,19 @@ class Frame(ABC):
         if before is not None and not self.context.runs_once_with(None):
             value = join([before, value])
         holder.names[name] = value
+
+
+class Observer(Protocol):
+    """A receiver of what a program's frames do, in their order.
+
+    statements: it wants to know of each statement, not only of the calls.
+    """
+
+    @property
+    def statements(self) -> bool: ...
+
+    def called(self, frame: Frame, function: Function, followed: bool) -> None:
+        """Note that `frame` calls a function of the project, which may be left out."""
+
+    def read(self, frame: Frame, statement: Statement, context: Context) -> None:
+        """Note that `frame` has read a statement, which began in `context`."""

@@ -10,9 +10,8 @@ from tpulint.analysis.domain.program import ProgramEvents
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.interpreter import expressions, statements
-from tpulint.analysis.interpreter.frame import Frame, Library
+from tpulint.analysis.interpreter.frame import Frame, Library, Observer
 from tpulint.analysis.interpreter.module_linking import Importer
-from tpulint.analysis.interpreter.observer import Observer
 from tpulint.analysis.interpreter.session import Session
 from tpulint.analysis.resolver.project import Project
 from tpulint.syntax.nodes import Block, Expression

@@ -30,7 +30,7 @@ from tpulint.analysis.domain.values import (
     join,
     options,
 )
-from tpulint.analysis.interpreter import dataclass_fields, trace_time_value, transfer
+from tpulint.analysis.interpreter import dataclass_fields, transfer
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.syntax.nodes import Expression
@@ -52,11 +52,11 @@ def operation(
     listed = list(items)
     if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
         return listed[0]
-    drawn = trace_time_value.among(listed)
+    drawn = transfer.first_trace_time_value(listed)
     if not any(map(_may_be_touched, listed)):
         return drawn or UNKNOWN
     if drawn is not None:
-        trace_time_value.note(frame, "computes", drawn, site)
+        transfer.note_trace_time_value(frame, "computes", drawn, site)
     transfer.touch(frame, listed, site, name, operands=_sites(frame, operands, site))
     made = transfer.result(frame, listed, site)
     made.uniform = uniform(listed) or _is_how_often(name, listed)

@@ -13,23 +13,23 @@ from tpulint.analysis.interpreter import (
     attributes,
     branches,
     context_managers,
-    expected_failures,
     operators,
 )
 from tpulint.analysis.interpreter.definitions import define_class, define_function
 from tpulint.analysis.interpreter.expressions import value
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.syntax.expression_nodes import Attribute, Display, Name, Starred, Subscript
-from tpulint.syntax.nodes import Block, Expression, Statement
-from tpulint.syntax.places import first_place
-from tpulint.syntax.statement_nodes import (
+from tpulint.syntax.nodes import (
     AnnotatedAssign,
     Assert,
     Assign,
+    Attribute,
     AugmentedAssign,
+    Block,
     Define,
     DefineClass,
     Delete,
+    Display,
+    Expression,
     ExpressionStatement,
     For,
     If,
@@ -37,14 +37,19 @@ from tpulint.syntax.statement_nodes import (
     ImportFrom,
     Jump,
     Match,
+    Name,
     Pass,
     Raise,
     Return,
     Scoping,
+    Starred,
+    Statement,
+    Subscript,
     Try,
     While,
     With,
 )
+from tpulint.syntax.places import first_place
 
 
 def block(frame: Frame, body: Block) -> bool:
@@ -145,9 +150,9 @@ def _return(frame: Frame, node: Return) -> bool:
 
 
 def _with(frame: Frame, node: With) -> bool:
-    if not expected_failures.is_entered(node.items):
+    if not context_managers.expects_failure(node.items):
         return _with_block(frame, node)
-    with expected_failures.unrecorded(frame):
+    with context_managers.unrecorded(frame):
         _with_block(frame, node)
     return False
 

@@ -10,19 +10,22 @@ from tpulint.analysis.domain.events import (
     Access,
     Cluster,
     Context,
+    Effect,
     LayerCall,
     Operation,
     Tensor,
     Use,
     Variable,
 )
-from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.objects import Mapping, Sequence, TraceTimeValue
 from tpulint.analysis.domain.properties import uniform
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import DEPTH, STRUCTURES, all_tensors, distinguished, parts
-from tpulint.analysis.domain.values import Choice, Value, join
+from tpulint.analysis.domain.values import Choice, Value, join, options
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
+from tpulint.syntax.nodes import BoolOperation, Expression
+from tpulint.syntax.places import first_place
 
 NO_CLUSTERS: frozenset[Cluster] = frozenset()
 MAY_HOLD = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable
@@ -251,3 +254,55 @@ def leave_control(
         return made
 
     return each_tensor(value, out)
+
+
+ASKS = "asks"
+
+
+def note_tensor_test(
+    frame: Frame, test: Value, node: Expression, asks: str, *, converts: bool = True
+) -> None:
+    """Write down that `asks`, a word of Python's, needs the truth of the tensor `test`.
+
+    converts: such a test becomes an operation, where control flow is converted at all.
+    """
+    if not isinstance(test, (Tensor, Choice)):
+        return
+    context = frame.context
+    if context.muted or not context.on_device or (converts and context.converts_control_flow):
+        return
+    found = options(test)
+    asked = [each for each in found if _is_data(each)]
+    if not asked:
+        return
+    computation = context.computation
+    assert computation is not None
+    first = isinstance(node, BoolOperation) and asked[0] is found[0]  # `and` asks it first
+    site = frame.site(first_place(node))
+    sure = first or len(found) == 1
+    computation.effects.append(Effect(ASKS, asks, site, context, site, sure))
+
+
+def _is_data(value: Value) -> bool:
+    """Return whether this is a tensor whose value is known at run time only.
+
+    A part of the inputs may be a dict of tensors, which is asked whether it is empty.
+    """
+    return isinstance(value, Tensor) and value.sort == "tensor" and value.data and value.computed
+
+
+def first_trace_time_value(items: Iterable[Value]) -> TraceTimeValue | None:
+    """Return the first of the values that is frozen."""
+    for each in items:
+        if type(each) is TraceTimeValue:
+            return each
+    return None
+
+
+def note_trace_time_value(frame: Frame, kind: str, value: TraceTimeValue, site: Site) -> None:
+    """Write down that device code computes with it, or decides by it."""
+    if frame.context.on_device and not frame.context.muted:
+        computation = frame.context.computation
+        assert computation is not None
+        found = Effect(kind, value.path, site, frame.context, value.site, True)
+        computation.effects.append(found)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import COND, WHILE, Scope
-from tpulint.analysis.domain.effects import (
+from tpulint.analysis.domain.context import (
     CLEARS,
+    COND,
     DEPENDENCIES,
     DEVICE,
     UNCONVERTED,
+    WHILE,
+    Scope,
 )
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import (

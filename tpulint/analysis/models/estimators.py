@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import ApiCall, Argument
-from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
+from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.analysis.domain.properties import is_scalar
 from tpulint.analysis.domain.structures import copied
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, join, options

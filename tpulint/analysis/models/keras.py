@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tpulint.analysis.domain.context import FUNCTION, WITH, ConditionKey, Scope
-from tpulint.analysis.domain.effects import CONVERTED, SCOPE, UNCONVERTED
+from tpulint.analysis.domain.context import (
+    CONVERTED,
+    FUNCTION,
+    SCOPE,
+    UNCONVERTED,
+    WITH,
+    ConditionKey,
+    Scope,
+)
 from tpulint.analysis.domain.events import Argument, Context, LayerCall, Tensor, Variable
 from tpulint.analysis.domain.objects import (
     Class,

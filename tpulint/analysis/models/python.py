@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.effects import STACK
+from tpulint.analysis.domain.context import STACK
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import (
     Class,

@@ -17,8 +17,8 @@ from tpulint.analysis.domain.objects import (
 )
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
-from tpulint.analysis.interpreter import trace_time_value
-from tpulint.analysis.interpreter.expected_failures import is_expected, unrecorded
+from tpulint.analysis.interpreter import transfer
+from tpulint.analysis.interpreter.context_managers import is_failing_call, unrecorded
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models import (
     clusters,
@@ -69,7 +69,7 @@ class Models(Hooks):
     ) -> Value:
         """Return the result of calling `callee`, with its meaning for the lanes written down."""
         record = ApiCall(callee.path, site, frame.context, args, receiver, UNKNOWN)
-        if is_expected(record.last):
+        if is_failing_call(record.last):
             with unrecorded(frame):
                 return operations.run_given(Call(frame, record))
         call = _record(frame, record)
@@ -97,7 +97,7 @@ class Models(Hooks):
             receiver = callee.parent
         path = callee.path if isinstance(callee, Opaque) else named or "?"
         record = ApiCall(path, site, frame.context, args, receiver, UNKNOWN)
-        if is_expected(record.last):
+        if is_failing_call(record.last):
             with unrecorded(frame):
                 return operations.run_given(Call(frame, record))
         built = keras.call_layer(frame, callee, args, site)
@@ -177,7 +177,7 @@ def answer_by(facts: CallFacts) -> Model:
                 return TraceTimeValue(call.path, call.site) if on_device else None
             case "number":
                 on_device = call.frame.context.on_device
-                return trace_time_value.among(call.values) if on_device else None
+                return transfer.first_trace_time_value(call.values) if on_device else None
             case "context":
                 return ContextManagerValue(facts.scope, call.site)
         made = operations.make_tensor(

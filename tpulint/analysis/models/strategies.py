@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import WITH, Scope
-from tpulint.analysis.domain.effects import CROSS_REPLICA, OTHER_STRATEGY, SCOPE
+from tpulint.analysis.domain.context import CROSS_REPLICA, OTHER_STRATEGY, SCOPE, WITH, Scope
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import (
     ContextManagerValue,

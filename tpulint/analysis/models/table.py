@@ -39,7 +39,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Tensor, Variable
 from tpulint.analysis.domain.objects import (
     ContextManagerValue,
@@ -48,6 +47,7 @@ from tpulint.analysis.domain.objects import (
     Instance,
     Mapping,
     Sequence,
+    mro,
 )
 from tpulint.analysis.domain.values import Bound, Choice, Const, External, Value
 from tpulint.analysis.models.call import Call, Model

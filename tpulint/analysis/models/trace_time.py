@@ -11,17 +11,17 @@ from tpulint.analysis.domain.values import Const, Value
 from tpulint.analysis.interpreter import expressions
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.table import observe
-from tpulint.syntax.expression_nodes import (
+from tpulint.syntax.nodes import (
     Attribute,
     BinaryOperation,
     CallNode,
     Constant,
     Display,
+    Expression,
     FormattedString,
     Name,
     Subscript,
 )
-from tpulint.syntax.nodes import Expression
 
 
 @observe(

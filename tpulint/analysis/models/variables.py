@@ -6,7 +6,7 @@ With `reuse`, `get_variable` gives the variable of that name in the graph if the
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.effects import GRAPH, VARIABLE_SCOPE
+from tpulint.analysis.domain.context import GRAPH, VARIABLE_SCOPE
 from tpulint.analysis.domain.events import ApiCall, Context, Tensor, Variable
 from tpulint.analysis.domain.objects import Class, ContextManagerValue, ExternalObject, Function
 from tpulint.analysis.domain.properties import is_counter, uniform

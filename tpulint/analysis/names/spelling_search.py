@@ -90,7 +90,7 @@ def _in_code(
     from tpulint.knowledge.names import method_names
     from tpulint.source import read_source
     from tpulint.syntax.api_spellings import spelled
-    from tpulint.syntax.text_scan import code_of
+    from tpulint.syntax.parse import code_of
 
     text = read_source(filename, read()).text
     its = its._replace(missing=tuple(missing_somewhere(code_of(text).encode())))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Argument
-from tpulint.analysis.domain.objects import Class, Function, Instance
+from tpulint.analysis.domain.objects import Class, Function, Instance, mro
 from tpulint.analysis.domain.values import Bound, Partial, Value
 from tpulint.knowledge import seam
 from tpulint.knowledge.calls import function_preserving
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import CallNode, last_name
-from tpulint.syntax.nodes import Expression
+from tpulint.syntax.nodes import CallNode, Expression, last_name
 
 Given = tuple[list[None], dict[str, None]]
 

@@ -9,7 +9,7 @@ from tpulint.analysis.domain.context import NAME, VALUE, BaseContext, ConditionK
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import naming
 from tpulint.knowledge.naming import NamePattern
-from tpulint.syntax.expression_nodes import (
+from tpulint.syntax.nodes import (
     Attribute,
     BoolOperation,
     CallArgument,
@@ -17,12 +17,14 @@ from tpulint.syntax.expression_nodes import (
     Compare,
     Comparison,
     Constant,
+    Expression,
+    Node,
     Not,
     Subscript,
     dotted_path,
     last_name,
+    parts,
 )
-from tpulint.syntax.nodes import Expression, Node, parts
 
 NEGATIVE = frozenset(["NotEqual", "IsNot", "NotIn"])
 NOTHING = (None, 0, False)  # what is compared with one of these is asked to be absent

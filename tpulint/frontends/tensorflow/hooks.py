@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import (
     ALTERNATIVE,
     COMPUTATION,
+    CONVERTED,
     DATA,
+    SCOPE,
     VALUE,
     WITH,
     ConditionKey,
     Scope,
 )
-from tpulint.analysis.domain.effects import CONVERTED, SCOPE
 from tpulint.analysis.domain.events import (
     ApiCall,
     Argument,
@@ -29,6 +29,7 @@ from tpulint.analysis.domain.objects import (
     Function,
     Instance,
     Sequence,
+    mro,
 )
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (

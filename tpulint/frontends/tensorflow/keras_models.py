@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.objects import ExternalObject, Instance
+from tpulint.analysis.domain.objects import ExternalObject, Instance, mro
 from tpulint.analysis.domain.values import Const, External, Value, options
 from tpulint.knowledge import naming
 from tpulint.knowledge.keras import FUNCTIONAL, REDUCTIONS, SEQUENTIAL

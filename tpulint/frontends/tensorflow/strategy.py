@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tpulint.analysis.domain.context import BaseContext
-from tpulint.analysis.domain.effects import SCOPE
+from tpulint.analysis.domain.context import SCOPE, BaseContext
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import NONE, Opaque, Value
 

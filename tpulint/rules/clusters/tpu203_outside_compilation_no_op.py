@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import DATA, UNSEEN_CALLER, WITH
-from tpulint.analysis.domain.effects import OTHER_STRATEGY
+from tpulint.analysis.domain.context import DATA, OTHER_STRATEGY, UNSEEN_CALLER, WITH
 from tpulint.analysis.domain.events import Cluster, Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place

@@ -11,20 +11,29 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import (
+from tpulint.syntax.nodes import (
+    Assign,
     Attribute,
+    Block,
     BoolOperation,
     CallNode,
     Compare,
     Conditional,
     Constant,
+    Expression,
+    For,
+    If,
     Name,
+    Node,
     Not,
+    Statement,
+    Try,
+    While,
+    With,
     dotted_path,
+    walk,
 )
-from tpulint.syntax.nodes import Block, Expression, Node, Statement, walk
 from tpulint.syntax.places import first_place
-from tpulint.syntax.statement_nodes import Assign, For, If, Try, While, With
 
 COUNTER, FLAG = "counter", "flag"
 

@@ -10,7 +10,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.host_clusters import called_in_place
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.expression_nodes import CallNode, last_name
+from tpulint.syntax.nodes import CallNode, last_name
 
 
 @register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.analysis.domain.effects import CLEARS, CONTROL, STACK
+from tpulint.analysis.domain.context import CLEARS, CONTROL, STACK
 from tpulint.analysis.domain.events import Cluster, ContextChange
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity

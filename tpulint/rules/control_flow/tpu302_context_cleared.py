@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.analysis.domain.context import WITH, Scope
-from tpulint.analysis.domain.effects import CLEARS, INIT_SCOPE
+from tpulint.analysis.domain.context import CLEARS, INIT_SCOPE, WITH, Scope
 from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics.traces import device_path, device_step

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import GUESSES
 from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance
+from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, External, Value

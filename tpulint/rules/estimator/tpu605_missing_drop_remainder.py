@@ -26,7 +26,7 @@ from tpulint.queries.input_pipelines import (
     last_batches,
 )
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.expression_nodes import Constant
+from tpulint.syntax.nodes import Constant
 
 # Methods that give a tensor a static shape by hand.
 FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])

@@ -9,15 +9,16 @@ from tpulint.finding import Applicability, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import certainty_of_fault, replicate_calls
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.expression_nodes import (
+from tpulint.syntax.nodes import (
     Await,
     CallNode,
     Comprehension,
+    Expression,
     NamedExpression,
     Yield,
     YieldFrom,
+    walk,
 )
-from tpulint.syntax.nodes import Expression, walk
 
 ACTS = (CallNode, Await, Yield, YieldFrom, NamedExpression, Comprehension)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import LOOP, WHILE, WITH, Scope
-from tpulint.analysis.domain.effects import SCOPE, UNSEEN
+from tpulint.analysis.domain.context import LOOP, SCOPE, UNSEEN, WHILE, WITH, Scope
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
@@ -15,8 +14,7 @@ from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import walk
-from tpulint.syntax.statement_nodes import For, While
+from tpulint.syntax.nodes import For, While, walk
 
 RUNS = frozenset(["run", "experimental_run_v2"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.effects import UNSEEN
+from tpulint.analysis.domain.context import UNSEEN
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity

@@ -18,7 +18,7 @@ from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.expression_nodes import Attribute, last_name
+from tpulint.syntax.nodes import Attribute, last_name
 
 
 @register

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import (
+    AFTER_RETURN,
     CLUSTER,
     COMPUTATION,
     COND,
     DATA,
+    DECORATED,
     FUNCTION,
+    GRAPH,
+    INIT_SCOPE,
     LOOP,
     PLACE,
+    UNSEEN,
     VALUE,
     WHILE,
 )
-from tpulint.analysis.domain.effects import AFTER_RETURN, DECORATED, GRAPH, INIT_SCOPE, UNSEEN
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.objects import RENAMED, TracedCall
 from tpulint.analysis.domain.site import Site

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import COMPUTATION, GUARD, ONCE, UNSEEN_CALLER
-from tpulint.analysis.domain.effects import INIT_SCOPE
+from tpulint.analysis.domain.context import COMPUTATION, GUARD, INIT_SCOPE, ONCE, UNSEEN_CALLER
 from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces

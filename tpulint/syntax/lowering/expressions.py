@@ -6,7 +6,13 @@ import ast
 from operator import attrgetter
 
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import (
+from tpulint.syntax.lowering.definitions import (
+    CHAIN_LIMIT,
+    DEPTH_LIMIT,
+    Definitions,
+    ExpressionMethod,
+)
+from tpulint.syntax.nodes import (
     Attribute,
     Await,
     BinaryOperation,
@@ -22,12 +28,14 @@ from tpulint.syntax.expression_nodes import (
     DictDisplay,
     DictItem,
     Display,
+    Expression,
     FormattedString,
     Lambda,
     Name,
     NamedExpression,
     Not,
     Other,
+    Return,
     Slice,
     Starred,
     Subscript,
@@ -35,11 +43,7 @@ from tpulint.syntax.expression_nodes import (
     Yield,
     YieldFrom,
 )
-from tpulint.syntax.lowering.definitions import Definitions, ExpressionMethod
-from tpulint.syntax.lowering.scopes import CHAIN_LIMIT, DEPTH_LIMIT
-from tpulint.syntax.nodes import Expression
 from tpulint.syntax.places import NOWHERE, first_place
-from tpulint.syntax.statement_nodes import Return
 
 _start = attrgetter("lineno", "col_offset")
 

@@ -6,20 +6,20 @@ import ast
 from collections.abc import Collection
 
 from tpulint.syntax import ir
-from tpulint.syntax.lowering.definitions import StatementMethod
+from tpulint.syntax.lowering.definitions import DEPTH_LIMIT, StatementMethod
 from tpulint.syntax.lowering.expressions import OPERATORS, Expressions
-from tpulint.syntax.lowering.scopes import DEPTH_LIMIT
-from tpulint.syntax.nodes import Block, Expression, Statement
-from tpulint.syntax.statement_nodes import (
+from tpulint.syntax.nodes import (
     Alias,
     AnnotatedAssign,
     Assert,
     Assign,
     AugmentedAssign,
+    Block,
     Case,
     Define,
     DefineClass,
     Delete,
+    Expression,
     ExpressionStatement,
     For,
     Handler,
@@ -31,6 +31,7 @@ from tpulint.syntax.statement_nodes import (
     Raise,
     Return,
     Scoping,
+    Statement,
     Try,
     While,
     With,

@@ -8,7 +8,7 @@ from tpulint.analysis.domain.context import LOOP, PLACE, VALUE, ConditionKey, Sc
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.site import CallStep, Module, Site
 from tpulint.analysis.domain.values import Opaque
-from tpulint.analysis.interpreter.entered import Entered, Scoped
+from tpulint.analysis.interpreter.frame import Entered, Scoped
 from tpulint.syntax import ir
 
 MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], []))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.analysis.domain.context import COND, LOOP, WITH, Scope
-from tpulint.analysis.domain.effects import SCOPE
+from tpulint.analysis.domain.context import COND, LOOP, SCOPE, WITH, Scope
 from tpulint.analysis.domain.events import Context, Tensor, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.site import CallStep, Module, Site

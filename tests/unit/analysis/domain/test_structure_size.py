@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.analysis.reading import names
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.structure_size import LARGEST, size_of
+from tpulint.analysis.domain.objects import LARGEST, Mapping, Sequence, size_of
 from tpulint.analysis.domain.structures import STRUCTURES, parts
 from tpulint.analysis.domain.values import UNKNOWN, Const, Value
 

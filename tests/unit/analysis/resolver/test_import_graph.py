@@ -7,8 +7,13 @@ import json
 import pytest
 
 from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph, connected
-from tpulint.analysis.resolver.imports import ImportedNames, imports, statements
+from tpulint.analysis.resolver.import_graph import (
+    ImportedNames,
+    ImportGraph,
+    connected,
+    imports,
+    statements,
+)
 from tpulint.disk import Disk
 from tpulint.knowledge.seam import INSTALLED
 

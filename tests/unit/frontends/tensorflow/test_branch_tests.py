@@ -9,7 +9,7 @@ from tpulint.analysis.domain.site import Module, Site
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, words
 from tpulint.knowledge import naming
 from tpulint.syntax.lazy_module import summarize
-from tpulint.syntax.statement_nodes import If
+from tpulint.syntax.nodes import If
 
 WORDS = {
     "FLAGS.use_gpu": [("FLAGS.use_gpu", True)],

@@ -6,7 +6,7 @@ import pytest
 
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu
 from tpulint.syntax.lazy_module import summarize
-from tpulint.syntax.statement_nodes import If
+from tpulint.syntax.nodes import If
 
 YES = (
     "use_tpu",
