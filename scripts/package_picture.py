@@ -16,13 +16,13 @@ Graph = Mapping[str, set[str]]
 BASE, ENTRY, FEATURES = "base", "analysis", "features"
 _FRONT = "frontends.tensorflow"
 LABELS = {
-    "cli": "commands, options, pytest plugin, testing",
+    "cli": "commands, options, pytest plugin; extend and testing for plugins",
     "server": "the Language Server Protocol",
     FEATURES: "explain, map, run: a directory a command",
     "pipeline": "the steps of a check, in one driver",
     "incremental": "results kept with what they depend on, and the queries of a check",
     "output": "one pure function a format, and the pictures of a map",
-    "rules": "one module per rule, its page beside it; plugins, extend: those of others",
+    "rules": "one module per rule, its page beside it; plugins",
     "diagnostics": "traces, fixes, suppressions, baseline",
     "queries": "questions that several rules ask of a program",
     ENTRY: "build_program, which finds the entry points",
@@ -41,7 +41,7 @@ _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in name
 _FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[9], ENTRY)
 _FILES |= dict.fromkeys(LAYERS[16], FEATURES)
 _FILES |= {"map.pictures": "output", "__main__": "cli", "frontends": _FRONT}
-_FILES |= {"plugins": "rules", "extend": "rules", "worker_pool": "pipeline", "testing": "cli"}
+_FILES |= {"plugins": "rules", "extend": "cli", "worker_pool": "pipeline", "testing": "cli"}
 
 
 def mermaid() -> str:

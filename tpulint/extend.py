@@ -7,6 +7,7 @@ and `tpulint new-rule` writes the first version of one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from tpulint import plugins
@@ -22,6 +23,9 @@ from tpulint.analysis.domain.events import (
 )
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Const, Value
+from tpulint.analysis.models.call import Call, Model
+from tpulint.analysis.models.clusters import outside_compilation as run_on_host
+from tpulint.analysis.models.entry_points import run_on_device
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import (
     Applicability,
@@ -44,6 +48,7 @@ __all__ = [
     "ApiCall",
     "Applicability",
     "Argument",
+    "Call",
     "Certainty",
     "Cluster",
     "Computation",
@@ -65,10 +70,14 @@ __all__ = [
     "certainty",
     "compiled_calls",
     "device_calls",
+    "model",
     "path_to_site",
     "register",
+    "run_on_device",
+    "run_on_host",
 ]
 
+AnyModel = TypeVar("AnyModel", bound=Model)
 AnyRule = TypeVar("AnyRule", bound=type[Rule])
 
 
@@ -76,6 +85,20 @@ def register(rule: AnyRule) -> AnyRule:
     """Add a rule to those that run. Raises ValueError for one that lacks a code or a name."""
     plugins.register_rule(rule)
     return rule
+
+
+def model(*names: str, seam: bool = False) -> Callable[[AnyModel], AnyModel]:
+    """Use a function to say what the calls of `names` mean.
+
+    `seam`: the call opens a host cluster or a computation. Then a file that has the last part of a
+    name in it is checked, even if it shows nothing else of TensorFlow's TPU API.
+    """
+
+    def enter(function: AnyModel) -> AnyModel:
+        plugins.register_model(names, function, seam)
+        return function
+
+    return enter
 
 
 def device_calls(program: Program) -> list[tuple[Computation, ApiCall]]:

@@ -16,8 +16,8 @@ import os
 import re
 import sys
 import types
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tpulint import codes
 from tpulint.codes import SHAPE, Code
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tpulint.rules.base import Rule
 
+Model = Callable[..., Any]  # as in `analysis/models/call.py`, which is above this module
 RULES_GROUP = "tpulint.rules"
 MODELS_GROUP = "tpulint.models"
 RESERVED = "TPU"
@@ -67,6 +68,14 @@ class PluginFailure(NamedTuple):
         return f"plug-in {self.plugin}: {self.error}"
 
 
+class PluginModel(NamedTuple):
+    """A function that says what calls mean, and their names (see `analysis/models/table.py`)."""
+
+    names: tuple[str, ...]
+    function: Model
+    is_seam: bool
+
+
 class PluginSet:
     """The plug-ins in use, what they add, and what is wrong with them."""
 
@@ -76,6 +85,12 @@ class PluginSet:
         self.failures: list[PluginFailure] = []
         self.rules: dict[str, type[Rule]] = {}
         self.rows: dict[str, Code] = {}
+        self.models: list[PluginModel] = []
+
+    @property
+    def seam_names(self) -> tuple[str, ...]:
+        """The names of the calls that show the seam in a file."""
+        return tuple(name for model in self.models if model.is_seam for name in model.names)
 
     @property
     def key(self) -> str:
@@ -113,6 +128,8 @@ class PluginSet:
 # The classes that plug-ins have registered, by module and name, in the order of their definitions.
 # They stay here when another set is activated, because a module is only imported once.
 _registered: dict[tuple[str, str], type[Rule]] = {}
+_registered_models: dict[tuple[str, str], PluginModel] = {}
+_has_models = False
 _active = PluginSet(PluginOptions(installed=False))
 
 
@@ -127,6 +144,12 @@ def register_rule(rule: type[Rule]) -> None:
     if re.fullmatch(KEBAB_CASE, rule.name) is None:
         raise ValueError(f"{where}: the name {rule.name!r} is not two or more words in kebab-case")
     _registered[rule.__module__, rule.__qualname__] = rule
+
+
+def register_model(names: tuple[str, ...], function: Model, is_seam: bool) -> None:
+    """Note a model of a plug-in."""
+    key = function.__module__, function.__qualname__
+    _registered_models[key] = PluginModel(names, function, is_seam)
 
 
 class PluginChoice(NamedTuple):
@@ -192,7 +215,19 @@ def activate(options: PluginOptions) -> PluginSet:
     for directory in options.directories:
         _load_directory(_active, directory)
     codes.use(_active.rows.values())
+    _use_models(_active.models)
     return _active
+
+
+def _use_models(models: list[PluginModel]) -> None:
+    """Enter the models in place of those that were in use."""
+    global _has_models
+    if not models and not _has_models:
+        return  # the table imports the whole interpreter, which few commands need
+    from tpulint.analysis.models.table import replace_plugin_models
+
+    _has_models = bool(models)
+    replace_plugin_models((model.names, model.function) for model in models)
 
 
 def require(options: PluginOptions) -> None:
@@ -246,14 +281,17 @@ def _load_installed(plugins: PluginSet, plugin: Plugin, entry_points: list[Entry
     for entry_point in entry_points:
         try:
             loaded = entry_point.load()
-            rules = list(_rules_of(loaded)) if entry_point.group == RULES_GROUP else []
-            if entry_point.group == RULES_GROUP and not rules:
-                raise ValueError("no rule is registered there")
+            is_for_rules = entry_point.group == RULES_GROUP
+            rules = list(_rules_of(loaded)) if is_for_rules else []
+            models = [] if is_for_rules else list(_models_of(loaded))
+            if not rules and not models:
+                raise ValueError(f"no {'rule' if is_for_rules else 'model'} is registered there")
         except (Exception, SystemExit) as error:
             where = f"{entry_point.group} {entry_point.name} = {entry_point.value}"
             plugins.failures.append(PluginFailure(plugin.name, f"{where}: {_described(error)}"))
         else:
             plugins.add(plugin, rules)
+            plugins.models += models
 
 
 def _rules_of(loaded: object) -> Iterator[type[Rule]]:
@@ -262,6 +300,14 @@ def _rules_of(loaded: object) -> Iterator[type[Rule]]:
     for rule in _registered.values():
         if rule is loaded or (name and f"{rule.__module__}.".startswith(f"{name}.")):
             yield rule
+
+
+def _models_of(module: object) -> Iterator[PluginModel]:
+    """Yield the models that are registered in a module, or in those of a package."""
+    prefix = f"{getattr(module, '__name__', '')}."
+    for (home, _), model in _registered_models.items():
+        if f"{home}.".startswith(prefix):
+            yield model
 
 
 # Local directories.
@@ -287,6 +333,7 @@ def _load_directory(plugins: PluginSet, directory: str) -> None:
             plugins.failures.append(PluginFailure(directory, f"{name}: {_described(error)}"))
         else:
             plugins.add(plugin, list(_rules_of(module)))
+            plugins.models += _models_of(module)
 
 
 def _package_of(directory: str) -> str:

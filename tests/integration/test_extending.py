@@ -398,3 +398,116 @@ def test_a_new_rule_needs_a_code_and_a_name(
     assert status == 2
     assert err.startswith("tpulint: new-rule: ")
     assert not (project / "tpulint_rules").exists()
+
+
+HELPED = """
+import acme
+import tensorflow as tf
+
+
+def log(x):
+    tf.strings.as_string(x)
+    return x
+
+
+def step(x):
+    tf.strings.as_string(x)
+    return acme.on_host(log, x)
+
+
+acme.on_tpu(step, tf.constant(1.0))
+"""
+
+ROWS = """
+[[call]]
+names = ["acme.on_host"]
+calls = "host"
+
+[[call]]
+names = ["acme.on_tpu"]
+calls = "device"
+why = "acme/tpu.py wraps TPUStrategy.run"
+"""
+
+MODELS = """
+from tpulint.extend import Call, Value, model, run_on_device, run_on_host
+
+
+@model("acme.on_host", seam=True)
+def on_host(call: Call) -> Value:
+    return run_on_host(call)
+
+
+@model("acme.on_tpu", seam=True)
+def on_tpu(call: Call) -> Value:
+    return run_on_device(call)
+"""
+
+
+@pytest.fixture
+def helped(project: Path) -> Path:
+    """Change to a project that uses TPUs by a helper library alone."""
+    (project / "step.py").write_text(HELPED)
+    return project
+
+
+def test_a_helper_library_is_described_by_rows(
+    helped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "check", "--output-format", "concise")[0] == 0
+    write(helped, {"pyproject.toml": '[tool.tpulint]\nmodels = ["lint/models.toml"]\n'})
+    write(helped, {"lint/models.toml": ROWS})
+    status, out, err = run(capsys, "check", "--output-format", "concise")
+    assert (status, err) == (1, "")
+    assert out.startswith("step.py:12:5: TPU501 ")
+    assert out.endswith("Found 1 error.\n")
+    # The rows are part of what cached findings depend on.
+    write(helped, {"lint/models.toml": ROWS.replace("acme.on_tpu", "acme.other")})
+    assert run(capsys, "check", "--output-format", "concise")[0] == 0
+    assert run(capsys, "check", "--isolated")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("[[call]]\nnames = 1\n", "`names` is a list of one or more dotted names"),
+        ('[[call]]\nnames = ["a.b"]\ncalls = "gpu"\n', "calls = 'gpu' of a.b; one of: branches,"),
+        ("[[call]\n", "models.toml: "),
+        (None, "models.toml: cannot read: No such file or directory"),
+    ],
+)
+def test_rows_that_make_no_sense_are_an_error(
+    helped: Path, capsys: pytest.CaptureFixture[str], text: str | None, error: str
+) -> None:
+    write(helped, {"pyproject.toml": '[tool.tpulint]\nmodels = ["models.toml"]\n'})
+    if text is not None:
+        (helped / "models.toml").write_text(text)
+    status, _, err = run(capsys, "check", "--no-cache")
+    assert status == 2
+    assert error in err
+    assert err.count("\n") == 1
+
+
+def test_a_helper_library_is_described_by_installed_models(
+    helped: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    site = install(
+        tmp_path / "site",
+        "acme",
+        "[tpulint.models]\nacme = acme_models\n",
+        {"acme_models.py": MODELS},
+    )
+    monkeypatch.syspath_prepend(site)
+    status, out, err = run(capsys, "check", "--output-format", "concise")
+    assert (status, err) == (1, "")
+    assert out.startswith("step.py:12:5: TPU501 ")
+    assert out.endswith("Found 1 error.\n")
+    assert run(capsys, "check", "--no-plugins")[0] == 0
+    monkeypatch.undo()
+    monkeypatch.chdir(helped)
+    write(helped, {"lint/models.py": MODELS})
+    assert run(capsys, "check", "step.py")[0] == 0
+    assert run(capsys, "check", "step.py", "--rules-dir", "lint")[0] == 1

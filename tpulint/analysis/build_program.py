@@ -74,7 +74,7 @@ def build_program(
     modules = [each.module for each in summarized if each.module is not None]
     program = Program()
     interpreter = Interpreter(project, Models(settings), observer, program)
-    read_all(interpreter, modules, settings.wrappers)
+    read_all(interpreter, modules, settings.seam_names)
     drop_disabled_estimators(program, files.disk)
     drop_refused_branches(program)
     store.release()

@@ -120,6 +120,14 @@ _KEYS = (
         "Functions that run the callable they are given by `outside_compilation`, by dotted name.",
     ),
     ConfigKey(
+        "models",
+        readers.words,
+        STRINGS,
+        [],
+        'models = ["tpulint-models.toml"]',
+        "TOML files that say what calls of your helper libraries mean (docs/extending.md).",
+    ),
+    ConfigKey(
         "rules-dir",
         readers.words,
         STRINGS,

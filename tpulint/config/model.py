@@ -31,6 +31,7 @@ class Config(NamedTuple):
     certainty: Certainty = Certainty.DEFINITE
     target_tensorflow: str | None = None
     wrappers: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     rules_dir: tuple[str, ...] = ()
     assume_tpu: bool = False
     baseline: str | None = None
@@ -53,6 +54,11 @@ class Config(NamedTuple):
     def baseline_path(self) -> str | None:
         """The baseline file, if there is one."""
         return os.path.join(self.root, self.baseline) if self.baseline else None
+
+    @property
+    def model_paths(self) -> tuple[str, ...]:
+        """The files with facts about calls."""
+        return tuple(os.path.join(self.root, path) for path in self.models)
 
     @property
     def excluded(self) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ class _Account:
         batch = batch._replace(codes=frozenset(RULES))  # one that is not selected looks, too
         names = driver.analyze_names(batch, found.programs)
         self.looks.findings += [*found.findings, *names.findings]
-        self.reasons.append(prefilter(self.source.data, batch.settings.wrappers))
+        self.reasons.append(prefilter(self.source.data, batch.settings.seam_names))
         for job in found.programs.jobs:
             built = driver.read_program(batch, job, self.recorder)
             self.looks.findings += built.findings

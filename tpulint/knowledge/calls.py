@@ -20,7 +20,7 @@ RETURNS = frozenset(
         *("draw", "number", "context", "unknown"),
     ]
 )
-CALLS = frozenset(["branches", "loop", "host"])
+CALLS = frozenset(["branches", "loop", "host", "device"])
 
 
 class CallFacts(NamedTuple):

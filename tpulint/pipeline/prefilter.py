@@ -132,7 +132,7 @@ def _spelled(
 def facts_in(data: bytes, settings: Settings, written: Iterable[Written]) -> FileFacts:
     """Search the bytes of a file; `written` are its import statements."""
     tpus = names_a_tpu(data)
-    seam = passes(data, settings.wrappers, tpus)
+    seam = passes(data, settings.seam_names, tpus)
     missing = tuple(missing_somewhere(data))
     return FileFacts(
         _hash_of_imports(written),

@@ -32,7 +32,7 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
 
     What shows the seam under any of the settings counts: a program is never divided.
     """
-    wrappers = [setting.wrappers for setting in settings]
+    wrappers = [setting.seam_names for setting in settings]
     seeds = {path for path in by_path if shows_seam(path, wrappers)}
     disk = Disk()
     estimators = [path for path in sorted(seeds) if names_estimators(disk.read(path))]

@@ -36,7 +36,7 @@ def read_sources(batch: Batch, job: Job) -> ProgramSources:
             reason = f"cannot be read: {error.strerror}"
             found.findings.append(unreadable(filename, reason, 1, 1))
             continue
-        if passes(data, batch.settings.wrappers):
+        if passes(data, batch.settings.seam_names):
             _add_source(filename, data, found)
     return found
 

@@ -24,6 +24,7 @@ extend-exclude = ["old"]
 certainty = "possible"
 target-tensorflow = "2.16"
 wrappers = ["lib.host_call"]
+models = ["models.toml"]
 rules-dir = ["tools"]
 assume-tpu = true
 baseline = "known.json"
@@ -57,6 +58,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         certainty=Certainty.POSSIBLE,
         target_tensorflow="2.16",
         wrappers=("lib.host_call",),
+        models=("models.toml",),
         rules_dir=("tools",),
         assume_tpu=True,
         baseline="known.json",

@@ -66,6 +66,18 @@ def trace(
     return made.result
 
 
+def run_on_device(call: Call) -> Value:
+    """Build the computation of the first argument, with the other arguments as its inputs.
+
+    A team's own function does so, as `TPUStrategy.run` would. The dotted name is the computation's
+    kind, so no rule takes it for a function of TensorFlow, whose arguments it knows.
+    """
+    if not call.arguments:
+        return UNKNOWN
+    first, *inputs = call.arguments
+    return trace(call, call.path, first.value, inputs, mode="function")
+
+
 def as_input(frame: Frame, value: Value, site: Site) -> Value:
     """Return the computation's own tensors for an input, in the same structure."""
     if isinstance(value, Choice):

@@ -34,7 +34,7 @@ from tpulint.analysis.models import (
     variables,
 )
 from tpulint.analysis.models.call import CALLABLE, Call, Model, snapshot, with_deferred_call
-from tpulint.analysis.models.table import MODELS, OBSERVERS
+from tpulint.analysis.models.table import MODELS, OBSERVERS, PLUGIN_MODELS, Table
 from tpulint.analysis.options import Settings
 from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.knowledge import seam
@@ -51,6 +51,10 @@ class Models(Hooks):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._wrappers = frozenset(name.rpartition(".")[2] for name in settings.wrappers)
+        configured: Table[Model] = Table()
+        add_facts(settings.calls, configured)
+        # What a team says of its own libraries is more specific than what all names have in common.
+        self._tables = [table for table in (configured, PLUGIN_MODELS, MODELS) if table]
 
     def wrapper(self, named: str, callee: Value) -> External | None:
         """Return outside_compilation where a configured wrapper of it is called."""
@@ -75,7 +79,7 @@ class Models(Hooks):
         call = _record(frame, record)
         for note in OBSERVERS.candidates(call):
             note(call)
-        found = _evaluate(call) or operations.answer(call)
+        found = self._evaluate(call) or operations.answer(call)
         record.result = found
         if isinstance(callee, DeferredName):
             frame.session.passed.add((callee.base.path, callee.path))
@@ -104,11 +108,20 @@ class Models(Hooks):
         if built is not None:
             return built
         call = _record(frame, record)
-        found = _evaluate(call, is_resolved=False)
+        found = self._evaluate(call, is_resolved=False)
         if found is None:
             return _recorded(frame, record, operations.unseen(call))
         record.result = found
         return _recorded(frame, record, found)
+
+    def _evaluate(self, call: Call, *, is_resolved: bool = True) -> Value | None:
+        """Return what the most specific model answers, None where no model does."""
+        for table in self._tables:
+            for candidate in table.candidates(call, is_resolved):
+                value = candidate(call)
+                if value is not None:
+                    return value
+        return None
 
 
 def _recorded(frame: Frame, record: ApiCall, found: Value) -> Value:
@@ -139,15 +152,6 @@ def _record(frame: Frame, record: ApiCall) -> Call:
         if not _builds_nothing(record):
             frame.may_build()
     return Call(frame, record)
-
-
-def _evaluate(call: Call, *, is_resolved: bool = True) -> Value | None:
-    """Return what the most specific model answers, None where no model does."""
-    for candidate in MODELS.candidates(call, is_resolved):
-        value = candidate(call)
-        if value is not None:
-            return value
-    return None
 
 
 def answer_by(facts: CallFacts) -> Model:
@@ -194,6 +198,7 @@ _CALLING: dict[str, Model] = {
     "branches": control.conditional,
     "loop": control.loop,
     "host": clusters.outside_compilation,
+    "device": entry_points.run_on_device,
 }
 # The modules of models enter theirs when they are imported, before these rows.
 MODULES = (
@@ -209,10 +214,10 @@ MODULES = (
 )
 
 
-def add_facts(rows: Iterable[CallFacts]) -> None:
+def add_facts(rows: Iterable[CallFacts], table: Table[Model]) -> None:
     """Enter the facts of rows: tpulint's own, and those of a team for its helper libraries."""
     for row in rows:
-        MODELS.add(row.names, answer_by(row))
+        table.add(row.names, answer_by(row))
 
 
-add_facts(call_facts())
+add_facts(call_facts(), MODELS)

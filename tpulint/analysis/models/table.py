@@ -213,6 +213,15 @@ class Table(Generic[F]):
             self._entries[entry.name.last].append(entry)
         self._of_functions.clear()
 
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._entries.clear()
+        self._of_functions.clear()
+
+    def __bool__(self) -> bool:
+        """Return whether anything is entered."""
+        return bool(self._entries)
+
     def items(self) -> list[tuple[str, F]]:
         """Return all names, without their generation, and what is entered under each."""
         return [
@@ -251,6 +260,7 @@ def _sorted(ranked: Iterable[tuple[int | None, Entry[F]]]) -> tuple[F, ...]:
 
 
 MODELS: Table[Model] = Table()
+PLUGIN_MODELS: Table[Model] = Table()  # those of the plug-ins in use; they come before ours
 OBSERVERS: Table[Observer] = Table()
 
 
@@ -262,6 +272,13 @@ def model(*names: str) -> Callable[[M], M]:
         return function
 
     return enter
+
+
+def replace_plugin_models(models: Iterable[tuple[Iterable[str], Model]]) -> None:
+    """Enter the models of plug-ins, in place of those that were entered before."""
+    PLUGIN_MODELS.clear()
+    for names, function in models:
+        PLUGIN_MODELS.add(names, function)
 
 
 def observe(*names: str) -> Callable[[N], N]:
