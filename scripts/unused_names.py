@@ -51,6 +51,7 @@ used._cloud_tpu_client
 used._n_operations
 used._tpu
 used._tpu_topology
+used.enabled
 used.place_pruned_graph
 used.task_id
 used.test_num_shards

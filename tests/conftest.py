@@ -11,7 +11,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 FIRST = (
-    "runtime/workers/",
+    "runtime/pods/",
     "runtime/run/",
     "runtime/execute/test_thread_starvation.py",
     "rules/test_pages.py",

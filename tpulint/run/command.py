@@ -91,7 +91,7 @@ def worker(port: int) -> int:
     if importlib.util.find_spec("tensorflow") is None:
         raise ConfigError("worker: TensorFlow is not installed: pip install 'tpulint[runtime]'")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from tpulint.runtime.workers.server import serve
+    from tpulint.runtime.pods.server import serve
 
     try:
         address = serve(port)

@@ -75,8 +75,8 @@ class RunSession:
     def emulate(self) -> None:
         """Start the emulator: TensorFlow has just been imported."""
         try:
+            from tpulint.runtime.pods.workers import start_workers
             from tpulint.runtime.run_statistics import running
-            from tpulint.runtime.workers.local import start_workers
 
             replicas, topology, hosts, workers, processes = self.request.machine
             if processes:

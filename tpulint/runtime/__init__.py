@@ -21,14 +21,20 @@ from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import *  # noqa: F403
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
+from tpulint.runtime.pods.workers import start_workers
 from tpulint.runtime.profile import Profile, profile
-from tpulint.runtime.replicate import replicate, rewrite, split_compile_and_replicate
+from tpulint.runtime.replicate import (
+    batch_parallel,
+    replicate,
+    rewrite,
+    shard,
+    split_compile_and_replicate,
+    split_compile_and_shard,
+)
 from tpulint.runtime.results import marked_graph
-from tpulint.runtime.sharding import batch_parallel, shard, split_compile_and_shard
 from tpulint.runtime.stepping import options
 from tpulint.runtime.tensorflow_internals.patching import install
 from tpulint.runtime.tensorflow_internals.tpu import core, training_loop
-from tpulint.runtime.workers.local import start_workers
 
 # Pure Python that works without a TPU: TensorFlow's own.
 CrossShardOptimizer = _tf.compat.v1.tpu.CrossShardOptimizer

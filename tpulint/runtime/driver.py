@@ -15,12 +15,12 @@ import tensorflow as tf
 from tpulint.runtime.emulate.cores import note_computation
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
-from tpulint.runtime.fetching import guard_fetches
 from tpulint.runtime.internal import ours, partly_ours
 from tpulint.runtime.mark.marked import Marked, Mode, ReplicateRequest, StepOutputs
 from tpulint.runtime.mark.replicate import MarkResult, mark, warn_of_idle_padding
 from tpulint.runtime.mark.validate import check_marked
 from tpulint.runtime.pods import sessions
+from tpulint.runtime.results import guard_fetches
 from tpulint.runtime.schedule.schedule import schedule
 from tpulint.runtime.schedule.variables import Options
 from tpulint.runtime.tensorflow_internals import gradients, graphs

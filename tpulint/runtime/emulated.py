@@ -14,6 +14,7 @@ from tpulint.runtime.emulate.names import soft_placement, systems_forgotten
 from tpulint.runtime.emulate.system import system_of
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
+from tpulint.runtime.pods.connections import parts_of
 from tpulint.runtime.pods.devices import Pod
 from tpulint.runtime.pods.hosts import device_scope_restored, functions_left_alone
 from tpulint.runtime.replicate import split_compile_and_replicate
@@ -25,7 +26,6 @@ from tpulint.runtime.tensorflow_internals.patching import (
     patch_value,
 )
 from tpulint.runtime.tensorflow_internals.tracebacks import builder
-from tpulint.runtime.workers.addresses import parts_of
 
 
 @contextmanager

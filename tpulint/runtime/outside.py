@@ -9,8 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import hardware
 from tpulint.runtime.emulate import cores
+from tpulint.runtime.emulate.system import real_tpu
 from tpulint.runtime.errors import (
     CalleeArityError,
     ClusterCalledError,
@@ -55,7 +55,7 @@ def experimental_map_outside_compilation(
     A replica is on one core here, so its tensors are whole: each shard is cut out and given to a
     host cluster of its own, and their results are joined as the first split argument was cut.
     """
-    if hardware.real_tpu():
+    if real_tpu():
         return _outside_compilation(True, computation, args, kwargs)
     tiles = [cores.tiles_of(arg) for arg in args]
     split = next((counts for counts in tiles if counts), None)
@@ -73,7 +73,7 @@ def experimental_map_outside_compilation(
 def _outside_compilation(
     is_map: bool, computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if hardware.real_tpu():
+    if real_tpu():
         return tpu.tensorflows_outside_compilation(is_map, computation, *args, **kwargs)
     if "args" in kwargs and not args and not _takes_args(computation):
         args = tuple(kwargs.pop("args") or ())

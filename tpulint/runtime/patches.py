@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 # These are imported for the patches that they declare alone: nothing else leads to them.
-from tpulint.runtime.embedding import patches as _embedding_patches  # noqa: F401
+from tpulint.runtime.embedding import operations as _embedding_operations  # noqa: F401
 from tpulint.runtime.execute.device_program import refused_segment
 from tpulint.runtime.execute.raising import cause_of_cancelling, fault_in, undeclared_output_fault
 from tpulint.runtime.execute.thread_starvation import run_watched

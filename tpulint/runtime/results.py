@@ -1,4 +1,4 @@
-"""The marked nodes of the values that the user holds."""
+"""The results that the user holds: their marked nodes, their gradients, and what is no result."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.mark.attributes import is_marked
+from tpulint.runtime.errors import UnfetchableError, as_fault
+from tpulint.runtime.mark.attributes import is_marked, string_attr
 from tpulint.runtime.mark.marked import Marked
-from tpulint.runtime.tensorflow_internals import graphs
+from tpulint.runtime.tensorflow_internals import gradients, graphs, operations
 from tpulint.runtime.tensorflow_internals.patching import after_install, patch, patch_value
+from tpulint.runtime.tensorflow_internals.tracebacks import InaccessibleTensorError, frames_hidden
 
 _of_eager: dict[int, tuple[Marked, Any]] = {}
 """By the id of an eager value that lives; in TensorFlow 2.12 its attributes would never go."""
@@ -152,3 +154,103 @@ def _known(graph: Any) -> dict[str, tuple[Marked, Any]]:
 def _remember_eager(value: Any, known: tuple[Marked, Any]) -> None:
     _of_eager[id(value)] = known
     weakref.finalize(value, _of_eager.pop, id(value), None).atexit = False
+
+
+_GUARDED = "_tpulint_guards_fetches"
+
+
+def guard_fetches(graph: Any) -> None:
+    """Note that the operations of `graph` that cannot be fetched are those of computations."""
+    setattr(graph, _GUARDED, True)
+
+
+@patch_value(
+    "tensorflow.python.framework.ops.Graph.is_fetchable",
+    why="a fetch of what a computation has not returned raises an error that names the rule",
+)
+def _check_fetches(original: Callable[..., bool]) -> Callable[..., bool]:
+    @frames_hidden
+    def is_fetchable(graph: Any, tensor_or_op: Any) -> bool:
+        if original(graph, tensor_or_op):
+            return True
+        if getattr(graph, _GUARDED, False):
+            raise _unfetchable(tensor_or_op)
+        return False
+
+    return is_fetchable
+
+
+def _unfetchable(op: Any) -> UnfetchableError:
+    return as_fault(
+        UnfetchableError,
+        InaccessibleTensorError(
+            f"Operation {op.name} has been marked as not fetchable. Typically this happens when "
+            "it is defined in another function or code block. Use return values, explicit "
+            "Python locals or TensorFlow collections to access it."
+        ),
+    )
+
+
+_GRADIENT = "TpulintReplicatedOutput"
+_OUTPUT = "_tpulint_output"
+_MESSAGE = (
+    "No gradient defined for operation'{}' (op type: TPUReplicatedOutput). In general every "
+    "operation must have an associated `@tf.RegisterGradient` for correct autodiff, which this "
+    "op is lacking. If you want to pretend this operation is a constant in your program, you "
+    "may insert `tf.stop_gradient`. This can be useful to silence the error in cases where you "
+    "know gradients are not needed, e.g. the forward pass of tf.custom_gradient. Please see "
+    "more details in https://www.tensorflow.org/api_docs/python/tf/custom_gradient."
+)
+
+
+def undifferentiable(
+    executed: tuple[tuple[Any, ...], ...], marked: Marked, twins: list[list[Any]]
+) -> list[list[Any]]:
+    """Return the results `executed[replica][output]`, as the user gets them.
+
+    A gradient by a source of the marked output is a LookupError, with `tf.gradients` and with a
+    tape; by anything else it is None. `twins` are the marked results.
+    """
+    results: list[list[Any]] = [[] for _ in executed]
+    for number, output in enumerate(marked.replicated_outputs):
+        tensors = _as_one_operation([replica[number] for replica in executed], output)
+        for replica, tensor in enumerate(tensors):
+            result = tf.identity(tensor, name=f"output_{number}_shard_{replica}")
+            result.set_shape(twins[replica][number].shape)
+            results[replica].append(result)
+    if gradients.is_recording():
+        for ours, theirs in zip(results, twins, strict=True):
+            gradients.pass_gradients_through(ours, theirs)
+    return results
+
+
+def undifferentiable_value(value: Any, symbol: Any) -> None:
+    """Do the same for the eager `value` of the result `symbol` of a traced call."""
+    if gradients.is_recording() and value.dtype.is_floating:
+        op = symbol.op
+        while op.type == "Identity":
+            op = op.inputs[0].op
+        message = _refusal(op)
+
+        def refuse(*_: Any) -> None:
+            raise LookupError(message)
+
+        gradients.refused_on_tapes(value, symbol, refuse)
+
+
+def _as_one_operation(tensors: list[Any], output: Any) -> list[Any]:
+    """Return `tensors`, one a replica, passed through one operation, as by the marked `output`."""
+    with graphs.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
+        through: list[Any] = tf.identity_n(tensors)
+    operations.set_attr(through[0].op, _OUTPUT, string_attr(output.name))
+    gradients.reached_only_through(through[0].op, output)
+    return through
+
+
+@tf.RegisterGradient(_GRADIENT)  # type: ignore[untyped-decorator]
+def _gradient(op: Any, *_: Any) -> None:
+    raise LookupError(_refusal(op))
+
+
+def _refusal(op: Any) -> str:
+    return _MESSAGE.format(op.get_attr(_OUTPUT).decode())

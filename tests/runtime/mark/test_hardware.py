@@ -11,7 +11,8 @@ import tensorflow as tf
 import tpulint.runtime as tpu
 from tests.runtime.oracle.building import THEIRS
 from tests.runtime.oracle.snapshot import snapshot
-from tpulint.runtime import hardware
+from tpulint.runtime.emulate.system import real_tpu
+from tpulint.runtime.tensorflow_internals import graphs
 
 TPU = [tf.config.LogicalDevice("/device:TPU:0", "TPU")]
 
@@ -31,15 +32,15 @@ def build(api: Any) -> Any:
 
 
 def test_there_is_none_on_this_machine() -> None:
-    assert not hardware.real_tpu()
+    assert not real_tpu()
 
 
 def test_a_tpu_that_is_seen_before_devices_are_set_up_counts() -> None:
     with (
         an_attached_tpu(),
-        mock.patch.object(hardware.graphs, "is_context_initialized", return_value=False),
+        mock.patch.object(graphs, "is_context_initialized", return_value=False),
     ):
-        assert hardware.real_tpu()
+        assert real_tpu()
 
 
 def test_the_names_go_to_tensorflows_own() -> None:

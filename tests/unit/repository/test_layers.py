@@ -50,7 +50,23 @@ RESULT = ("analysis.domain", "analysis.names", "analysis.options", "analysis.fil
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = ("run/", "cli/pytest_plugin.py")
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
-RUNTIME_STAGES = ("mark", "extract", "schedule", "execute")
+# The runtime's directories and files, lowest first.
+RUNTIME_LAYERS: tuple[set[str], ...] = (
+    {"emulator", "tensorflow_internals"},
+    {"source_location"},
+    {"errors"},
+    {"internal", "pods"},
+    {"emulate", "python_functions"},
+    {"mark"},
+    {"extract"},
+    {"schedule"},
+    {"execute"},
+    {"outside", "profile", "results", "stepping"},
+    {"driver", "embedding", "feeds"},
+    {"patches", "replicate"},
+    {"emulated"},
+    {"", "run_statistics"},
+)
 # What gives TensorFlow's own functions another meaning, for which it needs the private ones.
 PATCHING = ("tensorflow_internals", "pods", "emulate", "embedding", "feeds")
 
@@ -177,18 +193,23 @@ def test_the_runtime_knows_of_the_analyzer_only_codes_and_findings() -> None:
     assert not beyond
 
 
-def test_the_stages_of_the_runtime_import_one_way() -> None:
-    stages = {name: number for number, name in enumerate(RUNTIME_STAGES)}
+def runtime_package(name: str) -> str:
+    """Return the directory or file directly in the runtime that a dotted name leads into."""
+    parts = name.removeprefix("tpulint.runtime").split(".")
+    path = PACKAGE / "runtime" / (parts[1] if len(parts) > 1 else "")
+    inside = len(parts) > 1 and (path.is_dir() or path.with_suffix(".py").exists())
+    return parts[1] if inside else ""
 
-    def stage(name: str) -> int | None:
-        parts = name.split(".")
-        return stages.get(parts[2]) if parts[1:2] == ["runtime"] and len(parts) > 2 else None
 
+def test_no_import_of_the_runtime_runs_up_its_layers() -> None:
+    assert {runtime_package(dotted(path)) for path in RUNTIME} == set().union(*RUNTIME_LAYERS)
+    height = {name: number for number, names in enumerate(RUNTIME_LAYERS) for name in names}
     upward = [
         f"{dotted(path)}:{row} imports {name}"
         for path in RUNTIME
         for name, row in imports(path)
-        if (own := stage(dotted(path))) is not None and (stage(name) or 0) > own
+        if name.startswith("tpulint.runtime.")
+        if height[runtime_package(name)] > height[runtime_package(dotted(path))]
     ]
     assert not upward
 

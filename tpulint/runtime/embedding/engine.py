@@ -7,17 +7,16 @@ have sent their gradients, those of one row are added up, and the tables are upd
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from tpulint.runtime.embedding.lookups import Lookup, lookup
-from tpulint.runtime.embedding.optimizers import SLOTS, updated
 from tpulint.runtime.emulate.system import TPUMemory
 from tpulint.runtime.execute.waiting import WaitLimit
 from tpulint.runtime.schedule.locks import Wait
@@ -203,3 +202,176 @@ class Engine:
 
 _NOT_ACCUMULATED = 2
 """GradientAccumulationStatus.DISABLED"""
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Rows of a table, each added with its gain to a sample of the result."""
+
+    rows: Any
+    samples: Any
+    gains: Any
+    shape: tuple[int, ...]
+    """The shape of the samples."""
+
+    def of(self, table: Any) -> Any:
+        """Return the looked up vectors, one a sample; without rows it is zero."""
+        found = np.zeros((math.prod(self.shape), table.shape[1]), np.float32)
+        np.add.at(found, self.samples, table[self.rows] * self.gains[:, None])
+        return found.reshape((*self.shape, table.shape[1]))
+
+    def back(self, gradient: Any) -> Any:
+        """Return the gradients of the rows, from that of the result."""
+        flat = gradient.reshape((math.prod(self.shape), -1))
+        return flat[self.samples] * self.gains[:, None]
+
+
+def lookup(
+    shape: Sequence[int], combiner: str, indices_or_splits: Any, rows: Any, weights: Any
+) -> Lookup:
+    """Return the lookup of a feature with samples of `shape`, as TPUEmbedding enqueues it.
+
+    A dense feature has no indices, a sparse one a matrix of them, a ragged one its row splits. A
+    feature without weights has an empty array of them.
+
+    Raises:
+        ValueError: the feature does not fit `shape`.
+    """
+    given = np.ones(len(rows), np.float32) if weights.size == 0 else weights.astype(np.float32)
+    build: Callable[..., Lookup] = _ragged
+    if indices_or_splits.ndim == 2:
+        build = _sparse
+    elif indices_or_splits.size == 0:
+        build = _dense
+    return build(tuple(shape), combiner, indices_or_splits, rows, given)
+
+
+def _dense(shape: tuple[int, ...], _: str, __: Any, rows: Any, ___: Any) -> Lookup:
+    if len(rows) != math.prod(shape):
+        raise ValueError(f"a dense feature has {len(rows)} ids for samples of shape {shape}")
+    return Lookup(rows, np.arange(len(rows)), np.ones(len(rows), np.float32), shape)
+
+
+def _sparse(shape: tuple[int, ...], combiner: str, indices: Any, rows: Any, weights: Any) -> Lookup:
+    """Look up a sparse feature, whose last dimension is reduced; what is past `shape` is cut."""
+    places = indices[:, :-1]
+    if places.shape[1] != len(shape):
+        raise ValueError(f"a sparse feature of rank {indices.shape[1]} for samples of {shape}")
+    inside = (places < np.array(shape)).all(axis=1)
+    samples = np.ravel_multi_index(tuple(places[inside].T), shape)
+    return _combined(shape, combiner, samples, rows[inside], weights[inside])
+
+
+def _ragged(shape: tuple[int, ...], combiner: str, splits: Any, rows: Any, weights: Any) -> Lookup:
+    """Look up a ragged feature: one sample a row, or the row's ids one by one as a sequence."""
+    lengths, count = np.diff(splits), math.prod(shape)
+    row_of = np.repeat(np.arange(len(lengths)), lengths)
+    if count == len(lengths):
+        return _combined(shape, combiner, row_of, rows, weights)
+    if not len(lengths) or count % len(lengths):
+        raise ValueError(f"a ragged feature of {len(lengths)} rows for samples of shape {shape}")
+    longest = count // len(lengths)
+    position = np.arange(len(rows)) - np.repeat(splits[:-1], lengths)
+    inside = position < longest
+    samples = (row_of * longest + position)[inside]
+    return Lookup(rows[inside], samples, np.ones(len(samples), np.float32), shape)
+
+
+def _combined(
+    shape: tuple[int, ...], combiner: str, samples: Any, rows: Any, weights: Any
+) -> Lookup:
+    """Weigh the rows of each sample as `combiner` says; weights of zero in all give zero."""
+    if combiner == "sum":
+        return Lookup(rows, samples, weights, shape)
+    total = np.zeros(math.prod(shape), np.float32)
+    np.add.at(total, samples, weights if combiner == "mean" else weights**2)
+    divisors = (total if combiner == "mean" else np.sqrt(total))[samples]
+    gains = np.divide(weights, divisors, out=np.zeros_like(weights), where=divisors != 0)
+    return Lookup(rows, samples, gains, shape)
+
+
+# The formulas of the optimizers are those of TensorFlow's optimization_parameters.proto, and of the
+# kernels and papers that it names. Biases of Adam are not corrected: a program does that in its
+# learning rate.
+Rows = dict[str, Any]
+"""The parameters of some rows, and their slots, by the slots' names."""
+SLOTS: dict[str, tuple[str, ...]] = {
+    "stochastic_gradient_descent": (),
+    "adagrad": ("accumulators",),
+    "adam": ("momenta", "velocities"),
+    "ftrl": ("accumulators", "linears"),
+}
+"""The slots of each optimizer that is offered."""
+
+
+def updated(parameters: Any, rate: float, rows: Rows, gradient: Any) -> Rows:
+    """Return `rows` after a step with `gradient`, as the OptimizationParameters say."""
+    gradient = _clipped(gradient, parameters.gradient_clipping_limits)
+    decay = parameters.weight_decay_factor
+    if parameters.multiply_weight_decay_factor_by_learning_rate:
+        decay *= rate
+    rows = {**rows, "parameters": rows["parameters"] * np.float32(1.0 - decay)}
+    kind = parameters.WhichOneof("parameters")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = _UPDATES[kind](getattr(parameters, kind), np.float32(rate), rows, gradient)
+    return {**found, "parameters": _clipped(found["parameters"], parameters.clipping_limits)}
+
+
+def _clipped(values: Any, limits: Any) -> Any:
+    lower = limits.lower.value if limits.HasField("lower") else -np.inf
+    upper = limits.upper.value if limits.HasField("upper") else np.inf
+    return np.clip(values, np.float32(lower), np.float32(upper))
+
+
+def _sgd(_: Any, rate: Any, rows: Rows, gradient: Any) -> Rows:
+    return {"parameters": rows["parameters"] - rate * gradient}
+
+
+def _adagrad(_: Any, rate: Any, rows: Rows, gradient: Any) -> Rows:
+    accumulators = rows["accumulators"] + gradient**2
+    step = np.where(gradient == 0, np.float32(0), gradient / np.sqrt(accumulators))
+    return {"parameters": rows["parameters"] - rate * step, "accumulators": accumulators}
+
+
+def _adam(its: Any, rate: Any, rows: Rows, gradient: Any) -> Rows:
+    first, second = np.float32(its.beta1), np.float32(its.beta2)
+    epsilon = np.float32(its.epsilon)
+    momenta = first * rows["momenta"] + (1 - first) * gradient
+    velocities = second * rows["velocities"] + (1 - second) * gradient**2
+    root = np.sqrt(velocities) + epsilon
+    if its.use_sum_inside_sqrt:
+        root = np.sqrt(velocities + epsilon**2)
+    return {
+        "parameters": rows["parameters"] - rate * momenta / root,
+        "momenta": momenta,
+        "velocities": velocities,
+    }
+
+
+def _ftrl(its: Any, rate: Any, rows: Rows, gradient: Any) -> Rows:
+    """Follow the regularized leader; `linears` may be kept multiplied by the learning rate."""
+    power = np.float32(-its.lr_power)
+    old, accumulators = rows["accumulators"], rows["accumulators"] + gradient**2
+    l1, l2 = np.float32(its.l1), np.float32(2 * its.l2)
+    change = (accumulators**power - old**power) * rows["parameters"]
+    if its.multiply_linear_by_lr:
+        linears = rows["linears"] + rate * gradient - change
+        quadratic = accumulators**power + l2 * rate + np.float32(its.beta)
+        l1 = l1 * rate
+    else:
+        linears = rows["linears"] + gradient - change / rate
+        quadratic = (accumulators**power + np.float32(its.beta)) / rate + l2
+    shrunk = (np.sign(linears) * l1 - linears) / quadratic
+    return {
+        "parameters": np.where(np.abs(linears) > l1, shrunk, np.float32(0)),
+        "accumulators": accumulators,
+        "linears": linears,
+    }
+
+
+_UPDATES: dict[str, Callable[[Any, Any, Rows, Any], Rows]] = {
+    "stochastic_gradient_descent": _sgd,
+    "adagrad": _adagrad,
+    "adam": _adam,
+    "ftrl": _ftrl,
+}

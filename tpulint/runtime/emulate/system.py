@@ -1,4 +1,4 @@
-"""The emulated TPU system: its mesh, its state, and TensorFlow's names that find it."""
+"""The emulated TPU system: its mesh, its state, and whether there is a real one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import tensorflow as tf
+
 from tpulint.runtime import emulator
 from tpulint.runtime.errors import LostVariableError
 from tpulint.runtime.source_location import users_place
+from tpulint.runtime.tensorflow_internals import graphs
 
 _CORES_PER_CHIP = 2
 _SPEC = re.compile(r"\d+(x\d+){1,3}")
@@ -204,3 +207,13 @@ def lost_variable(name: str, memory: TPUMemory) -> LostVariableError:
         "initialized again",
         place=memory.cleared_at,
     )
+
+
+def real_tpu() -> bool:
+    """Return whether TensorFlow sees a TPU, of this machine or of a cluster it is connected to."""
+    if current_system() is not None:
+        return False
+    if graphs.is_context_initialized():
+        return bool(tf.config.list_logical_devices("TPU"))
+    # Listing logical devices would freeze the configuration of devices that the user may change.
+    return bool(tf.config.list_physical_devices("TPU"))

@@ -101,8 +101,6 @@ class IdleTime:
 
 
 idle_time = IdleTime()
-
-
 MAX_IDLE_SECONDS = 60.0
 """Seconds for which nothing may be at work while something waits, where there is no deadline."""
 

@@ -59,8 +59,6 @@ the number of its body that holds the next one, and the operation's own name."""
 
 Iteration = tuple[int, ...]
 """The number of rounds that each of the loops around has made before, outermost first."""
-
-
 Tensor = Any
 Operation = Any
 Graph = Any

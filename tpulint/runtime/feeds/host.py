@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tpulint.runtime import hardware
+from tpulint.runtime.emulate.system import real_tpu
 from tpulint.runtime.execute.exchanges import queue_at
 from tpulint.runtime.execute.feeds import (
     HostDequeue,
@@ -178,7 +178,7 @@ def _is_handled(operation: str) -> bool:
     """
     # All functions of TensorFlow that make such an operation, those of `tf.raw_ops` too, end in the
     # two calls that are replaced below.
-    return operation in _HANDLERS and not hardware.real_tpu() and enclosing_context() is None
+    return operation in _HANDLERS and not real_tpu() and enclosing_context() is None
 
 
 class _Changed:
@@ -244,7 +244,7 @@ def _refuse_earlier_feeds() -> None:
     """
     for graph in graphs_outwards(default_graph()):
         for op in operations_of(graph):
-            if op.type in _HANDLERS and not hardware.real_tpu():
+            if op.type in _HANDLERS and not real_tpu():
                 raise RuntimeError(
                     f"{op.type} '{op.name}' was made before the first use of tpulint.runtime, and "
                     "TensorFlow has no kernel for it on a CPU: call tpulint.runtime.install() "

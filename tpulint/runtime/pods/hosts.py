@@ -10,12 +10,11 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import HostOnlyInputError
+from tpulint.runtime.pods.connections import lost_host, prepare
 from tpulint.runtime.pods.devices import COORDINATOR, current_pod, on_pod
 from tpulint.runtime.source_location import place_of_operation
 from tpulint.runtime.tensorflow_internals.modules import device_util, eager_context
 from tpulint.runtime.tensorflow_internals.patching import When, patch
-from tpulint.runtime.workers.connecting import prepare
-from tpulint.runtime.workers.lost import lost_host
 
 _CONTEXT = "tensorflow.python.eager.context.Context"
 _MACHINES = "the hosts of a pod are processes, or this one, and the program sees them as machines"

@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.pods.connections import answers, lost_host, reach
 from tpulint.runtime.pods.devices import (
     COORDINATORS_CPU,
     LOCAL,
@@ -35,9 +36,6 @@ from tpulint.runtime.tensorflow_internals.modules import (
 from tpulint.runtime.tensorflow_internals.operations import name_of
 from tpulint.runtime.tensorflow_internals.patching import When, after_install, patch, patch_value
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
-from tpulint.runtime.workers.addresses import answers
-from tpulint.runtime.workers.connecting import reach
-from tpulint.runtime.workers.lost import lost_host
 
 _SESSION = "tensorflow.python.client.session.BaseSession"
 SERVED = "_tpulint_served"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.workers.alone import run_alone
+from tests.runtime.pods.alone import run_alone
 
 pytestmark = pytest.mark.any_release
 

@@ -1,4 +1,4 @@
-"""When a host is lost."""
+"""When a host is connections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tpulint.runtime.workers import lost
+from tpulint.runtime.pods import connections
 
 
 def test_false_a_host_that_misses_one_question_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,17 +21,16 @@ def test_false_a_host_that_misses_one_question_is_not_lost(monkeypatch: pytest.M
         if len(closed) == 3:
             ended.set()
 
-    monkeypatch.setattr(lost, "_PAUSE", 0.0)
-    monkeypatch.setattr(lost, "answers", lambda _: questions.pop(0))
-    monkeypatch.setattr(lost, "resolved", lambda _: frozenset({("127.0.0.1", 1)}))
-    lost._watch("localhost:1", ended, disconnect, pod)
+    monkeypatch.setattr(connections, "_PAUSE", 0.0)
+    monkeypatch.setattr(connections, "answers", lambda _: questions.pop(0))
+    monkeypatch.setattr(connections, "resolved", lambda _: frozenset({("127.0.0.1", 1)}))
+    connections._watch("localhost:1", ended, disconnect, pod)
     assert closed == [(0, 2), (0, 1), (0, 1)]  # of the whole pod once, then of the host alone
 
 
 def test_only_hosts_that_are_processes_need_psutil(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psutil", None)
-    for name in ("connections", "lost", "connecting"):
-        monkeypatch.delitem(sys.modules, f"tpulint.runtime.workers.{name}", raising=False)
-    importlib.import_module("tpulint.runtime.workers.connecting")
+    monkeypatch.delitem(sys.modules, "tpulint.runtime.pods.connections")
+    importlib.import_module("tpulint.runtime.pods.connections")
     with pytest.raises(ModuleNotFoundError, match="psutil"):
-        lost.disconnect_when_lost(["localhost:1"])
+        connections.disconnect_when_lost(["localhost:1"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runtime.workers.alone import pass_alone
+from tests.runtime.pods.alone import pass_alone
 
 pytestmark = pytest.mark.any_release
 
@@ -14,7 +14,7 @@ def test_they_do_what_hosts_in_this_process_do() -> None:
     files = [f"tests/runtime/emulate/{name}.py" for name in ("test_hosts", "test_hosts_errors")]
     pass_alone(
         "-p",
-        "tests.runtime.workers.with_workers",
+        "tests.runtime.pods.with_workers",
         "-k",
         "not of_each_host and not shared_by_the_hosts",
         *files,

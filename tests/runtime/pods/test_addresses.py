@@ -10,7 +10,7 @@ import pytest
 
 import tpulint.runtime as tpu
 from tests.runtime.run.test_run_programs import ROOT, tpulint
-from tpulint.runtime.workers.addresses import answers, own_address_towards, parts_of
+from tpulint.runtime.pods.connections import answers, own_address_towards, parts_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import socket
 
 import pytest
 
-from tpulint.runtime.workers.connections import close_connections
+from tpulint.runtime.pods.connections import close_connections
 
 
 def test_only_the_connections_to_the_host_are_closed() -> None:

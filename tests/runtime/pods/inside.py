@@ -19,15 +19,15 @@ import tensorflow as tf
 from tensorflow.python.eager import cancellation, context
 
 import tpulint.runtime as tpu
-from tests.runtime.strategies import pod
-from tests.runtime.workers.network import (
+from tests.runtime.pods.network import (
     has_interface_to_nowhere,
     interface_to_nowhere,
     set_up,
     take_down,
 )
-from tpulint.runtime.workers import local
-from tpulint.runtime.workers.addresses import own_address_towards
+from tests.runtime.strategies import pod
+from tpulint.runtime.pods import workers as processes
+from tpulint.runtime.pods.connections import own_address_towards
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def trained(strategy: Any, steps: int = 4) -> list[float]:
 
 
 def test_replicas_and_host_clusters_run_on_their_hosts(workers: tuple[str, ...]) -> None:
-    numbers = [process.pid for process in local._processes[-4:]]
+    numbers = [process.pid for process in processes._processes[-4:]]
     with pod(workers=workers) as strategy:
 
         @tf.function
@@ -176,7 +176,7 @@ def test_a_host_that_is_lost_ends_the_step(
     hosts: Any, lose: Any, seconds: float, monkeypatch: Any
 ) -> None:
     """Hang: gRPC waited 20 seconds for a machine that was gone (now 5 where nothing else runs)."""
-    monkeypatch.setattr("tpulint.runtime.workers.addresses.SILENT", 2.0)
+    monkeypatch.setattr("tpulint.runtime.pods.connections.SILENT", 2.0)
     lost_at: list[float] = []
 
     def lose_the_second(victim: subprocess.Popen[str]) -> None:
@@ -185,7 +185,7 @@ def test_a_host_that_is_lost_ends_the_step(
         lose(victim)
 
     with hosts() as workers, pod(workers=workers) as strategy:
-        victim = local._processes[-1]
+        victim = processes._processes[-1]
         step = endless(strategy)
         assert [float(one) for one in step(tf.constant(False)).values] == [0.5] * 4
         threading.Thread(target=lose_the_second, args=(victim,)).start()
@@ -200,8 +200,8 @@ def test_a_host_that_is_lost_ends_the_step(
 def test_a_lost_host_is_waited_for_no_more_and_the_others_can_be_used() -> None:
     with here() as workers:
         with pod(workers=workers):
-            local._processes[-1].kill()
-            local._processes[-1].wait()
+            processes._processes[-1].kill()
+            processes._processes[-1].wait()
             with pytest.raises(tf.errors.UnavailableError, match="does not answer"):
                 context.async_wait()
         with pod(workers=workers[:1]) as strategy:
@@ -257,7 +257,7 @@ def test_hosts_on_another_machine_reach_this_one(workers: tuple[str, ...]) -> No
 def test_the_hosts_end_with_the_process_that_started_them() -> None:
     program = (
         "import os, tpulint.runtime as tpu; tpu.start_workers(1);"
-        "from tpulint.runtime.workers import local; print(local._processes[0].pid, flush=True);"
+        "from tpulint.runtime.pods import workers; print(workers._processes[0].pid, flush=True);"
         "os.kill(os.getpid(), 9)"
     )
     killed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)

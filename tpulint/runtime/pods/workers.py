@@ -9,7 +9,6 @@ import threading
 
 PATIENCE = 120.0
 """Seconds in which a process has to import TensorFlow and to serve."""
-
 _processes: list[subprocess.Popen[str]] = []
 
 
@@ -42,7 +41,7 @@ def start_workers(count: int) -> tuple[str, ...]:
 
 def _started() -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tpulint.runtime.workers.server"],
+        [sys.executable, "-m", "tpulint.runtime.pods.server"],
         stdin=subprocess.PIPE,  # its end is the end of this process
         stdout=subprocess.PIPE,
         text=True,

@@ -16,8 +16,8 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
-from tests.runtime.workers.inside import process_id
-from tpulint.runtime.workers import local
+from tests.runtime.pods.inside import process_id
+from tpulint.runtime.pods import workers as processes
 
 tf1 = tf.compat.v1
 SECOND = "/job:worker/replica:0/task:1/device:CPU:0"
@@ -31,7 +31,7 @@ def workers() -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def numbers(workers: tuple[str, ...]) -> list[int]:
     """The process of each host."""
-    return [process.pid for process in local._processes[-len(workers) :]]
+    return [process.pid for process in processes._processes[-len(workers) :]]
 
 
 @contextmanager
@@ -322,4 +322,4 @@ def test_a_host_that_is_lost_ends_the_step(monitored: bool) -> None:
         )
         with opened as session:
             session.run(start)
-            endless(session, step, local._processes[-1])
+            endless(session, step, processes._processes[-1])

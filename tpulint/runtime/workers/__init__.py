@@ -1,1 +1,0 @@
-"""The hosts of an emulated pod as processes: TensorFlow servers, which programs connect to."""
