@@ -25,12 +25,12 @@ def step(x):
 # Of each finding, the message and the last step of its trace.
 MESSAGES = [
     (
-        "`record` reads `total` on the host, but that variable of a TPUStrategy "
+        "`record` reads `total` on the host, but a variable of a TPUStrategy "
         "scope lives on the device, with one copy per replica",
         "reads `total`",
     ),
     (
-        "`record` writes `total` on the host, but that variable of a TPUStrategy "
+        "`record` writes `total` on the host, but a variable of a TPUStrategy "
         "scope lives on the device, with one copy per replica",
         "writes `total`",
     ),

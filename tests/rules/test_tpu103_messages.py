@@ -26,11 +26,11 @@ def computation(x):
 # Of each finding, the message and the last step of its trace.
 MESSAGES = [
     (
-        "`record` reads `total` on the host, and does not see what the device program writes",
+        "`record` reads `total` on the host, but does not see what the device program writes",
         "reads `total`, unseen by the device",
     ),
     (
-        "`record` writes `total` on the host, unseen by the device program that uses it",
+        "`record` writes `total` on the host, but the device program does not see that",
         "writes `total`, unseen by the device",
     ),
 ]

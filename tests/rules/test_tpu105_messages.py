@@ -27,8 +27,8 @@ def computation(x):
 # Of each finding, the message and the last step of its trace.
 MESSAGES = [
     (
-        "`show` reads the step `global_step` on the host, which the device "
-        "program increments: the value may be another step's",
+        "`show` reads the step `global_step` on the host, but the device "
+        "program increments it: the value may belong to another step",
         "reads `global_step`, unseen by the device",
     ),
     (

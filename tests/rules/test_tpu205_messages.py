@@ -25,17 +25,17 @@ def computation(x):
 # Of each finding, the message and the last step of its trace.
 MESSAGES = [
     (
-        "`sin` is called here, on the device, and its result passed to "
+        "`sin` is called here, on the device, and only its result is passed to "
         "outside_compilation: pass `sin` itself, then its arguments",
         "",
     ),
     (
-        "`record` is called here, on the device, and its result passed to "
+        "`record` is called here, on the device, and only its result is passed to "
         "outside_compilation: pass `record` itself, then its arguments",
         "",
     ),
     (
-        "the function is called here, on the device, and its result passed to "
+        "the function is called here, on the device, and only its result is passed to "
         "outside_compilation: pass the function itself, then its arguments",
         "",
     ),

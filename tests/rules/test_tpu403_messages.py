@@ -11,7 +11,7 @@ from tests.rules.openings import CALLABLES
 
 KEYWORD_ONLY = "`named` has a keyword-only argument, but TensorFlow passes none by keyword"
 METHOD = (
-    "`step` is a bound method, which TensorFlow always refuses, as it counts `self`: wrap it in a"
+    "`step` is a bound method, which TensorFlow refuses because it counts `self`: wrap it in a"
     " lambda"
 )
 CALLS = {

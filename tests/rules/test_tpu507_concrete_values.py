@@ -195,8 +195,8 @@ def the_finding(body: str, folder: Path) -> Finding:
 def test_the_call_is_named(tmp_path: Path) -> None:
     found = the_finding("return math.sqrt(tf.reduce_sum(x))", tmp_path)
     assert found.message == (
-        "`math.sqrt()` needs the value of a tensor, which has none while device code is traced:"
-        " use an operation of TensorFlow, or call it outside the step"
+        "`math.sqrt()` needs the value of a tensor, but tensors have none while device code is"
+        " traced: use a TensorFlow operation, or call it outside the step"
     )
     steps = [each.message for each in found.trace]
     assert steps == ["`run` compiles `step`", "needs the value of a tensor"]

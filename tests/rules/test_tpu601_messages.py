@@ -13,8 +13,8 @@ from tests.rules.openings import STEP_OF_MODEL_FN
 CASES = {
     "a captured tensor": (
         "return spec(mode, loss=loss, host_call=(record, [rows]))",
-        "`record` captures `rate`, a tensor of the TPU computation that is not among the tensors of"
-        " `host_call`: it does not exist on the host, so pass it with them",
+        "`record` uses `rate`, a tensor of the TPU computation, but `host_call` does not pass it to"
+        " the host: add it to the tensors of `host_call`",
         "rate",
     ),
 }

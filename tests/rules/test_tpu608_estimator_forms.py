@@ -24,9 +24,9 @@ def model_fn(features, labels, mode, params):
 )
 PAIRS = {
     "host_call=record": "is a function without its tensors",
-    "host_call=(record, rows)": "has no list and no dict as its second element",
+    "host_call=(record, rows)": "has neither a list nor a dict as its second element",
     "host_call=(record, [rows], 1)": "has 3 elements",
-    "host_call=([rows], record)": "begins with something that is no function",
+    "host_call=([rows], record)": "does not begin with a function",
     "host_call=rows": "is a tensor",
     "eval_metrics={'mean': record}": "is a dict",
     "eval_metrics=(record, [rows])": None,
@@ -134,7 +134,7 @@ def test_a_pair_is_a_function_and_its_tensors(pair: str, tmp_path: Path) -> None
     text = SPEC.replace("loss=loss, {}", f"loss=loss, {pair}")
     found = [each for each in findings(program(text), tmp_path) if each.code == "TPU608"]
     kind, fault = pair.split("=")[0], PAIRS[pair]
-    said = "TPUEstimator expects a pair of a function and the list or dict of tensors that it takes"
+    said = "TPUEstimator expects a pair of a function and the list or dict of its tensors"
     wanted = [] if fault is None else [f"`{kind}` {fault}: {said}"]
     assert [each.message for each in found] == wanted
     assert all(each.trace and each.certainty.value == "definite" for each in found)

@@ -12,11 +12,11 @@ from tests.rules.openings import SYSTEM
 CLEARED = "initializing the TPU system clears the TPU: "
 SYSTEMS = {
     "with strategy.scope():\n    tf.tpu.experimental.initialize_tpu_system(resolver)": (
-        "the variables of the strategy that was built on it are lost",
+        "the variables of the strategy on it are lost",
         "enters the scope of a strategy on the system",
     ),
     "tf.tpu.experimental.initialize_tpu_system(resolver)": (
-        "a strategy has already been built on it",
+        "a strategy was already built on it",
         "calls `TPUStrategy`",
     ),
 }

@@ -43,6 +43,6 @@ def message(node: CallNode) -> str:
     name = last_name(node.callee)
     what = f"`{name}`" if name else "the function"
     return (
-        f"{what} is called here, on the device, and its result passed to outside_compilation:"
-        f" pass {what} itself, then its arguments"
+        f"{what} is called here, on the device, and only its result is passed to"
+        f" outside_compilation: pass {what} itself, then its arguments"
     )

@@ -24,7 +24,7 @@ class HostValueEscapes(Rule):
     code = "TPU207"
     name = "host-value-escapes"
     severity = Severity.ERROR
-    summary = "a host tensor leaves its cluster by a side door"
+    summary = "the device uses a host tensor that its cluster does not return"
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:

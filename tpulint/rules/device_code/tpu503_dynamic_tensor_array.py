@@ -33,7 +33,7 @@ class DynamicTensorArray(Rule):
                     continue
                 report(
                     array.site.span,
-                    "this TensorArray starts empty and cannot grow on the device, where writes to"
+                    "this TensorArray starts empty and cannot grow on the device, so writes to"
                     " it are silently dropped: pass its `size`",
                     certainty=definite_if(
                         bool(writes),

@@ -248,8 +248,8 @@ def check_transfers(program: Program, report: Report) -> None:
             if use.tensor.dtype == "int64":
                 report(
                     cluster.named.span,
-                    "an int64 is sent to the host, which TensorFlow does not support before"
-                    f" {names.after(LAST_WITHOUT_INT64)}",
+                    "an int64 tensor is sent to the host, which TensorFlow supports only from"
+                    f" {names.after(LAST_WITHOUT_INT64)} on",
                     certainty=definite_if(
                         not use.alternative,
                         not cluster.context.is_guess,

@@ -16,7 +16,7 @@ from tpulint.queries.device_code import moved_calls
 from tpulint.queries.strategies import is_guessed
 from tpulint.rules.base import Report, Rule, register
 
-COST = "one round trip each time"
+COST = "one round trip per iteration"
 
 
 @register
@@ -24,7 +24,7 @@ class HostTransferInLoop(Rule):
     code = "TPU505"
     name = "host-transfer-in-loop"
     severity = Severity.WARNING
-    summary = "one host round trip an iteration"
+    summary = "one host round trip per iteration"
 
     def check(self, program: Program, report: Report) -> None:
         for cluster in program.clusters():

@@ -42,8 +42,9 @@ class ConcreteValueNeeded(Rule):
                     continue
                 report(
                     call.site.span,
-                    f"`{name(call)}` needs the value of a tensor, which has none while device code"
-                    " is traced: use an operation of TensorFlow, or call it outside the step",
+                    f"`{name(call)}` needs the value of a tensor, but tensors have none while"
+                    " device code is traced: use a TensorFlow operation, or call it outside the"
+                    " step",
                     certainty=certainty(computation, call),
                     trace=path_to_site(
                         computation, call.context, call.site, "needs the value of a tensor"
@@ -76,8 +77,8 @@ def is_tried(context: Context) -> bool:
 def report_test(computation: Computation, test: Effect, report: Report) -> None:
     report(
         test.site.span,
-        f"Python's `{test.name}` tests a tensor, which has no value while device"
-        f" code is traced, and autograph does not convert it here: use {INSTEAD[test.name]}",
+        f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
+        f" traced, and autograph does not convert this test: use {INSTEAD[test.name]}",
         certainty=definite_if(
             test.sure,
             not test.context.is_guess,

@@ -36,9 +36,9 @@ def _report_capture(computation: Computation, cluster: Cluster, use: Use, report
     named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
     report(
         culprit.span,
-        f"{traces.callee_name(cluster.callee)} captures {named} of the TPU computation that is not "
-        f"among the tensors of `{cluster.kind}`: it does not exist on the host, so pass it with"
-        " them",
+        f"{traces.callee_name(cluster.callee)} uses {named} of the TPU computation, but"
+        f" `{cluster.kind}` does not pass it to the host: add it to the tensors of"
+        f" `{cluster.kind}`",
         certainty=definite_if(
             use.certainty is Certainty.DEFINITE,
             not use.alternative,

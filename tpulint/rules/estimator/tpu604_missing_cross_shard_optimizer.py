@@ -77,8 +77,8 @@ def _report_optimizer(computation: Computation, update: ApiCall, report: Report)
     guess = unseen or not seen or _is_guessed_call(update)
     report(
         update.site.span,
-        f"`{name}` is not wrapped in `{WRAPPER}`: each replica would apply "
-        "only its own gradients, which TPUEstimator refuses except under control flow v2",
+        f"`{name}` is not wrapped in `{WRAPPER}`, so each replica applies only its own gradients:"
+        " TPUEstimator raises an error, except under control flow v2",
         certainty=Certainty.POSSIBLE if guess else computation.certainty,
         trace=device_path(
             computation, update.context, device_step(site, "is made without a wrapper")

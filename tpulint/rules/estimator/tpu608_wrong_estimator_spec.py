@@ -60,7 +60,7 @@ def _check_pairs(program: Program, report: Report) -> None:
                     report(
                         argument.site.span,
                         f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
-                        " or dict of tensors that it takes",
+                        " or dict of its tensors",
                         certainty=definite_if(
                             not call.context.is_guess, is_on_tpu(computation, call.context)
                         ),
@@ -93,8 +93,8 @@ def _check_function(
     if all(map(lacks_params, options(function))):
         report(
             site.span,
-            f"{traces.callee_name(function)} is given as `{kind}` but takes no `params`, in which"
-            " TPUEstimator passes the batch size",
+            f"{traces.callee_name(function)} is given as `{kind}` but takes no `params`:"
+            " TPUEstimator passes the batch size in it",
             certainty=definite_if(not context.is_guess),
         )
 
@@ -132,9 +132,9 @@ def _fault(value: Value, tensors: set[int]) -> str | None:
         return f"has {len(value.items)} elements"
     first, second = value.items
     if id(first) in tensors or isinstance(first, (Sequence, Mapping)):
-        return "begins with something that is no function"
+        return "does not begin with a function"
     if id(second) in tensors or function_of(second) is not None:
-        return "has no list and no dict as its second element"
+        return "has neither a list nor a dict as its second element"
     return None
 
 

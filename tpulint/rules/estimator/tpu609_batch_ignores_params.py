@@ -39,7 +39,7 @@ class BatchIgnoresParams(Rule):
     code = "TPU609"
     name = "batch-ignores-params"
     severity = Severity.ERROR
-    summary = "an input_fn whose batch is not the one that TPUEstimator asks for"
+    summary = "an input_fn whose batch size is not the one that TPUEstimator asks for"
 
     def check(self, program: Program, report: Report) -> None:
         makers = {id(call.result): call for call in program.named.get("TPUEstimator", ())}
@@ -56,7 +56,7 @@ class BatchIgnoresParams(Rule):
                 if batch is not None and wrong is not None:
                     report(
                         batch.site.span,
-                        f'{wrong.harm}: take `params["batch_size"]`',
+                        f'{wrong.harm}: use `params["batch_size"]`',
                         certainty=wrong.certainty,
                         trace=(
                             traces.step(HOST_LANE, estimator.site, "sets the batch size"),

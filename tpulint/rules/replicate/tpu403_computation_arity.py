@@ -52,8 +52,8 @@ def _message(callee: Value, count: int) -> str:
     never = arity is not None and not arity.takes(arity.least)
     if never and _is_method(callee):
         return (
-            f"{name} is a bound method, which TensorFlow always refuses, as it counts `self`: wrap"
-            " it in a lambda"
+            f"{name} is a bound method, which TensorFlow refuses because it counts `self`: wrap it"
+            " in a lambda"
         )
     takes = "another number" if arity is None or never else str(arity)
     return f"{name} is given {count} input{'' if count == 1 else 's'} but takes {takes}"

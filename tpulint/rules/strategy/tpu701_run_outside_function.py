@@ -49,6 +49,6 @@ def certainty(computation: Computation) -> Certainty:
 def message(computation: Computation) -> str:
     function = traces.callee_name(computation.callee)
     return (
-        f"{function} is given to `{computation.kind}` outside a tf.function: a TPUStrategy does not"
+        f"{function} is given to `{computation.kind}` outside a tf.function: a TPUStrategy cannot"
         " run a step eagerly"
     )

@@ -13,11 +13,11 @@ from tpulint.queries.strategies import Outside, Scopes
 from tpulint.rules.base import Report, Rule, register
 
 HARM = {
-    "optimizer": "its slot variables cannot be created with those of the model",
+    "optimizer": "its slot variables cannot be created beside the model's variables",
     "model": "an optimizer of the strategy cannot update its variables",
     "metric": "updates from the replicas are refused or lost",
-    "variable": "it lives on one host, not on the replicas, so device code reads a copy there,"
-    " and writes of the replicas are refused or lost",
+    "variable": "it lives on the host, so replicas read a copy of it, and their writes are refused"
+    " or lost",
 }
 
 

@@ -47,9 +47,9 @@ class ReinitializedSystem(Rule):
 
 def message(fault: Reinitialization) -> str:
     if fault.before.last == "scope":
-        harm = "the variables of the strategy that was built on it are lost"
+        harm = "the variables of the strategy on it are lost"
     else:
-        harm = "a strategy has already been built on it"
+        harm = "a strategy was already built on it"
     return f"initializing the TPU system clears the TPU: {harm}"
 
 

@@ -60,8 +60,8 @@ def message(computation: Computation, call: ApiCall) -> str:
     run = computation.kind
     if call.last in OF_ALL_REPLICAS:
         return (
-            f"`{call.last}` makes values for all replicas, which one replica cannot use in the"
-            f" function given to `{run}`: call it outside, and pass the values"
+            f"`{call.last}` makes values for all replicas, but in the function given to `{run}` a"
+            " single replica cannot use them: call it outside, and pass the values"
         )
     instead = INSTEAD.get(call.last, OTHERWISE).format(run=run)
     return f"`{call.last}` cannot be called in the function given to `{run}`: {instead}"

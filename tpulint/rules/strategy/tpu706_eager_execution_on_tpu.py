@@ -61,7 +61,7 @@ def message(fault: EagerSwitch) -> str:
         )
     return (
         f"`{fault.switch.last}(True)` removes the tf.function around `run`: a"
-        " TPUStrategy does not run a step eagerly"
+        " TPUStrategy cannot run a step eagerly"
     )
 
 

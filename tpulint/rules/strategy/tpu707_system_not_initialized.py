@@ -35,8 +35,8 @@ class SystemNotInitialized(Rule):
                 reported.add(id(creation))
                 report(
                     creation.site.span,
-                    f"`{creation.last}` on a TPU system that nothing initializes, so its first step"
-                    " is refused: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
+                    f"nothing initializes the TPU system of this `{creation.last}`, so its first"
+                    " step fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
                     certainty=Certainty.DEFINITE,
                     trace=(
                         traces.step(HOST_LANE, creation.site, f"makes the `{creation.last}`"),

@@ -21,7 +21,7 @@ from tpulint.queries.environment import KERAS, target_at
 from tpulint.rules.base import Report, Rule, register
 
 AVERAGES = "compute_average_loss"
-INSTEAD = 'make it with `reduction="none"` and average its result over the global batch'
+INSTEAD = 'create it with `reduction="none"` and average its result over the global batch'
 
 
 @register
@@ -56,8 +56,8 @@ class LossReductionInStep(Rule):
                     continue
                 report(
                     call.site.span,
-                    f"`{loss.last}` reduces the losses by itself, which Keras 2 refuses in a custom"
-                    f" training step: {INSTEAD}",
+                    f"`{loss.last}` reduces the losses by itself, but Keras 2 refuses that in a"
+                    f" custom training step: {INSTEAD}",
                     certainty=definite_if(is_refused, _is_certain(computation, call)),
                     trace=(
                         traces.step(HOST_LANE, loss.site, f"makes the `{loss.last}`"),

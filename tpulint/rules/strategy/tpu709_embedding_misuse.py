@@ -66,8 +66,8 @@ def made_outside(
         certainty = Certainty.POSSIBLE
     report(
         embedding.site.span,
-        f"the `{EMBEDDING}` is created outside `strategy.scope()`: `{call.last}` is refused where"
-        " it was not created under a TPUStrategy",
+        f"the `{EMBEDDING}` is created outside `strategy.scope()`: `{call.last}` works only"
+        " if it was created under a TPUStrategy",
         certainty=certainty,
         trace=(
             traces.step(HOST_LANE, embedding.site, f"makes the `{EMBEDDING}` outside the scope"),

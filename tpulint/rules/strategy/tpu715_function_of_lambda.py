@@ -51,8 +51,8 @@ class FunctionOfLambda(Rule):
             site = Site(call.function.module, call.function.code.place)
             report(
                 site.span,
-                f"the tf.function of this lambda calls `{computation.kind}`, and names the TPU"
-                " computation `cluster_<lambda>`, which is no valid name: use a named function"
+                f"the tf.function of this lambda calls `{computation.kind}`, so the TPU"
+                " computation gets the invalid name `cluster_<lambda>`: use a named function"
                 " instead",
                 certainty=certainty(program, computation, call),
                 trace=(

@@ -55,6 +55,6 @@ def message(access: Access) -> str:
     host = traces.callee_name(access.context.cluster.callee)
     verb = "writes" if access.mode == "write" else "reads"
     return (
-        f"{host} {verb} `{access.variable.name}` on the host, but that variable of a TPUStrategy"
+        f"{host} {verb} `{access.variable.name}` on the host, but a variable of a TPUStrategy"
         " scope lives on the device, with one copy per replica"
     )

@@ -15,7 +15,7 @@ class UnseenHostUpdate(Rule):
     code = "TPU103"
     name = "unseen-host-update"
     severity = Severity.ERROR
-    summary = "a host cluster and the device touch one variable, unseen by each other"
+    summary = "a host cluster and the device share a variable and miss each other's updates"
 
     def check(self, program: Program, report: Report) -> None:
         for conflict in conflicts(program):
@@ -39,5 +39,5 @@ def message(conflict: Conflict) -> str:
             f" the device program {verb} it earlier"
         )
     if conflict.host.mode == "write":
-        return f"{host} writes `{name}` on the host, unseen by the device program that uses it"
-    return f"{host} reads `{name}` on the host, and does not see what the device program writes"
+        return f"{host} writes `{name}` on the host, but the device program does not see that"
+    return f"{host} reads `{name}` on the host, but does not see what the device program writes"

@@ -49,7 +49,7 @@ class VariableCreatedOnDevice(Rule):
 def message(creation: Creation) -> str:
     return (
         f"{creation.words} is created again at each trace of the function given to `run`:"
-        " create it once, outside"
+        " create it once, outside that function"
     )
 
 

@@ -41,6 +41,6 @@ def message(conflict: Conflict) -> str:
             f" and waits for {host}: deadlock"
         )
     return (
-        f"{host} reads the step `{name}` on the host, which the device program increments:"
-        " the value may be another step's"
+        f"{host} reads the step `{name}` on the host, but the device program increments it:"
+        " the value may belong to another step"
     )
