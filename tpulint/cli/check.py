@@ -30,8 +30,8 @@ from tpulint.incremental.failure import FileFailure
 from tpulint.pipeline import driver
 from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.progress import Progress, TerminalProgress
-from tpulint.pipeline.request import one_a_folder
-from tpulint.pipeline.resolve import begun
+from tpulint.pipeline.request import one_per_directory
+from tpulint.pipeline.resolve import initial_result
 
 if TYPE_CHECKING:
     from tpulint.diagnostics.fix import Fixed
@@ -172,7 +172,7 @@ def described(task: driver.Task) -> driver.Task:
     request = task.request
     around = f", with {len(task.context)} files of their project" if task.context else ""
     task = task.noting(f"{len(task.filenames)} files to check{around}")
-    some = one_a_folder(task.filenames[:10_000])
+    some = one_per_directory(task.filenames[:10_000])
     configs = {request.config_of(each).file for each in some} or {None}
     for file in sorted(each or "" for each in configs):
         task = task.noting(f"configuration: {file or 'none, the defaults apply'}")
@@ -181,7 +181,7 @@ def described(task: driver.Task) -> driver.Task:
 
 def show_files(options: argparse.Namespace, task: driver.Task) -> int:
     """--show-files: absolute, one a line, as ruff shows them."""
-    result = begun(task)
+    result = initial_result(task)
     write_messages(options, result)
     for filename in task.filenames:
         print(filename if filename == driver.STDIN else os.path.abspath(filename))
@@ -199,7 +199,7 @@ def show_settings(options: argparse.Namespace) -> int:
     first = task.filenames[0]
     print(f"# Settings of {os.path.abspath(first)}")
     sys.stdout.write(settings(task.request.config_of(first)))
-    result = begun(task)
+    result = initial_result(task)
     write_messages(options, result)
     return 2 if result.failures else 0
 
@@ -240,7 +240,7 @@ def fix(options: argparse.Namespace, task: driver.Task) -> int:
     """Fix until nothing more can be fixed; write the files, or show the difference."""
     from tpulint.diagnostics.fix import fix_all
 
-    last = begun(task)
+    last = initial_result(task)
 
     def again(given: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
         nonlocal last

@@ -45,7 +45,7 @@ def explain(request: Request, row: int | None) -> Explanation:
     task = driver.discover(request)
     (filename,) = task.filenames
     path = os.path.abspath(filename)
-    reasons = left_out(path, request.closest_or_one())
+    reasons = left_out(path, request.config_resolver())
     try:
         source = read_source(filename, read_regular(filename))
         rows = _rows(source, row)

@@ -123,8 +123,8 @@ def _names(
     from tpulint.syntax.api_spellings import FileSpellings
 
     names, aliases, asks = spellings
-    found = FileSpellings(tuple(map(_spelled_name, names)), _aliases(aliases), asks)
-    return NamesInFile(tuple(missing), keras_2, found)
+    spelled = FileSpellings(tuple(map(_spelled_name, names)), _aliases(aliases), asks)
+    return NamesInFile(tuple(missing), keras_2, spelled)
 
 
 def _spelled_name(row: Iterable[Any]) -> Any:
@@ -182,8 +182,8 @@ def programs_of(row: Iterable[Any]) -> Programs:
             for seeds, placed, size in jobs
         ),
         tuple(marked),
-        tuple(_spelled(*each) for each in spelled),
-        tuple(PassedOver(*each) for each in passed_over),
+        tuple(_spelled(*row) for row in spelled),
+        tuple(PassedOver(*row) for row in passed_over),
     )
 
 

@@ -74,12 +74,12 @@ class Queries:
 
     def changed_files(self) -> list[str]:
         """Return the files whose facts are not known."""
-        known = self._memo.all(FACTS, self._of_files)
+        texts = self._memo.all(FACTS, self._of_files)
         self._texts.clear()
         self._facts = None
         changed = []
         for path, name in self._shown.items():
-            digest, _, text = known.get(path, "").partition(" ")
+            digest, _, text = texts.get(path, "").partition(" ")
             if digest and digest == self._disk.digest(path):
                 self._texts[path] = text
             else:
@@ -166,14 +166,14 @@ class Queries:
     def _result(self, query: str) -> tuple[Mapping[str, Any], DiskDependencies | None]:
         """Return the result for the batch, and its dependencies; None for those if it is none."""
         text = self._memo.some(query, self._of_batch, [""]).get("")
-        known = self._decoded.get(query)
-        if known is None or known[0] != text:
+        result = self._decoded.get(query)
+        if result is None or result[0] != text:
             row = None if text is None else codec.decoded(dict, text)
             asked = None
             if row is not None:
                 asked = codec.sound(codec.dependencies_of, row.get("dependencies"), self._paths)
-            known = self._decoded[query] = (text, row or {}, asked)
-        return known[1:]
+            result = self._decoded[query] = (text, row or {}, asked)
+        return result[1:]
 
     # Findings in programs.
 

@@ -32,12 +32,12 @@ class SharedCache:
             return {}
         try:
             system, folder = self._open()
-            found = system.cat([f"{folder}/{name}" for name in asked], on_error="return")
+            contents = system.cat([f"{folder}/{name}" for name in asked], on_error="return")
         except Exception as error:  # each file system has errors of its own
             self._give_up(error)
             return {}
         entries: dict[str, bytes] = {}
-        for path, content in found.items():
+        for path, content in contents.items():
             if isinstance(content, bytes):
                 entries[path.rpartition("/")[2]] = content
             elif not isinstance(content, FileNotFoundError):

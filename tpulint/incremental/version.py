@@ -25,7 +25,7 @@ def own_hash() -> str:
     digest = hashlib.sha256()
     top = os.path.dirname(tpulint.__file__)
     for folder, folders, names in os.walk(top):
-        folders[:] = sorted(each for each in folders if each not in APART)
+        folders[:] = sorted(folder_name for folder_name in folders if folder_name not in APART)
         for name in sorted(names):
             if name.endswith(SUFFIXES):
                 with open(os.path.join(folder, name), "rb") as stream:

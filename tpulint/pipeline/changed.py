@@ -1,6 +1,6 @@
 """`--changed-since REV`: the files whose findings a change can affect.
 
-A change is felt by the files that import the changed ones, at any distance, and by whatever any of
+A change affects the files that import the changed ones, at any distance, and whatever any of
 these import: a finding is reported where the fault is, and what leads there may have changed. The
 change counts from where the history left REV, and with what is not committed yet.
 """
@@ -29,14 +29,14 @@ def affected(revision: str, filenames: Sequence[str]) -> frozenset[str]:
     """
     if not filenames:
         return frozenset()
-    by_path = {os.path.realpath(each): each for each in filenames}
+    by_path = {os.path.realpath(name): name for name in filenames}
     changed = changed_files(revision, os.path.commonpath(map(os.path.dirname, by_path)))
-    names = {os.path.basename(each) for each in changed}
-    if any(each in CONFIGURATIONS or REQUIREMENTS.fullmatch(each) for each in names):
+    names = {os.path.basename(path) for path in changed}
+    if any(name in CONFIGURATIONS or REQUIREMENTS.fullmatch(name) for name in names):
         return frozenset(filenames)
-    modules = {each for each in changed if each.endswith(SUFFIXES)}
-    reached = felt(modules, by_path)
-    described = tuple(f"{os.path.dirname(each)}{os.sep}" for each in changed if _is_read(each))
+    modules = {path for path in changed if path.endswith(SUFFIXES)}
+    reached = transitive_dependents(modules, by_path)
+    described = tuple(f"{os.path.dirname(path)}{os.sep}" for path in changed if _is_read(path))
     reached |= {path for path in by_path if path.startswith(described)}
     return frozenset(name for path, name in by_path.items() if path in reached)
 
@@ -49,9 +49,9 @@ def _is_read(path: str) -> bool:
     return not any(map(REQUIREMENTS.fullmatch, os.listdir(folder) if os.path.isdir(folder) else ()))
 
 
-def felt(changed: set[str], paths: Iterable[str]) -> set[str]:
+def transitive_dependents(changed: set[str], paths: Iterable[str]) -> set[str]:
     """Return the changed files, what imports them, and what any of these import."""
-    gone = {each: b"" for each in changed if not os.path.exists(each)}
+    gone = {path: b"" for path in changed if not os.path.exists(path)}
     graph = ImportGraph(Files(Disk(gone), installed=INSTALLED))
     importers: dict[str, list[str]] = {}
     for path in {*paths, *changed}:
@@ -60,10 +60,10 @@ def felt(changed: set[str], paths: Iterable[str]) -> set[str]:
     above = set(changed)
     waiting = list(changed)
     while waiting:
-        found = [each for each in importers.get(waiting.pop(), ()) if each not in above]
-        above.update(found)
-        waiting += found
-    return above.union(*(map(os.path.realpath, graph.reached(each)) for each in above))
+        new = [path for path in importers.get(waiting.pop(), ()) if path not in above]
+        above.update(new)
+        waiting += new
+    return above.union(*(map(os.path.realpath, graph.reached(path)) for path in above))
 
 
 def changed_files(revision: str, folder: str) -> set[str]:
@@ -76,7 +76,7 @@ def changed_files(revision: str, folder: str) -> set[str]:
         base = revision
     listed = git(top, "diff", "--name-only", "--no-renames", "-z", base, "--")
     listed += git(top, "ls-files", "--others", "--exclude-standard", "-z")
-    return {os.path.join(top, each) for each in listed.split("\0") if each}
+    return {os.path.join(top, name) for name in listed.split("\0") if name}
 
 
 def git(folder: str, *arguments: str) -> str:

@@ -48,4 +48,4 @@ class CheckResult:
 
     def add_messages(self, messages: Collection[str]) -> None:
         """Add the messages that are not there yet."""
-        self.messages += [each for each in messages if each not in self.messages]
+        self.messages += [message for message in messages if message not in self.messages]

@@ -42,7 +42,7 @@ class Discovery(NamedTuple):
 
 def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> Discovery:
     """Return the Python files of `paths`; `closest` knows what each directory excludes."""
-    found: set[str] = set()
+    files: set[str] = set()
     named: set[str] = set()
     unread: dict[str, str] = {}
     for path in paths:
@@ -50,19 +50,19 @@ def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> 
         if force_exclude and closest.excludes(full):
             continue
         if os.path.isdir(full):
-            found.update(walk(full, closest, unread))
+            files.update(walk(full, closest, unread))
         elif os.path.lexists(full):
             reason = unreadable(full)
             if reason is not None:
                 unread[path] = reason
                 continue
-            found.add(full)
+            files.add(full)
             named.add(full)
         else:
             unread[path] = "no such file or directory"
     here = os.path.join(os.getcwd(), "")
     return Discovery(
-        tuple(below(path, here) for path in sorted(found)),
+        tuple(below(path, here) for path in sorted(files)),
         frozenset(below(path, here) for path in named),
         tuple(FileFailure(below(path, here), why) for path, why in unread.items()),
     )
@@ -171,7 +171,7 @@ def with_ignore_file(
     directory: str, names: Iterable[str], above: IgnoreFile | None
 ) -> IgnoreFile | None:
     """`above`, and before it the ignore file that is in `directory` among `names`."""
-    name = next((each for each in names if each.endswith((".gitignore", "exclude"))), None)
+    name = next((entry for entry in names if entry.endswith((".gitignore", "exclude"))), None)
     if name is None or (name != ".gitignore" and os.sep not in name):
         return above
     try:

@@ -245,8 +245,8 @@ def divide(
         return []
     imports = TrackedDisk(batch.disk)
     imports.dependencies.update(search.asked_for_imports)
-    known = {**queries.imports(imports.dependencies), **search.imports}
-    graph = ImportGraph(Files(imports, installed=INSTALLED), known)
+    imported = {**queries.imports(imports.dependencies), **search.imports}
+    graph = ImportGraph(Files(imports, installed=INSTALLED), imported)
     jobs = split_into_programs(batch, prefiltered, graph, disk)
     for seed in prefiltered.seeds:
         graph.look_around(os.path.abspath(seed))
@@ -275,11 +275,11 @@ def search_files(
     batch: Batch,
     filenames: Sequence[str],
     targets: Targets,
-    known: Mapping[str, FileFacts] = NO_FACTS,
+    facts: Mapping[str, FileFacts] = NO_FACTS,
     graph: ImportGraph | None = None,
 ) -> Prefiltered:
     """Search the bytes of some files of the batch, less those whose facts are known."""
-    return prefilter(batch, filenames, targets, known, graph)
+    return prefilter(batch, filenames, targets, facts, graph)
 
 
 def analyze_names(batch: Batch, programs: Programs, queries: Queries | None = None) -> Analysis:
@@ -287,9 +287,9 @@ def analyze_names(batch: Batch, programs: Programs, queries: Queries | None = No
     if not programs.spelled:
         return Analysis()
     job = Job(("", hashed(programs.spelled)), (), 0)
-    known = {} if queries is None else queries.recall([job])
-    if job in known:
-        return known[job]
+    recalled = {} if queries is None else queries.recall([job])
+    if job in recalled:
+        return recalled[job]
     disk = TrackedDisk(batch.disk)
     program = program_of_names(batch, programs.spelled, disk)
     analysis = analysis_of(rule_results(program, batch, OF_NAMES))

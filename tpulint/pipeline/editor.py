@@ -234,7 +234,7 @@ class ProjectPrograms:
         if part is None:
             return None
         self._partial[job] = self._read(self.batch, part)
-        others = (each for each in before.analysis.findings if not is_in(each, first))
+        others = (finding for finding in before.analysis.findings if not is_in(finding, first))
         here = findings_in(self._partial[job].analysis.findings, first)
         return before.analysis._replace(findings=(*others, *here), dependencies=None)
 

@@ -75,19 +75,19 @@ def project_around(folder: str) -> tuple[str | None, Closest]:
 def checked(root: str, here: str) -> CheckedProject:
     """Return the project below `root`, its files named as they are seen from `here`."""
     closest = Closest(root)
-    found = discover([root], closest=closest, force_exclude=True)
+    discovery = discover([root], closest=closest, force_exclude=True)
     request = request_of(closest, root)
-    result = driver.check(driver.Task(request, found.filenames))
+    result = driver.check(driver.Task(request, discovery.filenames))
     findings: dict[str, list[Finding]] = {}
     for finding in result.findings:
         findings.setdefault(finding.span.filename, []).append(finding)
-    return CheckedProject(frozenset(found.filenames), findings, result.failures)
+    return CheckedProject(frozenset(discovery.filenames), findings, result.failures)
 
 
 def alone(name: str, data: bytes, request: driver.Request) -> CheckedFile:
     """Return the file with `data` for its bytes, read again with the project around it."""
-    given = request._replace(stdin=data, stdin_filename=name, force_exclude=True)
-    result = driver.check(driver.discover(given))
+    alone_request = request._replace(stdin=data, stdin_filename=name, force_exclude=True)
+    result = driver.check(driver.discover(alone_request))
     return CheckedFile(result.findings, result.failures)
 
 
@@ -104,9 +104,9 @@ def request_of(closest: Closest, folder: str) -> driver.Request:
     )
 
 
-def same_text(one: bytes | None, other: bytes) -> bool:
+def same_text(saved: bytes | None, other: bytes) -> bool:
     """Return whether both are the same program, apart from BOM and line ends."""
-    return one is not None and (one == other or plain(one) == plain(other))
+    return saved is not None and (saved == other or plain(saved) == plain(other))
 
 
 def plain(data: bytes) -> bytes:

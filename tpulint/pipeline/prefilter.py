@@ -61,7 +61,7 @@ def prefilter(
     batch: Batch,
     filenames: Sequence[str],
     targets: Targets,
-    known: Mapping[str, FileFacts] = NO_FACTS,
+    facts_by_name: Mapping[str, FileFacts] = NO_FACTS,
     graph: ImportGraph | None = None,
 ) -> Prefiltered:
     """Search the bytes of some files of the batch, less those whose facts are `known`.
@@ -79,14 +79,14 @@ def prefilter(
         read = partial(batch.disk.read, os.path.abspath(filename))
         try:
             digest = ""
-            of_file = known.get(filename)
+            of_file = facts_by_name.get(filename)
             if of_file is None:
                 data = read()
                 digest = digest_of(data)
                 of_file = _facts(filename, data, settings, graph)
             if of_file.names.missing:
                 of_file = of_file._replace(names=_spelled(spelling, filename, of_file, read))
-            if of_file != known.get(filename):
+            if of_file != facts_by_name.get(filename):
                 searched.append(SearchedFile(filename, digest or digest_of(read()), of_file))
         except OSError as error:
             findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))

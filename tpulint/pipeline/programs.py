@@ -34,22 +34,22 @@ def split_into_programs(
     from tpulint.analysis.resolver.import_graph import connected
     from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 
-    names = {os.path.abspath(each): each for each in prefiltered.seeds}
+    names = {os.path.abspath(name): name for name in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}
-    everything = [os.path.abspath(each) for each in batch.filenames]
-    context = {os.path.abspath(each) for each in batch.context}
+    everything = [os.path.abspath(name) for name in batch.filenames]
+    context = {os.path.abspath(name) for name in batch.context}
     scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
     placement = SoftPlacement(graph, everything, setters, scripts)
     asked = set(everything) - context
     homes = by_home(map(os.path.abspath, prefiltered.estimators), disk)
-    found = []
+    jobs = []
     for group in connected(graph, names, homes):
         if not context or not asked.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)
             seeds = tuple(names[path] for path in group.seeds)
-            found.append(Job(seeds, placed, len(group.all)))
-    return found
+            jobs.append(Job(seeds, placed, len(group.all)))
+    return jobs
 
 
 def program_of_names(batch: Batch, spelled: Sequence[Spelled], disk: Disk) -> Program:

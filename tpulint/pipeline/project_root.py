@@ -34,7 +34,7 @@ def project_of(path: str) -> str | None:
 
 def repository_of(path: str) -> str | None:
     """Return the top of the repository around `path`."""
-    return next((each for each in _upwards(path) if _holds(each, REPOSITORIES)), None)
+    return next((folder for folder in _upwards(path) if _holds(folder, REPOSITORIES)), None)
 
 
 def _upwards(path: str) -> Iterator[str]:

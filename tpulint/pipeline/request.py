@@ -62,7 +62,7 @@ class Request(NamedTuple):
             return self.codes
         return codes_by(self.closest.of_file(filename), self.layer)
 
-    def closest_or_one(self) -> Closest:
+    def config_resolver(self) -> Closest:
         """Return the way to each directory's configuration; one for all where there is no other."""
         return self.closest or Closest(self.config.root, self.config)
 
@@ -70,12 +70,12 @@ class Request(NamedTuple):
         """Return the codes that are asked for in any of the files."""
         if self.closest is None:
             return self.codes
-        return frozenset().union(*(self.codes_of(each) for each in one_a_folder(filenames)))
+        return frozenset().union(*(self.codes_of(name) for name in one_per_directory(filenames)))
 
     def every_setting(self, filenames: Iterable[str]) -> list[Settings]:
         """Return the analysis settings of the files, each once."""
-        some = one_a_folder(filenames) if self.closest is not None else [STDIN]
-        return list(dict.fromkeys(settings_of(self.config_of(each)) for each in some))
+        some = one_per_directory(filenames) if self.closest is not None else [STDIN]
+        return list(dict.fromkeys(settings_of(self.config_of(name)) for name in some))
 
 
 def codes_by(config: Config, layer: RuleSelection) -> frozenset[str]:
@@ -125,14 +125,14 @@ def _rows_in(path: str, _: int) -> tuple[CallFacts, ...]:
         raise ConfigError(f"models: {path}: {error}") from None
 
 
-def one_a_folder(filenames: Iterable[str]) -> tuple[str, ...]:
+def one_per_directory(filenames: Iterable[str]) -> tuple[str, ...]:
     """One file of each directory: the others have the same configuration."""
-    return _one_a_folder(tuple(filenames))
+    return _one_per_directory(tuple(filenames))
 
 
 @functools.lru_cache(maxsize=2)
-def _one_a_folder(filenames: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple({os.path.dirname(each): each for each in filenames}.values())
+def _one_per_directory(filenames: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple({os.path.dirname(name): name for name in filenames}.values())
 
 
 def start_of(paths: Sequence[str], stdin_filename: str | None) -> str:

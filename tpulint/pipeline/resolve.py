@@ -17,42 +17,44 @@ STEPS_A_LANE = 12
 BROKEN = "TPU001"
 
 
-def resolved(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> CheckResult:
+def resolved(analysis: Analysis, task: Task, unsaved: Mapping[str, bytes]) -> CheckResult:
     """Return the findings in the files of the task that remain, and how many are hidden."""
     request = task.request
-    result = begun(task)
+    result = initial_result(task)
     result.failures += analysis.failures
     result.add_messages(analysis.messages)
     result.notes += analysis.notes
-    reported_files = {os.path.abspath(each) for each in broken(analysis.findings)}
+    reported_files = {os.path.abspath(name) for name in broken(analysis.findings)}
     large, special = lines_about(
-        each for each in analysis.passed_over if os.path.abspath(each.path) not in reported_files
+        file for file in analysis.passed_over if os.path.abspath(file.path) not in reported_files
     )
-    result.warnings += [each for each in large if each not in result.warnings]
-    result.notes += [each for each in special if each not in result.notes]
+    result.warnings += [line for line in large if line not in result.warnings]
+    result.notes += [line for line in special if line not in result.notes]
     result.skipped = analysis.skipped
     result.unfollowed = sorted(analysis.unfollowed)
     result.notes += map(str, result.unfollowed)
     result.times = analysis.times
     wanted = frozenset(task.filenames)
-    found = [each for each in analysis.findings if is_asked_for(each, wanted)]
+    findings = [finding for finding in analysis.findings if is_asked_for(finding, wanted)]
     marked = wanted.intersection(analysis.marked)
-    files = {each.span.filename for each in found}
-    suppressors = files | {each for each in marked if "TPU002" in request.codes_of(each)}
+    files = {finding.span.filename for finding in findings}
+    suppressors = files | {name for name in marked if "TPU002" in request.codes_of(name)}
     remaining: Sequence[Finding] = []
-    if found or suppressors:
+    if findings or suppressors:
         from tpulint.diagnostics.resolve import unsuppressed
         from tpulint.source import read_all
 
-        names = {step.span.filename for each in found for step in each.trace}
-        result.sources.update(read_all(sorted(names | suppressors), given))
-        remaining = unsuppressed(found, result.sources, sorted(suppressors), task.partial, request)
-    shown = [each for each in remaining if is_shown(each, request)]
-    result.hidden.update(each.code for each in remaining if not is_shown(each, request))
+        names = {step.span.filename for finding in findings for step in finding.trace}
+        result.sources.update(read_all(sorted(names | suppressors), unsaved))
+        remaining = unsuppressed(
+            findings, result.sources, sorted(suppressors), task.partial, request
+        )
+    shown = [finding for finding in remaining if is_shown(finding, request)]
+    result.hidden.update(finding.code for finding in remaining if not is_shown(finding, request))
     new = new_findings(shown, task.filenames, request, result)
-    result.findings = [trimmed(each) for each in new]
-    result.unparsed = len(broken(found) - broken(result.findings))
-    if found:
+    result.findings = [truncate_trace(finding) for finding in new]
+    result.unparsed = len(broken(findings) - broken(result.findings))
+    if findings:
         from tpulint.diagnostics.resolve import free_trees, with_fixes
 
         if request.fixes:
@@ -61,7 +63,7 @@ def resolved(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> Chec
     return result
 
 
-def begun(task: Task) -> CheckResult:
+def initial_result(task: Task) -> CheckResult:
     """Return the result of a check that has discovered its files, and nothing more."""
     config = task.request.config
     unset = ("target-tensorflow",) if config.target_tensorflow is None else ()
@@ -89,7 +91,7 @@ def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
 
 def broken(findings: Iterable[Finding]) -> set[str]:
     """Return the files that cannot be parsed."""
-    return {each.span.filename for each in findings if each.code == BROKEN}
+    return {finding.span.filename for finding in findings if finding.code == BROKEN}
 
 
 def is_shown(finding: Finding, request: Request) -> bool:
@@ -113,27 +115,29 @@ def new_findings(
 
     remaining = list(findings)
     for path in sorted(by_path):
-        checked = [each for each in filenames if request.config_of(each).baseline_path == path]
+        checked = [name for name in filenames if request.config_of(name).baseline_path == path]
         inside = set(checked)
-        mine = [each for each in remaining if each.span.filename in inside]
+        mine = [finding for finding in remaining if finding.span.filename in inside]
         codes = request.every_code(checked)
         compared = baseline.compare(mine, result.sources, path, checked, codes)
         result.add_messages([f"{path}: stale: {entry}" for entry in compared.stale])
         kept = set(map(id, compared.new))
         remaining = [
-            each for each in remaining if each.span.filename not in inside or id(each) in kept
+            finding
+            for finding in remaining
+            if finding.span.filename not in inside or id(finding) in kept
         ]
     return remaining
 
 
 def configurations(filenames: Iterable[str], request: Request) -> dict[str, Config]:
     """Return the configuration of each folder that holds one of the files."""
-    from tpulint.pipeline.request import one_a_folder
+    from tpulint.pipeline.request import one_per_directory
 
-    return {each: request.config_of(each) for each in one_a_folder(filenames)}
+    return {folder: request.config_of(folder) for folder in one_per_directory(filenames)}
 
 
-def trimmed(finding: Finding) -> Finding:
+def truncate_trace(finding: Finding) -> Finding:
     """Return the finding with at most STEPS_A_LANE steps per lane: its beginning and its end."""
     lanes: dict[str, list[int]] = {}
     for index, step in enumerate(finding.trace):

@@ -22,8 +22,8 @@ def shard(
     number: int, count: int, filenames: Sequence[str], settings: Iterable[Settings]
 ) -> frozenset[str]:
     """Return those of `filenames` that are in the shard `number`, from 1 to `count`."""
-    by_path = {os.path.abspath(each): each for each in filenames}
-    shards = shared_out(groups(by_path, settings), count)
+    by_path = {os.path.abspath(name): name for name in filenames}
+    shards = balance(groups(by_path, settings), count)
     return frozenset(by_path[path] for path in shards[number - 1])
 
 
@@ -38,9 +38,9 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     estimators = [path for path in sorted(seeds) if names_estimators(disk.read(path))]
     homes = by_home(estimators, disk)
     programs = connected(ImportGraph(Files(disk, installed=INSTALLED)), seeds, homes)
-    found = [sorted(each.all & by_path.keys()) for each in programs]
-    bound = {path for group in found for path in group}
-    return found + [[path] for path in sorted(by_path.keys() - bound)]
+    bound_together = [sorted(program.all & by_path.keys()) for program in programs]
+    bound = {path for group in bound_together for path in group}
+    return bound_together + [[path] for path in sorted(by_path.keys() - bound)]
 
 
 def shows_seam(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
@@ -49,14 +49,14 @@ def shows_seam(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
         data = read_regular(path)
     except OSError:
         return False
-    return any(passes(data, each) for each in wrappers)
+    return any(passes(data, names) for names in wrappers)
 
 
-def shared_out(found: list[list[str]], count: int) -> list[list[str]]:
+def balance(file_groups: list[list[str]], count: int) -> list[list[str]]:
     """Return the paths of each shard; the next group goes to the shard with the fewest bytes."""
     shards: list[list[str]] = [[] for _ in range(count)]
     bytes_in = [0] * count
-    sized = sorted((-sum(map(size, group)), group) for group in found if group)
+    sized = sorted((-sum(map(size, group)), group) for group in file_groups if group)
     for negative, group in sized:
         least = bytes_in.index(min(bytes_in))
         shards[least] += group

@@ -28,32 +28,32 @@ class ProgramSources(NamedTuple):
 
 def read_sources(batch: Batch, job: Job) -> ProgramSources:
     """Read the seeds of the program; a file that cannot matter does not have to be text at all."""
-    found = ProgramSources([], [])
+    result = ProgramSources([], [])
     for filename in job.seeds:
         try:
             data = batch.disk.read(os.path.abspath(filename))
         except OSError as error:
             reason = f"cannot be read: {error.strerror}"
-            found.findings.append(unreadable(filename, reason, 1, 1))
+            result.findings.append(unreadable(filename, reason, 1, 1))
             continue
         if passes(data, batch.settings.seam_names):
-            _add_source(filename, data, found)
-    return found
+            _add_source(filename, data, result)
+    return result
 
 
-def _add_source(filename: str, data: bytes, found: ProgramSources) -> None:
+def _add_source(filename: str, data: bytes, result: ProgramSources) -> None:
     from tpulint.source import UnreadableSource, read_source
 
     try:
         source = read_source(filename, data)
     except UnreadableSource as error:
-        found.findings.append(unreadable(filename, error.reason, error.row, error.column))
+        result.findings.append(unreadable(filename, error.reason, error.row, error.column))
         return
     text = source.text
     if len(text) > CHARACTERS_LIMIT or text.count("\n") > ROWS_LIMIT:
         limits = f"{ROWS_LIMIT:,} lines or {CHARACTERS_LIMIT:,} characters"
         reason = f"is not checked: it is longer than {limits}"
-        found.findings.append(unreadable(filename, reason, 1, 1))
+        result.findings.append(unreadable(filename, reason, 1, 1))
         return
-    found.sources.append(source)
-    found.findings.extend(unreadable(filename, *problem) for problem in source.problems)
+    result.sources.append(source)
+    result.findings.extend(unreadable(filename, *problem) for problem in source.problems)

@@ -12,9 +12,9 @@ from tpulint.syntax.summaries import Store
 
 def summarize(sources: list[Source], store: Store) -> list[Summarized]:
     """Return the modules of the sources; `store` has their summaries, or makes them."""
-    found = []
+    summarized = []
     for source, facts in store.many(sources):
         path = os.path.abspath(source.filename)
         module = None if facts is None else Module(source.filename, path, source.text, facts)
-        found.append(Summarized(source.filename, module))
-    return found
+        summarized.append(Summarized(source.filename, module))
+    return summarized

@@ -36,14 +36,14 @@ class Task(NamedTuple):
     def only(self, filenames: frozenset[str]) -> Task:
         """Return the task that reports on these of its files alone; the others are context."""
         whole = sorted(self.filenames + self.context)
-        asked = tuple(each for each in self.filenames if each in filenames)
-        context = tuple(each for each in whole if each not in frozenset(asked))
+        asked = tuple(name for name in self.filenames if name in filenames)
+        context = tuple(name for name in whole if name not in frozenset(asked))
         return self._replace(filenames=asked, context=context)
 
     def passing_over(self, files: Iterable[PassedOver]) -> Task:
         """Return the task with lines about files that were passed over."""
-        refused = {each.path for each in self.failures}
-        large, special = lines_about(each for each in files if shown(each.path) not in refused)
+        refused = {failure.path for failure in self.failures}
+        large, special = lines_about(file for file in files if shown(file.path) not in refused)
         return self._replace(
             warnings=(*self.warnings, *large),
             notes=(*self.notes, *special),
@@ -56,14 +56,14 @@ class Task(NamedTuple):
 
 def lines_about(files: Iterable[PassedOver]) -> tuple[list[str], list[str]]:
     """Return a line for each file that was passed over: warnings, and lines of a verbose check."""
-    by_line = {f"{shown(each.path)}: passed over: {each.reason}": each for each in files}
-    large = [line for line, each in by_line.items() if each.is_too_large]
+    by_line = {f"{shown(file.path)}: passed over: {file.reason}": file for file in files}
+    large = [line for line, file in by_line.items() if file.is_too_large]
     return large, [line for line in by_line if line not in large]
 
 
 def find_files(request: Request, progress: Progress) -> Task:
     """Find the files of the request, and the project around them."""
-    closest = request.closest_or_one()
+    closest = request.config_resolver()
     if request.stdin is not None:
         path = os.path.abspath(request.stdin_filename)
         wanted = not request.force_exclude or not closest.excludes(path)
@@ -71,9 +71,9 @@ def find_files(request: Request, progress: Progress) -> Task:
         task = in_project(request, filenames, filenames, frozenset(filenames))
     else:
         progress.step("looking for files")
-        found = discover(request.paths, closest=closest, force_exclude=request.force_exclude)
-        task = in_project(request, request.paths, found.filenames, found.named)
-        task = task._replace(failures=found.unread)
+        discovery = discover(request.paths, closest=closest, force_exclude=request.force_exclude)
+        task = in_project(request, request.paths, discovery.filenames, discovery.named)
+        task = task._replace(failures=discovery.unread)
     if not task.filenames and not task.failures:
         task = task._replace(warnings=(NO_FILES,))
     return task._replace(progress=progress, warnings=(*request.warnings, *task.warnings))
@@ -102,13 +102,13 @@ def in_project(
     request: Request, paths: Sequence[str], filenames: tuple[str, ...], named: frozenset[str]
 ) -> Task:
     """Return the task; files come with the project around `paths`, which holds their callers."""
-    around = [os.path.abspath(each) for each in paths if each != STDIN]
+    around = [os.path.abspath(path) for path in paths if path != STDIN]
     project = project_of(os.path.commonpath(around)) if around and filenames else None
     if project is None:
         return Task(request, filenames, named)
     if project in around:
         return Task(request, filenames)
-    whole = discover([project], closest=request.closest_or_one(), force_exclude=False)
+    whole = discover([project], closest=request.config_resolver(), force_exclude=False)
     asked = frozenset(filenames)
-    context = tuple(each for each in whole.filenames if each not in asked)
+    context = tuple(name for name in whole.filenames if name not in asked)
     return Task(request, filenames, context=context)

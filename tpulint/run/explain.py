@@ -17,7 +17,7 @@ from tpulint.finding import Certainty, Finding, Span
 from tpulint.incremental.model import Analysis
 from tpulint.pipeline import driver
 from tpulint.pipeline.request import start_of
-from tpulint.pipeline.resolve import trimmed
+from tpulint.pipeline.resolve import truncate_trace
 from tpulint.run.failure import RunFailure, is_users, line_of
 from tpulint.run.report import Checked, RunFault, shown_place
 from tpulint.source import Source, read_all
@@ -63,7 +63,7 @@ def explain(
         best = best_of(failure, findings)
         if best is None and not failure.code:
             continue
-        found = None if best is None else trimmed(best)
+        found = None if best is None else truncate_trace(best)
         code = best.code if best else failure.code
         place = shown_place(failure.place)
         faults.append(RunFault(failure.kind, code, place, found, asked=not analysis.failures))

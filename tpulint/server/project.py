@@ -205,7 +205,7 @@ class ServerProject:
     def _belongs(self, path: str, request: Request) -> bool:
         """Return whether a check of the project would find the file, were it on the disk."""
         inside = path.startswith(os.path.join(self.root, ""))
-        return inside and path.endswith(SUFFIXES) and not left_out(path, request.closest_or_one())
+        return inside and path.endswith(SUFFIXES) and not left_out(path, request.config_resolver())
 
 
 def is_configuration(path: str) -> bool:

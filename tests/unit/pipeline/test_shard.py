@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tpulint.analysis.options import Settings
-from tpulint.pipeline.shard import shard, shared_out
+from tpulint.pipeline.shard import balance, shard
 
 SEAM = "import tensorflow as tf\n{}\ntf.compat.v1.tpu.replicate(lambda: None)\n"
 
@@ -71,9 +71,9 @@ def test_the_largest_programs_are_shared_out_first(tmp_path: Path) -> None:
     paths = {size: str(tmp_path / f"{size}.py") for size in (10, 50, 60, 90)}
     for size, path in paths.items():
         Path(path).write_text("#" * size)
-    shards = shared_out([[path] for path in paths.values()], 2)
+    shards = balance([[path] for path in paths.values()], 2)
     assert [sum(map(os.path.getsize, one)) for one in shards] == [100, 110]
 
 
 def test_a_file_that_is_gone_counts_nothing(tmp_path: Path) -> None:
-    assert shared_out([[str(tmp_path / "gone.py")]], 2) == [[str(tmp_path / "gone.py")], []]
+    assert balance([[str(tmp_path / "gone.py")]], 2) == [[str(tmp_path / "gone.py")], []]
