@@ -26,10 +26,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.timing import Command, Measured, in_turns, measure, once
+from tpulint.check import driver
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.frontends.tensorflow.prefilter import passes
-from tpulint.pipeline import driver
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "benchmarks.md"

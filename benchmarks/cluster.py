@@ -83,7 +83,7 @@ def cluster(workers: int) -> Iterator[distributed.Client]:
 
 def load() -> None:
     """Import what reads a program, on a worker."""
-    from tpulint.pipeline.executor import load_analyzer
+    from tpulint.check.executor import load_analyzer
 
     load_analyzer()
 

@@ -22,14 +22,14 @@ from benchmarks.cluster import DOCUMENT, load
 from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.check import driver
+from tpulint.check.cluster import expected_snapshot, run_task, serialize, this_analyzer
+from tpulint.check.programs import split_into_programs
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.disk import Disk
 from tpulint.incremental.model import Analysis, Batch
 from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline import driver
-from tpulint.pipeline.cluster import expected_snapshot, run_task, serialize, this_analyzer
-from tpulint.pipeline.programs import split_into_programs
 
 BEGIN, END = "<!-- steps: written by benchmarks/steps.py -->", "<!-- end of steps -->"
 

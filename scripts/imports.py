@@ -34,7 +34,7 @@ LAYERS = (
     {"rules", "plugins"},
     {"output", "map.pictures", "extend"},
     {"incremental"},
-    {"pipeline", "worker_pool"},
+    {"check", "worker_pool"},
     {"explain", "map", "run"},
     {"server"},
     {"cli", "testing", "__main__"},

@@ -19,7 +19,7 @@ LABELS = {
     "cli": "commands, options, pytest plugin; extend and testing for plugins",
     "server": "the Language Server Protocol",
     FEATURES: "explain, map, run: a directory a command",
-    "pipeline": "the steps of a check, in one driver",
+    "check": "the steps of a check, in one driver",
     "incremental": "results kept with what they depend on, and the queries of a check",
     "output": "one pure function a format, and the pictures of a map",
     "rules": "one module per rule, its page beside it; plugins",
@@ -41,7 +41,7 @@ _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in name
 _FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[9], ENTRY)
 _FILES |= dict.fromkeys(LAYERS[16], FEATURES)
 _FILES |= {"map.pictures": "output", "__main__": "cli", "frontends": _FRONT}
-_FILES |= {"plugins": "rules", "extend": "cli", "worker_pool": "pipeline", "testing": "cli"}
+_FILES |= {"plugins": "rules", "extend": "cli", "worker_pool": "check", "testing": "cli"}
 
 
 def mermaid() -> str:

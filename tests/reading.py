@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tpulint.analysis.options import Settings
+from tpulint.check import driver
+from tpulint.check.driver import BuiltProgram
 from tpulint.codes import CODES
 from tpulint.disk import Disk
 from tpulint.incremental.model import Batch, Job
-from tpulint.pipeline import driver
-from tpulint.pipeline.driver import BuiltProgram
 
 
 def read_program(

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tpulint import plugins
+from tpulint.check import driver
 from tpulint.codes import CODES, SHAPE
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
-from tpulint.pipeline import driver
 
 MAIN = "example.py"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from scripts.mutate.sites import Site
+from tpulint.check.request import Request
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.explain.account import explain
-from tpulint.pipeline.request import Request
 
 NOT_READ = "the file is not read"
 NOT_REACHED = "nothing reaches the line"

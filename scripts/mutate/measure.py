@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.mutate.draw import Mutant
+from tpulint.check import driver
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
-from tpulint.pipeline import driver
 
 Key = tuple[str, str, str]
 

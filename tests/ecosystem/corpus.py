@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tpulint.check import driver
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
-from tpulint.pipeline import driver
 
 if sys.version_info >= (3, 11):
     import tomllib

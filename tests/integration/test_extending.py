@@ -340,7 +340,7 @@ def test_cached_findings_are_those_of_the_plugin_that_is_there(
 
 @pytest.mark.usefixtures("acme")
 def test_flake8_reports_an_installed_rule(project: Path) -> None:
-    from tpulint.pipeline import per_file
+    from tpulint.check import per_file
 
     data = (project / "step.py").read_bytes()
     answer = per_file.check("step.py", data)

@@ -12,9 +12,8 @@ import pytest
 
 from tests.integration.conftest import ROOT, flake8, run
 from tests.integration.programs import ACROSS, HELPER, NESTED
-from tpulint.incremental.failure import RuleFailure
-from tpulint.incremental.model import Analysis
-from tpulint.pipeline import driver
+from tpulint.check import driver
+from tpulint.incremental.model import Analysis, RuleFailure
 
 FAULT = "main.py:9:12: TPU201"
 
@@ -162,7 +161,7 @@ def test_nothing_is_parsed_where_no_file_names_the_seam(plugin: Path, tmp_path: 
         "import sys\n"
         "from flake8.main.cli import main\n"
         "assert main(['--isolated', '-j1', '--select=TPU', '.']) == 0\n"
-        "assert 'tpulint.pipeline.per_file' in sys.modules\n"
+        "assert 'tpulint.check.per_file' in sys.modules\n"
         "assert not {'libcst', 'tensorflow', 'tpulint.rules'} & set(sys.modules)\n"
     )
     answer = run([sys.executable, "-c", script], tmp_path, None, plugin)

@@ -17,8 +17,8 @@ import distributed
 import pytest
 
 from tests.integration.conftest import ROOT
+from tpulint.check import cluster
 from tpulint.cli.main import main
-from tpulint.pipeline import cluster
 
 pytestmark = pytest.mark.timeout(60)  # each takes some three seconds, or hangs
 CHECK = ["check", "--isolated", "--no-cache", "--certainty", "possible"]

@@ -15,11 +15,11 @@ import pytest
 
 from tests.integration.conftest import ROOT
 from tpulint.cache_dir import DATABASE
+from tpulint.check import driver
+from tpulint.check.driver import BuiltProgram
 from tpulint.cli.main import main
 from tpulint.incremental.disk import CLOCK_LAG_NS
 from tpulint.incremental.model import Batch, Job
-from tpulint.pipeline import driver
-from tpulint.pipeline.driver import BuiltProgram
 
 CHECK = ["check", "--isolated", "--certainty", "possible", "--output-format", "json", "--jobs", "1"]
 

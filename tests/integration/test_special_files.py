@@ -13,8 +13,8 @@ import pytest
 
 from tests.integration.conftest import ROOT
 from tests.integration.programs import NESTED
+from tpulint.check import per_file
 from tpulint.disk import CONFIGURATION_LIMIT_BYTES, SOURCE_LIMIT_BYTES
-from tpulint.pipeline import per_file
 from tpulint.server.project import ClientSettings, ServerProject
 
 MEMORY_BYTES = 3 * 1024**3

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from tests.properties.test_one_program import STEP, Row, tree, write
 from tpulint.cache_dir import DATABASE
+from tpulint.check import driver
+from tpulint.check.driver import BuiltProgram
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
 from tpulint.incremental import memo
 from tpulint.incremental.disk import CLOCK_LAG_NS
 from tpulint.incremental.model import Batch, Job
-from tpulint.pipeline import driver
-from tpulint.pipeline.driver import BuiltProgram
 
 PLAIN = "import math\n\n\ndef area(radius):\n    return math.pi * radius\n"
 TEXTS = (

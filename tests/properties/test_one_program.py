@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.check import driver, executor
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
-from tpulint.pipeline import driver, executor
 
 Row = tuple[str, int, str, str, str]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
+from tpulint.check import driver
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.diagnostics.fix import Fixed, fix_all
 from tpulint.finding import Certainty, Finding
-from tpulint.pipeline import driver
 from tpulint.source import Source
 from tpulint.testing import Block, write
 

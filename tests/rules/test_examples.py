@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.check import driver
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Finding
-from tpulint.pipeline import driver
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import pytest
 
 from tests.rules.analysis import findings, program
+from tpulint.check import driver
 from tpulint.config import Config
 from tpulint.diagnostics.fix import edited_text
 from tpulint.finding import Applicability, Certainty
-from tpulint.pipeline import driver
 
 TF = "import tensorflow as tf\n"
 EITHER = """\

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.rules.analysis import findings, program, reported
+from tpulint.check import driver
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
-from tpulint.pipeline import driver
 
 PROJECT = """
 # file: setup.py

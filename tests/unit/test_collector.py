@@ -11,10 +11,10 @@ import pytest
 
 from tpulint import collector
 from tpulint.analysis.options import Settings
+from tpulint.check import executor
+from tpulint.check.progress import Progress
 from tpulint.disk import Disk
 from tpulint.incremental.model import Analysis, Batch, Job
-from tpulint.pipeline import executor
-from tpulint.pipeline.progress import Progress
 
 JOBS = [Job(("one.py",), (), 1), Job(("two.py",), (), 1)]
 BATCH = Batch(("one.py", "two.py"), frozenset(), Disk(), frozenset(), Settings())

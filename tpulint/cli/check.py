@@ -11,6 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from tpulint.check import driver
+from tpulint.check.progress import Progress, TerminalProgress
+from tpulint.check.request import one_per_directory
+from tpulint.check.resolve import CheckResult, initial_result
 from tpulint.cli.report import (
     out,
     overwrite,
@@ -26,12 +30,7 @@ from tpulint.config import ConfigError
 from tpulint.config.files import FILES
 from tpulint.finding import Finding
 from tpulint.incremental.disk import stamp, states_requirements
-from tpulint.incremental.failure import FileFailure
-from tpulint.pipeline import driver
-from tpulint.pipeline.check_result import CheckResult
-from tpulint.pipeline.progress import Progress, TerminalProgress
-from tpulint.pipeline.request import one_per_directory
-from tpulint.pipeline.resolve import initial_result
+from tpulint.incremental.model import FileFailure
 
 if TYPE_CHECKING:
     from tpulint.diagnostics.fix import Fixed

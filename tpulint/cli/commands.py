@@ -12,12 +12,12 @@ import re
 import sys
 
 from tpulint.cache_dir import clear, is_ours
+from tpulint.check.request import cache_place
 from tpulint.cli.report import colored, out, print_messages, write_file
 from tpulint.cli.request import activate, closest, request_of_file
 from tpulint.config import ConfigError
 from tpulint.disk import OWN_FILE_LIMIT_BYTES, read_regular
 from tpulint.output.merged import Unmergeable, merged
-from tpulint.pipeline.cache_place import cache_place
 
 # `tpulint explain`: from PATH[:LINE] to the account of the analysis.
 

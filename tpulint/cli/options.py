@@ -172,7 +172,7 @@ def run(given: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except Exception as error:  # whatever it is, the user gets one line
-        from tpulint.incremental.failure import describe
+        from tpulint.incremental.model import describe
 
         print(f"tpulint: internal error: {describe(error)}", file=sys.stderr)
         return 2

@@ -8,15 +8,13 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
+from tpulint.check import driver
+from tpulint.check.request import is_inside, project_of, repository_of
+from tpulint.check.resolve import CheckResult, Style
 from tpulint.config import ConfigError
 from tpulint.disk import read_regular
-from tpulint.incremental.failure import FileFailure
+from tpulint.incremental.model import FileFailure
 from tpulint.output import ALIASES
-from tpulint.pipeline import driver
-from tpulint.pipeline.cache_place import is_inside
-from tpulint.pipeline.check_result import CheckResult
-from tpulint.pipeline.project_root import project_of, repository_of
-from tpulint.pipeline.render import Style
 
 if TYPE_CHECKING:
     from tpulint.source import Source

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tpulint import plugins
+from tpulint.check import driver
+from tpulint.check.discover import shown, unreadable
+from tpulint.check.request import NO_CACHE, cache_place, codes_by, start_of
 from tpulint.config import Config, ConfigError, load_config, overridden
 from tpulint.config.files import Closest, parse_toml
 from tpulint.config.keys import KEYS
@@ -18,10 +21,6 @@ from tpulint.config.readers import codes, is_shared
 from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, SOURCE_LIMIT_BYTES
 from tpulint.output import WITHOUT_FIXES
-from tpulint.pipeline import driver
-from tpulint.pipeline.cache_place import NO_CACHE, cache_place
-from tpulint.pipeline.discover import shown, unreadable
-from tpulint.pipeline.request import codes_by, start_of
 
 # The command line's values, laid over the configuration of every file.
 

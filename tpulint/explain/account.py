@@ -11,6 +11,9 @@ from collections.abc import Sequence
 
 from tpulint.analysis.domain.events import Cluster, Computation
 from tpulint.analysis.domain.program import Feed
+from tpulint.check import driver
+from tpulint.check.discover import ignored, ignores_above, with_ignore_file
+from tpulint.check.request import Request, project_of
 from tpulint.codes import RULES
 from tpulint.config import ConfigError
 from tpulint.config.files import Closest
@@ -29,10 +32,6 @@ from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job
 from tpulint.knowledge.seam import SIGNS
-from tpulint.pipeline import driver
-from tpulint.pipeline.discover import ignored, ignores_above, with_ignore_file
-from tpulint.pipeline.project_root import project_of
-from tpulint.pipeline.request import Request
 from tpulint.source import Source, UnreadableSource, read_source
 
 # `tpulint explain`: what the analysis saw in a file, or at one of its lines.

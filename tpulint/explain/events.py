@@ -23,6 +23,9 @@ from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.analysis.interpreter.frame import Frame
+from tpulint.check.analysis import RuleResult
+from tpulint.check.request import Request
+from tpulint.check.resolve import CheckResult, is_shown, new_findings
 from tpulint.codes import CODES
 from tpulint.diagnostics.resolve import ignored
 from tpulint.diagnostics.suppress import read_comments
@@ -38,10 +41,6 @@ from tpulint.explain.explanation import (
 from tpulint.finding import Certainty, Finding
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.truth import Truth
-from tpulint.pipeline.check_result import CheckResult
-from tpulint.pipeline.request import Request
-from tpulint.pipeline.resolve import is_shown, new_findings
-from tpulint.pipeline.rule_run import RuleResult
 from tpulint.queries.happens_before import HappensBefore
 from tpulint.source import Source
 from tpulint.syntax.nodes import Statement

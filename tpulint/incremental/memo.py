@@ -8,6 +8,8 @@ works without it and says so once.
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
 import stat
 import time
@@ -15,12 +17,17 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import tpulint
+from tpulint import plugins
 from tpulint.cache_dir import DATABASE, claim, is_ours
 from tpulint.disk import MEBIBYTE
 from tpulint.incremental.disk import FileState
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from fsspec import AbstractFileSystem
+
 
 LIMIT_BYTES = 64 * MEBIBYTE  # of all results; the oldest go first
 TIMEOUT_SECONDS = 5.0  # until another process is done with the database
@@ -275,3 +282,94 @@ def remove(path: str) -> None:
     for name in (path, journal_of(path)):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
+
+
+# The findings of programs where several machines can read them: any file system of fsspec.
+#
+# Each entry is a file of its own under the hash of what it depends on, and says itself whether it
+# is whole (see `cache_dir`). So machines may write at the same time, also where that takes a while
+# or breaks off. Nothing is removed; that is left to the storage's own rules.
+
+
+class SharedCache:
+    """The entries below a URL. After the first failure, of the network say, it is left alone.
+
+    faults: that failure, in words.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._opened: tuple[AbstractFileSystem, str] | None = None
+        self.faults: list[str] = []
+
+    def read(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Return the entries that are there, all asked for at once."""
+        asked = list(names)
+        if self.faults or not asked:
+            return {}
+        try:
+            system, folder = self._open()
+            contents = system.cat([f"{folder}/{name}" for name in asked], on_error="return")
+        except Exception as error:  # each file system has errors of its own
+            self._give_up(error)
+            return {}
+        entries: dict[str, bytes] = {}
+        for path, content in contents.items():
+            if isinstance(content, bytes):
+                entries[path.rpartition("/")[2]] = content
+            elif not isinstance(content, FileNotFoundError):
+                self._give_up(content)
+        return entries
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write an entry, if the storage can be used."""
+        if self.faults:
+            return
+        try:
+            system, folder = self._open()
+            system.makedirs(folder, exist_ok=True)
+            system.pipe_file(f"{folder}/{name}", data)
+        except Exception as error:  # each file system has errors of its own
+            self._give_up(error)
+
+    def _open(self) -> tuple[AbstractFileSystem, str]:
+        if self._opened is None:
+            from fsspec.core import url_to_fs
+
+            system, folder = url_to_fs(self._url)
+            self._opened = system, folder.rstrip("/")
+        return self._opened
+
+    def _give_up(self, error: object) -> None:
+        if self.faults:
+            return
+        said = " ".join(str(error).split()) or type(error).__name__
+        self.faults.append(f"{self._url} is not used as a cache: {said[:300]}")
+
+
+# The identity of the analyzer that runs: what another one has found is not recalled.
+
+SUFFIXES = (".py", ".toml", ".tsv")
+APART = ("runtime", "__pycache__")  # folders that no finding depends on
+
+
+def package_hash() -> str:
+    """Return the hash of all code that findings can depend on: the package's, and plug-ins'."""
+    key = plugins.active().key
+    return hashlib.sha256(f"{own_hash()}\n{key}".encode()).hexdigest() if key else own_hash()
+
+
+@functools.cache
+def own_hash() -> str:
+    """Return the hash of all files of the package that findings can depend on."""
+    digest = hashlib.sha256()
+    top = os.path.dirname(tpulint.__file__)
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(folder_name for folder_name in folders if folder_name not in APART)
+        for name in sorted(names):
+            if name.endswith(SUFFIXES):
+                with open(os.path.join(folder, name), "rb") as stream:
+                    content = hashlib.sha256(stream.read()).hexdigest()
+                place = os.path.relpath(os.path.join(folder, name), top)
+                digest.update(f"{place}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

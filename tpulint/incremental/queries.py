@@ -20,10 +20,17 @@ from tpulint.cache_dir import sealed, unsealed
 from tpulint.disk import absolute_paths
 from tpulint.incremental import codec
 from tpulint.incremental.disk import CheckedDisk, DiskDependencies
-from tpulint.incremental.memo import FACTS, FINDINGS, IMPORTS, PROGRAMS, Memo, Result
+from tpulint.incremental.memo import (
+    FACTS,
+    FINDINGS,
+    IMPORTS,
+    PROGRAMS,
+    Memo,
+    Result,
+    SharedCache,
+    package_hash,
+)
 from tpulint.incremental.model import Analysis, Batch, FileFacts, Job, Programs
-from tpulint.incremental.shared_cache import SharedCache
-from tpulint.incremental.version import package_hash
 
 Imports = dict[str, tuple[str, tuple[str, ...]]]  # by path: the hash of its imports, and the files
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tpulint.analysis.domain.events import Cluster, Computation
+from tpulint.check import driver
+from tpulint.check.request import Request
 from tpulint.config import ConfigError
 from tpulint.config.readers import nearest
 from tpulint.disk import read_regular
@@ -15,8 +17,6 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.computation import map_of
 from tpulint.map.lanes import Definition, Part, definitions
 from tpulint.map.pictures.model import ComputationMap, ProgramMap
-from tpulint.pipeline import driver
-from tpulint.pipeline.request import Request
 from tpulint.source import Source, UnreadableSource, read_all, read_source
 
 MOST = 8  # computations of a map

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         cause = problem.__cause__
         if isinstance(cause, ValueError):  # there is no such machine
             raise ConfigError(f"run: {cause}") from None
-        from tpulint.incremental.failure import describe
+        from tpulint.incremental.model import describe
 
         print(f"tpulint: internal error: {describe(cause or problem)}", file=sys.stderr)
         return OUR_FAULT

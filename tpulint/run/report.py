@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from tpulint.check.discover import shown
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Span
 from tpulint.output.context import RenderContext
-from tpulint.pipeline.discover import shown
 from tpulint.source import Source, UnreadableSource, read_source
 
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")

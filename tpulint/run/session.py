@@ -103,7 +103,7 @@ class RunSession:
         interrupted = isinstance(self.ended.error, KeyboardInterrupt)
         if self.watch is None or self.process != os.getpid() or interrupted:
             return
-        from tpulint.incremental.failure import describe
+        from tpulint.incremental.model import describe
         from tpulint.run.explain import explain, files_that_ran, release_that_ran
         from tpulint.run.failure import failure_of
 
@@ -191,7 +191,7 @@ class RunSession:
         except OSError as error:
             say(f"tpulint: {file}: cannot write the report: {error.strerror}\n")
         else:
-            from tpulint.pipeline.discover import shown
+            from tpulint.check.discover import shown
 
             say(f"tpulint: the report is in {shown(file)}\n")
 

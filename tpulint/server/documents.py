@@ -11,8 +11,8 @@ from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path, uri_scheme
 from pygls.workspace import TextDocument, Workspace
 
+from tpulint.check.discover import SUFFIXES
 from tpulint.finding import Location, Span
-from tpulint.pipeline.discover import SUFFIXES
 from tpulint.source import Source, UnreadableSource, declared_encoding
 
 # Rows and columns of findings as positions of the protocol, and files as URIs.

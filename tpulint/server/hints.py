@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from lsprotocol import types
 
 from tpulint.analysis.domain.events import Cluster
+from tpulint.check.editor import ReadProgram
 from tpulint.codes import CODES, SHAPE
 from tpulint.finding import Location, Span
-from tpulint.pipeline.editor import ReadProgram
 from tpulint.server.diagnostics import findings_of
 from tpulint.server.documents import meet, position_in, range_in
 from tpulint.server.language_server import Document, Server

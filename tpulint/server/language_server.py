@@ -11,8 +11,8 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from tpulint import __version__
-from tpulint.pipeline.editor import ReadProgram
-from tpulint.pipeline.project_root import project_of
+from tpulint.check.editor import ReadProgram
+from tpulint.check.request import project_of
 from tpulint.server.documents import SYNC, DocumentPlace, Documents, Units, units_of
 from tpulint.server.project import ClientSettings, ServerProject, Snapshot
 from tpulint.server.schedule import AnalysisSchedule, Scheduled, Worker

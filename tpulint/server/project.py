@@ -12,6 +12,11 @@ from typing import NamedTuple
 
 from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
 from tpulint.analysis.names.target_release import README
+from tpulint.check import driver
+from tpulint.check.discover import SUFFIXES, shown
+from tpulint.check.editor import Cancelled, EditorState, ReadProgram
+from tpulint.check.programs import unreadable
+from tpulint.check.request import Request, cache_place, codes_by
 from tpulint.config import Config, overridden
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.config.files import Closest
@@ -21,12 +26,6 @@ from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, limit_of
 from tpulint.explain.account import left_out
 from tpulint.finding import Finding
-from tpulint.pipeline import driver
-from tpulint.pipeline.cache_place import cache_place
-from tpulint.pipeline.discover import SUFFIXES, shown
-from tpulint.pipeline.editor import Cancelled, EditorState, ReadProgram
-from tpulint.pipeline.prefilter import unreadable
-from tpulint.pipeline.request import Request, codes_by
 from tpulint.source import Source
 
 # The client's settings: `initializationOptions`, and `workspace/didChangeConfiguration`.

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TypeVar
 
 from tpulint.config import ConfigError
-from tpulint.incremental.failure import describe
+from tpulint.incremental.model import describe
 from tpulint.server.project import ServerProject, Snapshot
 
 QUIET = 0.02  # seconds without a change, before the work begins

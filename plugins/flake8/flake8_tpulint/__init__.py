@@ -9,8 +9,8 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from tpulint import __version__
+from tpulint.check import per_file
 from tpulint.config import ConfigError
-from tpulint.pipeline import per_file
 from tpulint.source import declared_encoding
 
 Row = tuple[int, int, str, type]
@@ -33,7 +33,7 @@ class Plugin:
         except ConfigError as error:
             yield 1, 0, f"TPU000 configuration: {error}", type(self)
         except Exception as error:  # one file's trouble must not end flake8's run
-            from tpulint.incremental.failure import describe
+            from tpulint.incremental.model import describe
 
             yield 1, 0, f"TPU000 internal error: {describe(error)}", type(self)
 

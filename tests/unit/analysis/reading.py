@@ -13,10 +13,10 @@ from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
+from tpulint.check.analysis import summarize
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline.summarize import summarize
 from tpulint.source import Source, read_source
 from tpulint.syntax.summaries import Store
 

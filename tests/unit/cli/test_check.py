@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.unit.conftest import Terminal, report_words
+from tpulint.check import driver
 from tpulint.finding import Finding, Location, Span, Step
 from tpulint.incremental.model import Analysis
 from tpulint.output.text import paint
-from tpulint.pipeline import driver
 
 
 def rows(said: str) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.check import driver
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.disk import MODULES, REQUIREMENTS, Disk
@@ -25,7 +26,6 @@ from tpulint.incremental.disk import (
     snapshot_of,
     stamp,
 )
-from tpulint.pipeline import driver
 from tpulint.server.project import ClientSettings, ServerProject
 
 EARLIER = time.time() - 100

@@ -15,15 +15,15 @@ import pytest
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.cache_dir import DATABASE
+from tpulint.check import driver, executor
+from tpulint.check.executor import LocalWorkers, Search, SearchStep
+from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
 from tpulint.incremental.disk import CLOCK_LAG_NS, CheckedDisk, digest_of
 from tpulint.incremental.memo import FACTS, IMPORTS, PROGRAMS, Database, seal_of
 from tpulint.incremental.model import Batch, Job, Programs
 from tpulint.incremental.queries import Queries
-from tpulint.pipeline import driver, executor
-from tpulint.pipeline.executor import LocalWorkers, Search, SearchStep
-from tpulint.pipeline.progress import Progress
 from tpulint.syntax import api_spellings
 
 SEAM = "import net\nimport tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"

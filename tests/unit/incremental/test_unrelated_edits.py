@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tpulint.check import driver
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
 from tpulint.incremental.disk import CLOCK_LAG_NS
-from tpulint.pipeline import driver
 
 EARLIER = time.time() - 100
 # Seconds after which a file is no longer taken for one that changes.

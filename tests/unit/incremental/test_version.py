@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tpulint
-from tpulint.incremental.version import SUFFIXES, package_hash
+from tpulint.incremental.memo import SUFFIXES, own_hash
 
 
 def test_every_file_of_the_analyzer_belongs_to_its_version(
@@ -18,7 +18,7 @@ def test_every_file_of_the_analyzer_belongs_to_its_version(
     ignored = shutil.ignore_patterns("runtime", "__pycache__")
     shutil.copytree(Path(tpulint.__file__).parent, package, ignore=ignored)
     monkeypatch.setattr(tpulint, "__file__", str(package / "__init__.py"))
-    hash_now = package_hash.__wrapped__
+    hash_now = own_hash.__wrapped__
     before = hash_now()
     assert hash_now() == before
     files = [each for each in package.rglob("*") if each.suffix in SUFFIXES]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent
 
+from tpulint.check.request import Request
 from tpulint.config import Config
 from tpulint.map.draw import Found, draw
 from tpulint.map.pictures.model import ComputationMap, Cycle, MapEdge, MapNode, ProgramMap
 from tpulint.output.context import RenderContext
-from tpulint.pipeline.request import Request
 
 MAIN = "program.py"
 

@@ -92,9 +92,7 @@ def test_circles_are_found() -> None:
 def test_imports_in_functions_and_for_type_checkers_are_counted() -> None:
     graph = import_graph()
     assert "tpulint.notebook" in graph["tpulint.source"]  # in a function
-    assert (
-        "tpulint.analysis.domain.program" in graph["tpulint.incremental.failure"]
-    )  # TYPE_CHECKING
+    assert "tpulint.analysis.domain.program" in graph["tpulint.incremental.model"]  # TYPE_CHECKING
 
 
 def test_rules_and_their_questions_know_only_the_result_of_the_analysis() -> None:
@@ -221,20 +219,20 @@ def test_no_import_of_the_runtime_runs_up_its_layers() -> None:
         ("runtime", "extract.program.extract"),
         ("runtime", "schedule.schedule.schedule"),
         ("runtime", "execute.step.execute"),
-        ("pipeline", "task.find_files"),
-        ("pipeline", "prefilter.prefilter"),
-        ("pipeline", "programs.split_into_programs"),
-        ("pipeline", "summarize.summarize"),
+        ("check", "discover.find_files"),
+        ("check", "programs.prefilter"),
+        ("check", "programs.split_into_programs"),
+        ("check", "analysis.summarize"),
         ("analysis", "build_program.build_program"),
-        ("pipeline", "rule_run.run_rules"),
-        ("pipeline", "resolve.resolved"),
-        ("pipeline", "render.rendered"),
+        ("check", "analysis.run_rules"),
+        ("check", "resolve.resolved"),
+        ("check", "resolve.rendered"),
     ],
 )
 def test_each_step_is_called_once_and_by_the_driver(driver: str, step: str) -> None:
     name = f"tpulint.{driver}.{step}"
     (importing,) = [path for path in MODULES if name in {each for each, _ in imports(path)}]
-    expected = "runtime" if driver == "runtime" else "pipeline"
+    expected = "runtime" if driver == "runtime" else "check"
     assert importing == PACKAGE / expected / "driver.py"
     calls = [
         node
@@ -248,7 +246,7 @@ def test_each_step_is_called_once_and_by_the_driver(driver: str, step: str) -> N
 def test_the_architecture_is_one_page() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 92
-    named = re.findall(r"`((?:pipeline|analysis|runtime|cli)/[a-z_/]+\.py)`", page)
+    named = re.findall(r"`((?:check|analysis|runtime|cli)/[a-z_/]+\.py)`", page)
     assert len(named) >= 10
     assert [each for each in named if not (PACKAGE / each).is_file()] == []
 

@@ -14,18 +14,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import plugins
+from tpulint.check import driver
+from tpulint.check.discover import SUFFIXES, discover, shown
+from tpulint.check.request import cache_place, codes_by, project_of
 from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import read_regular
 from tpulint.finding import Finding
-from tpulint.pipeline import driver
-from tpulint.pipeline.cache_place import cache_place
-from tpulint.pipeline.discover import SUFFIXES, discover, shown
-from tpulint.pipeline.project_root import project_of
-from tpulint.pipeline.request import codes_by
 
 if TYPE_CHECKING:
-    from tpulint.incremental.failure import Failure
+    from tpulint.incremental.model import Failure
 
 
 class CheckedProject(NamedTuple):

@@ -14,43 +14,48 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.check.discover import Task, find_files
+from tpulint.check.executor import LocalWorkers, Search, Workers, process_count
+from tpulint.check.programs import (
+    NO_FACTS,
+    Prefiltered,
+    prefilter,
+    program_of_names,
+    split_into_programs,
+)
+from tpulint.check.progress import Progress
+from tpulint.check.request import STDIN, Request, settings_of
+from tpulint.check.resolve import CheckResult, resolved
+from tpulint.check.selection import changed_since, in_shard
 from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
 from tpulint.disk import Disk, take_passed_over
 from tpulint.finding import Finding
 from tpulint.incremental.disk import CheckedDisk, TrackedDisk
-from tpulint.incremental.failure import ProgramFailure, describe
-from tpulint.incremental.memo import Database, Memo
+from tpulint.incremental.memo import Database, Memo, SharedCache
 from tpulint.incremental.model import (
     Analysis,
     Batch,
     FileFacts,
     Job,
+    ProgramFailure,
     Programs,
+    describe,
     merged,
     sorted_files,
 )
 from tpulint.incremental.queries import Queries, hashed
-from tpulint.incremental.shared_cache import SharedCache
 from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline.check_result import CheckResult
-from tpulint.pipeline.executor import LocalWorkers, Search, Workers, process_count
-from tpulint.pipeline.prefilter import NO_FACTS, Prefiltered, prefilter
-from tpulint.pipeline.programs import program_of_names, split_into_programs
-from tpulint.pipeline.progress import Progress
-from tpulint.pipeline.request import STDIN, Request, settings_of
-from tpulint.pipeline.resolve import resolved
-from tpulint.pipeline.sources import read_sources
-from tpulint.pipeline.task import Task, changed_since, find_files, in_shard
 
 if TYPE_CHECKING:
     from tpulint.analysis.interpreter.frame import Observer
+    from tpulint.check.analysis import RuleResult
+    from tpulint.check.editor import EditorState
+    from tpulint.check.resolve import Rendered, Style
     from tpulint.frontends.tensorflow.program import Program
-    from tpulint.incremental.failure import Failure
-    from tpulint.pipeline.editor import EditorState
-    from tpulint.pipeline.render import Rendered, Style
-    from tpulint.pipeline.rule_run import RuleResult
+    from tpulint.incremental.model import Failure
     from tpulint.syntax.summaries import Store
+
 
 __all__ = ["STDIN", "Request", "Task", "analyze", "check", "discover", "render", "resolve"]
 
@@ -171,7 +176,7 @@ def with_cluster(local: LocalWorkers, batch: Batch, task: Task) -> Workers:
     address = task.request.scheduler
     if address is None or batch.disk.unsaved:
         return local
-    from tpulint.pipeline.cluster import ClusterWorkers
+    from tpulint.check.cluster import ClusterWorkers
 
     return ClusterWorkers(address, batch, local, task.progress)
 
@@ -350,11 +355,12 @@ def read_program(
     batch: Batch, job: Job, observer: Observer | None = None, store: Store | None = None
 ) -> BuiltProgram:
     """Summarize the files of a program, and build it from there."""
+    from tpulint.check.analysis import read_sources, summarize
+
     sources, findings = read_sources(batch, job)
     if not sources:
         return BuiltProgram(None, tuple(findings))
     from tpulint.analysis.build_program import build_program
-    from tpulint.pipeline.summarize import summarize
     from tpulint.syntax.deep_stack import deeply
     from tpulint.syntax.summaries import Store as NewStore
 
@@ -375,7 +381,7 @@ def rule_results(
     program: Program, batch: Batch, among: Collection[str] = CODES
 ) -> Iterator[RuleResult]:
     """Run the rules on a program, one when the result of the one before was taken."""
-    from tpulint.pipeline.rule_run import run_rules
+    from tpulint.check.analysis import run_rules
 
     return run_rules(program, batch.codes.intersection(among), batch.checkpoint)
 
@@ -397,6 +403,6 @@ def resolve(analysis: Analysis, task: Task, unsaved: Mapping[str, bytes]) -> Che
 
 def render(result: CheckResult, style: Style) -> Rendered:
     """Return the findings as text."""
-    from tpulint.pipeline.render import rendered
+    from tpulint.check.resolve import rendered
 
     return rendered(result, style)

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from tpulint.pipeline import progress
-from tpulint.pipeline.progress import CLEAR, TerminalProgress
+from tpulint.check import progress
+from tpulint.check.progress import CLEAR, TerminalProgress
 
 
 @pytest.fixture

@@ -1,14 +1,15 @@
-"""The request of a run, and its part for each file."""
+"""The request of a run, its part for each file, its project and the place of its cache."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import plugins
+from tpulint.cache_dir import is_foreign
 from tpulint.config import Config, ConfigError
 from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection, selected
@@ -16,6 +17,7 @@ from tpulint.diagnostics.resolve import RuleSelection, selected
 if TYPE_CHECKING:
     from tpulint.analysis.options import Settings
     from tpulint.knowledge.calls import CallFacts
+
 
 STDIN = "-"
 
@@ -142,3 +144,120 @@ def start_of(paths: Sequence[str], stdin_filename: str | None) -> str:
     full = [os.path.abspath(path) for path in paths]
     above = [path if os.path.isdir(path) else os.path.dirname(path) for path in full]
     return os.path.commonpath(above)
+
+
+# The directory of the project that a file is of.
+
+REPOSITORIES = (".git", ".hg")
+BUILDS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "README.md", "README.rst")
+PACKAGE = "__init__.py"
+CLIMB = 12  # folders above a path that are looked into
+
+
+def project_of(path: str) -> str | None:
+    """Return the top of the repository around `path`.
+
+    Without one it is the highest folder above that says how to build or use what is in it
+    (a part of a project may say so too), and without that the outermost package.
+    """
+    repository = repository_of(path)
+    if repository is not None:
+        return repository
+    above = list(_upwards(path))
+    built = [folder for folder in above if _holds(folder, BUILDS)]
+    if built:
+        return built[-1]
+    package = None
+    for folder in above:
+        if not _holds(folder, (PACKAGE,)):
+            break
+        package = folder
+    return package
+
+
+def repository_of(path: str) -> str | None:
+    """Return the top of the repository around `path`."""
+    return next((folder for folder in _upwards(path) if _holds(folder, REPOSITORIES)), None)
+
+
+def _upwards(path: str) -> Iterator[str]:
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    for _ in range(CLIMB):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return  # the root of a disk is no project
+        yield folder
+        folder = above
+
+
+def _holds(folder: str, names: tuple[str, ...]) -> bool:
+    return any(os.path.exists(os.path.join(folder, name)) for name in names)
+
+
+# The directory of the cache: one that tpulint may write to, or none.
+#
+# A configuration file of the project may name a place in the project only, links included: who
+# checks a repository does not let it choose what is written elsewhere.
+
+KEY = "cache-dir"
+OPTIONS = "--cache-dir or TPULINT_CACHE_DIR"
+
+
+class CachePlace(NamedTuple):
+    """The directory of the cache, and a warning where there is none that may be used."""
+
+    directory: str | None
+    warnings: tuple[str, ...] = ()
+
+
+NO_CACHE = CachePlace(None)
+
+
+def cache_place(config: Config, start: str) -> CachePlace:
+    """Return the cache of a run that begins in the folder `start`.
+
+    Raises ConfigError for a place that may not be used, if it was asked for.
+    """
+    file = config.file if config.origin(KEY) == config.file else None
+    within = None if file is None or _is_users_own(file, start) else _top(os.path.dirname(file))
+    if within is not None and config.shared_cache is not None:
+        raise ConfigError(f"{file}: {KEY}: a URL is accepted from {OPTIONS} only")
+    directory = os.path.normpath(config.cache_path)
+    is_default = config.cache_dir is None or config.shared_cache is not None
+    if is_default:
+        within = _top(config.root)
+    fault = _fault(directory, within)
+    if fault is None:
+        return CachePlace(directory)
+    if is_default:
+        return CachePlace(None, (f"no cache is used: {fault}",))
+    raise ConfigError(f"{config.origin(KEY)}: {fault}")
+
+
+def _fault(directory: str, within: str | None) -> str | None:
+    """Return why a directory may not be used; it is, if given, to be `within` another."""
+    if within is not None and not is_inside(directory, within):
+        return f"{directory} is outside of {within}, and accepted from {OPTIONS} only"
+    if is_foreign(directory):
+        return f"{directory} is not empty, and tpulint has not created it"
+    return None
+
+
+def _is_users_own(file: str, start: str) -> bool:
+    """Return whether a configuration file is of no project that the run can be about.
+
+    That is so if it was named by --config: it is neither at or above the folder in which the run
+    begins, nor in the project there.
+    """
+    folder = os.path.dirname(os.path.abspath(file))
+    return not is_inside(start, folder) and not is_inside(folder, project_of(start) or start)
+
+
+def _top(folder: str) -> str:
+    return repository_of(folder) or os.path.abspath(folder)
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether a path leads to a place in a folder or to the folder itself."""
+    full, top = os.path.realpath(path), os.path.realpath(folder)
+    return full == top or full.startswith(os.path.join(top, ""))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tpulint.check import driver
+from tpulint.check.editor import Cancelled, EditorState
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.incremental.model import Analysis, Batch, Job
-from tpulint.pipeline import driver
-from tpulint.pipeline.editor import Cancelled, EditorState
 
 NAMED = 'y = tf.compat.v1.tpu.rewrite(step, [1.0], name="y")\n'
 ONE = f"import tensorflow as tf\nfrom shared import step\n{NAMED}"

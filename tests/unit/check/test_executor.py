@@ -9,13 +9,13 @@ import pytest
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.check.driver import search_files
+from tpulint.check.executor import MIN_FILES_FOR_POOL, LocalWorkers
+from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
 from tpulint.incremental.model import Batch
 from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline.driver import search_files
-from tpulint.pipeline.executor import MIN_FILES_FOR_POOL, LocalWorkers
-from tpulint.pipeline.progress import Progress
 
 SEAM = "import tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"
 SOFT = "tf.config.set_soft_device_placement(True)\n"

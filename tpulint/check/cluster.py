@@ -21,6 +21,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import __version__, plugins
+from tpulint.check.executor import LocalWorkers, ProgramStep, Search, SearchStep
+from tpulint.check.progress import Progress
 from tpulint.config import ConfigError
 from tpulint.finding import Finding, Span
 from tpulint.incremental.disk import (
@@ -31,16 +33,15 @@ from tpulint.incremental.disk import (
     add_to_snapshot,
     snapshot_of,
 )
+from tpulint.incremental.memo import package_hash
 from tpulint.incremental.model import Analysis, Batch, Job
-from tpulint.incremental.version import package_hash
 from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline.executor import LocalWorkers, ProgramStep, Search, SearchStep
-from tpulint.pipeline.progress import Progress
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
     from tpulint.analysis.options import Settings
+
 
 CONNECT_SECONDS = 10.0  # until a scheduler has answered
 ANSWER_SECONDS = 10.0

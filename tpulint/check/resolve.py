@@ -3,15 +3,68 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import plugins
+from tpulint.check.discover import Task, lines_about
+from tpulint.check.request import Request
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
 from tpulint.incremental.model import Analysis
-from tpulint.pipeline.check_result import CheckResult
-from tpulint.pipeline.request import Request
-from tpulint.pipeline.task import Task, lines_about
+from tpulint.output import FOR_PEOPLE, load
+from tpulint.output.context import RenderContext
+
+if TYPE_CHECKING:
+    from tpulint.finding import Finding, UnfollowedCall
+    from tpulint.incremental.model import Failure
+    from tpulint.source import Source
+
+
+# The result of a check: the findings that remain, and messages about the check itself.
+
+
+class CheckResult:
+    """The findings that remain, and by code how many possible ones are hidden.
+
+    failures: what was asked for and not done (exit status 2). warnings, messages: further lines
+    for standard error; a quiet check has no warnings. notes: such lines of a verbose check.
+    files: how many were checked; None: not counted. unparsed: how many of them are no
+    valid Python, with no finding that says so. times: seconds by rule. skipped: functions that
+    were reached and not followed, by the reason. unfollowed: calls that a limit of the analysis
+    kept from being followed. unset: configuration keys without a value.
+    """
+
+    def __init__(
+        self,
+        *,
+        failures: Iterable[Failure] = (),
+        warnings: Iterable[str] = (),
+        notes: Iterable[str] = (),
+        files: int | None = None,
+        unset: frozenset[str] = frozenset(),
+    ) -> None:
+        self.findings: list[Finding] = []
+        self.hidden: Counter[str] = Counter()
+        self.sources: dict[str, Source] = {}
+        self.failures = list(failures)
+        self.warnings = list(warnings)
+        self.messages: list[str] = []
+        self.notes = list(notes)
+        self.files = files
+        self.unparsed = 0
+        self.times: Mapping[str, float] = {}
+        self.skipped: Mapping[str, int] = {}
+        self.unfollowed: list[UnfollowedCall] = []
+        self.unset = unset
+
+    def add_messages(self, messages: Collection[str]) -> None:
+        """Add the messages that are not there yet."""
+        self.messages += [message for message in messages if message not in self.messages]
+
+
+# Suppressions, per-file-ignores, certainty and baselines.
 
 STEPS_A_LANE = 12
 BROKEN = "TPU001"
@@ -132,7 +185,7 @@ def new_findings(
 
 def configurations(filenames: Iterable[str], request: Request) -> dict[str, Config]:
     """Return the configuration of each folder that holds one of the files."""
-    from tpulint.pipeline.request import one_per_directory
+    from tpulint.check.request import one_per_directory
 
     return {folder: request.config_of(folder) for folder in one_per_directory(filenames)}
 
@@ -150,3 +203,72 @@ def truncate_trace(finding: Finding) -> Finding:
         whole = len(indices) <= STEPS_A_LANE
         kept.update(indices if whole else indices[:head] + indices[head - STEPS_A_LANE :])
     return finding._replace(trace=tuple(finding.trace[index] for index in sorted(kept)))
+
+
+# The result in one of the output formats.
+
+
+class Style(NamedTuple):
+    """The style of the output. fixed: the number of faults that were fixed before."""
+
+    output_format: str
+    color: bool = False
+    quiet: bool = False
+    statistics: bool = False
+    fixed: int = 0
+
+    @property
+    def for_people(self) -> bool:
+        return self.output_format in FOR_PEOPLE
+
+
+class Rendered(NamedTuple):
+    """The output, and what standard error adds to it."""
+
+    text: str
+    messages: tuple[str, ...]
+
+
+def rendered(result: CheckResult, style: Style) -> Rendered:
+    """Return the findings as text, and in messages what the format does not show."""
+    messages: list[str] = []
+    context = context_of(result, style)
+    if style.statistics:
+        from tpulint.output.summary import limit_lines, skipped_lines, statistics
+
+        text = statistics(result.findings, result.times, style.output_format)
+        messages += skipped_lines(result.skipped)
+        messages += limit_lines(result.unfollowed)
+    elif style.for_people and not result.findings:  # all formats for people end alike
+        from tpulint.output.summary import summary
+
+        text = summary((), context)
+    else:
+        text = load(style.output_format)(result.findings, context)
+    if not style.quiet and (not style.for_people or style.statistics):
+        messages += _ending(result, style)
+    return Rendered(text, tuple(messages))
+
+
+def _ending(result: CheckResult, style: Style) -> list[str]:
+    """Return what the formats for people end with, for those that do not."""
+    from tpulint.output.summary import hidden_lines, unfollowed_lines
+
+    lines = hidden_lines(result.hidden, result.unset) if result.hidden else []
+    return lines if style.statistics else [*lines, *unfollowed_lines(result.unfollowed)]
+
+
+def context_of(result: CheckResult, style: Style) -> RenderContext:
+    return RenderContext(
+        os.getcwd(),
+        result.sources,
+        dict(result.hidden),
+        style.fixed,
+        style.for_people and style.color,
+        quiet=style.quiet,
+        incomplete=bool(result.failures),
+        unparsed=result.unparsed,
+        files=result.files,
+        unset=result.unset,
+        unfollowed=result.unfollowed,
+    )

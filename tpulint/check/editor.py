@@ -22,6 +22,7 @@ from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.check.executor import ProgramStep, Search, SearchStep
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding
 from tpulint.frontends.tensorflow.program import Program
@@ -30,7 +31,6 @@ from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.incremental.queries import Queries
 from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline.executor import ProgramStep, Search, SearchStep
 from tpulint.syntax.nodes import Statement
 from tpulint.syntax.summaries import Store, WarmStore
 

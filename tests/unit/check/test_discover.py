@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.check.discover import Discovery, discover
 from tpulint.config import Config
 from tpulint.config.files import Closest
-from tpulint.pipeline.discover import Discovery, discover
 
 
 def tree(root: Path, *names: str) -> None:

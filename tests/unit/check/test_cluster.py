@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from tpulint.check.cluster import connected
 from tpulint.config import ConfigError
-from tpulint.pipeline.cluster import connected
 
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,7 @@ from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
-from tpulint.disk import Disk
-from tpulint.incremental.disk import add_to_snapshot
-from tpulint.incremental.model import Analysis, Batch, Job
-from tpulint.knowledge.seam import INSTALLED
-from tpulint.pipeline.cluster import (
+from tpulint.check.cluster import (
     Missing,
     VersionMismatch,
     expected_snapshot,
@@ -26,8 +22,12 @@ from tpulint.pipeline.cluster import (
     this_analyzer,
     with_shown_names,
 )
-from tpulint.pipeline.driver import analyze_program, search_files
-from tpulint.pipeline.programs import split_into_programs
+from tpulint.check.driver import analyze_program, search_files
+from tpulint.check.programs import split_into_programs
+from tpulint.disk import Disk
+from tpulint.incremental.disk import add_to_snapshot
+from tpulint.incremental.model import Analysis, Batch, Job
+from tpulint.knowledge.seam import INSTALLED
 
 STEP = """
 import tensorflow.compat.v1 as tf

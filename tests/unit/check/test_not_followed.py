@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import program
+from tpulint.check import driver
 from tpulint.cli.main import main
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.output.merged import merged
 from tpulint.output.summary import skipped_lines
-from tpulint.pipeline import driver
 from tpulint.testing import write
 
 PROGRAM = """

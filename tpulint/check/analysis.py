@@ -1,0 +1,117 @@
+"""The analysis of one program: read its files, summarize them, and run the rules on it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from tpulint import rules
+from tpulint.analysis.build_program import Summarized
+from tpulint.analysis.domain.site import Module
+from tpulint.check.programs import unreadable
+from tpulint.codes import RULES
+from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.prefilter import passes
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.incremental.model import Batch, Job, RuleFailure, describe
+from tpulint.source import Source
+from tpulint.syntax.summaries import Store
+
+if TYPE_CHECKING:
+    from tpulint.source import Source
+
+
+# The files that a program begins in.
+
+# The reading of a program needs up to 40 KB for each row.
+ROWS_LIMIT = 50_000
+CHARACTERS_LIMIT = 3 * 1024 * 1024
+
+
+class ProgramSources(NamedTuple):
+    """The sources that a program begins in, and TPU001 for the files that cannot be read."""
+
+    sources: list[Source]
+    findings: list[Finding]
+
+
+def read_sources(batch: Batch, job: Job) -> ProgramSources:
+    """Read the seeds of the program; a file that cannot matter does not have to be text at all."""
+    result = ProgramSources([], [])
+    for filename in job.seeds:
+        try:
+            data = batch.disk.read(os.path.abspath(filename))
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror}"
+            result.findings.append(unreadable(filename, reason, 1, 1))
+            continue
+        if passes(data, batch.settings.seam_names):
+            _add_source(filename, data, result)
+    return result
+
+
+def _add_source(filename: str, data: bytes, result: ProgramSources) -> None:
+    from tpulint.source import UnreadableSource, read_source
+
+    try:
+        source = read_source(filename, data)
+    except UnreadableSource as error:
+        result.findings.append(unreadable(filename, error.reason, error.row, error.column))
+        return
+    text = source.text
+    if len(text) > CHARACTERS_LIMIT or text.count("\n") > ROWS_LIMIT:
+        limits = f"{ROWS_LIMIT:,} lines or {CHARACTERS_LIMIT:,} characters"
+        reason = f"is not checked: it is longer than {limits}"
+        result.findings.append(unreadable(filename, reason, 1, 1))
+        return
+    result.sources.append(source)
+    result.findings.extend(unreadable(filename, *problem) for problem in source.problems)
+
+
+# Their summaries.
+
+
+def summarize(sources: list[Source], store: Store) -> list[Summarized]:
+    """Return the modules of the sources; `store` has their summaries, or makes them."""
+    summarized = []
+    for source, facts in store.many(sources):
+        path = os.path.abspath(source.filename)
+        module = None if facts is None else Module(source.filename, path, source.text, facts)
+        summarized.append(Summarized(source.filename, module))
+    return summarized
+
+
+# The rules.
+
+
+class RuleResult(NamedTuple):
+    """The findings of one rule, or its failure, and the seconds that it took."""
+
+    code: str
+    findings: list[Finding]
+    failure: RuleFailure | None
+    seconds: float
+
+
+def run_rules(
+    program: Program, codes: Collection[str], checkpoint: Callable[[], None] | None
+) -> Iterator[RuleResult]:
+    """Yield the result of each rule as it has run; one that fails costs its own findings only."""
+    for code in RULES:
+        if checkpoint is not None:
+            checkpoint()
+        if code in codes:
+            yield _run_rule(program, code)
+
+
+def _run_rule(program: Program, code: str) -> RuleResult:
+    begun = time.perf_counter()
+    findings: list[Finding] = []
+    failure = None
+    try:
+        findings = rules.run(program, {code})
+    except Exception as error:
+        failure = RuleFailure(code, describe(error))
+    return RuleResult(code, findings, failure, time.perf_counter() - begun)
