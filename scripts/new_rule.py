@@ -22,8 +22,8 @@ RULE = '''"""{code}: {summary}."""
 
 from __future__ import annotations
 
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
 
 

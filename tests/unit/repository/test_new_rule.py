@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.new_rule import layout, objection
+from scripts.new_rule import ROOT, layout, objection
 from tests.rules.pages import HEADINGS
 from tpulint.codes import CODES, Code
 from tpulint.finding import Severity
@@ -34,6 +36,14 @@ def test_a_new_rule_is_laid_out_whole(tmp_path: Path) -> None:
     read = read_page(page)
     assert (read.code, read.rule) == (row.code, row.name)
     assert read.headings == HEADINGS
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
+def test_a_new_rule_passes_the_linter(command: list[str]) -> None:
+    row = Code("TPU299", "example-fault", Severity.ERROR, "an example of a fault")
+    rule, *_ = texts = layout(row)
+    ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(rule), "-"]
+    subprocess.run(ruff, cwd=ROOT, input=texts[rule], text=True, check=True)
 
 
 @pytest.mark.parametrize(
