@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from benchmarks.analyzer import lines_of, write
 from benchmarks.cluster import DOCUMENT, load
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.analysis.names.target_release import Targets
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.check import driver
 from tpulint.check.cluster import expected_snapshot, run_task, serialize, this_analyzer
 from tpulint.check.programs import split_into_programs

@@ -28,9 +28,9 @@ LABELS = {
     ENTRY: "build_program, which finds the entry points",
     "analysis.models": "the meaning of calls of TensorFlow",
     _FRONT: "what only programs of TensorFlow mean",
-    "analysis.interpreter": "Python, with abstract values",
-    "analysis.resolver": "the file that an import means",
-    "analysis.domain": "sites, contexts, values, events, the program",
+    "absint.interpreter": "Python, with abstract values",
+    "absint.resolver": "the file that an import means",
+    "absint.domain": "sites, contexts, values, events, the program",
     "analysis.names": "API names by spelling, target release",
     "syntax": "summaries of modules, from the syntax tree",
     BASE: "config, knowledge, source, finding, codes, ordering",
@@ -41,6 +41,7 @@ _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in name
 _FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[9], ENTRY)
 _FILES |= dict.fromkeys(LAYERS[16], FEATURES)
 _FILES |= {"map.pictures": "output", "__main__": "cli", "frontends": _FRONT}
+_FILES |= {"absint": "absint.domain"}
 _FILES |= {"plugins": "rules", "extend": "cli", "worker_pool": "check", "testing": "cli"}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tpulint import plugins
-from tpulint.analysis.domain.events import (
+from tpulint.absint.domain.events import (
     Access,
     ApiCall,
     Argument,
@@ -21,8 +21,8 @@ from tpulint.analysis.domain.events import (
     Tensor,
     Variable,
 )
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import UNKNOWN, Const, Value
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import UNKNOWN, Const, Value
 from tpulint.analysis.models.call import Call, Model
 from tpulint.analysis.models.clusters import outside_compilation as run_on_host
 from tpulint.analysis.models.entry_points import run_on_device

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from tpulint.analysis.domain.context import LOOP, PLACE, ConditionKey, Scope
-from tpulint.analysis.domain.events import Context
-from tpulint.analysis.domain.site import Module, Site
+from tpulint.absint.domain.context import LOOP, PLACE, ConditionKey, Scope
+from tpulint.absint.domain.events import Context
+from tpulint.absint.domain.site import Module, Site
 from tpulint.rules.control_flow.tpu303_tensor_crosses_control_flow import is_exclusive
 from tpulint.syntax import ir
 

@@ -9,11 +9,11 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
-from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.objects import Class, Env, ExternalObject, Function, function_of, mro
-from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import (
+from tpulint.absint.domain.context import UNSEEN_CALLER, Scope
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, function_of, mro
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
@@ -23,10 +23,13 @@ from tpulint.analysis.domain.values import (
     Value,
     options,
 )
-from tpulint.analysis.interpreter import calls, context_managers
-from tpulint.analysis.interpreter.calls import opaque_arguments
-from tpulint.analysis.interpreter.frame import Frame, Observer
-from tpulint.analysis.interpreter.interpreter import Interpreter
+from tpulint.absint.interpreter import calls, context_managers
+from tpulint.absint.interpreter.calls import opaque_arguments
+from tpulint.absint.interpreter.frame import Frame, Observer
+from tpulint.absint.interpreter.interpreter import Interpreter
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.project import Project
 from tpulint.analysis.models import feeds
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.entry_points import trace
@@ -34,9 +37,6 @@ from tpulint.analysis.models.estimators import NOT_TENSORS, OF_MODEL_FNS
 from tpulint.analysis.models.registry import Models
 from tpulint.analysis.never_compiled import drop_disabled_estimators, drop_refused_branches
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph
-from tpulint.analysis.resolver.project import Project
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.checkpoint import Checkpoint
 from tpulint.frontends.tensorflow.prefilter import opens_clusters

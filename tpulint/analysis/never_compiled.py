@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
-from tpulint.analysis.domain.context import ConditionKey, cover
-from tpulint.analysis.domain.events import ApiCall, Computation, Context
-from tpulint.analysis.domain.values import Const, Opaque
+from tpulint.absint.domain.context import ConditionKey, cover
+from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.values import Const, Opaque
 from tpulint.analysis.file_facts import home_of
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.program import Program

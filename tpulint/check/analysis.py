@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import rules
+from tpulint.absint.domain.site import Module
 from tpulint.analysis.build_program import Summarized
-from tpulint.analysis.domain.site import Module
 from tpulint.check.programs import unreadable
 from tpulint.codes import RULES
 from tpulint.finding import Finding

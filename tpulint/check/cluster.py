@@ -253,10 +253,10 @@ def this_analyzer() -> AnalyzerVersion:
 
 def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
     """Return the part of the disk that, by its imports, the reading of a program asks for."""
+    from tpulint.absint.resolver.files import Files
+    from tpulint.absint.resolver.import_graph import ImportGraph
     from tpulint.analysis.file_facts import home_of
     from tpulint.analysis.names.target_release import Targets
-    from tpulint.analysis.resolver.files import Files
-    from tpulint.analysis.resolver.import_graph import ImportGraph
 
     disk = TrackedDisk(batch.disk)
     files = Files(disk, installed=INSTALLED)

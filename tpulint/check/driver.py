@@ -11,9 +11,9 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.analysis.names.target_release import Targets
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.check.discover import Task, find_files
 from tpulint.check.executor import LocalWorkers, Search, Workers, process_count
 from tpulint.check.programs import (
@@ -48,7 +48,7 @@ from tpulint.incremental.queries import Queries, hashed
 from tpulint.knowledge.seam import INSTALLED
 
 if TYPE_CHECKING:
-    from tpulint.analysis.interpreter.frame import Observer
+    from tpulint.absint.interpreter.frame import Observer
     from tpulint.check.analysis import RuleResult
     from tpulint.check.editor import EditorState
     from tpulint.check.resolve import Rendered, Style

@@ -14,14 +14,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from tpulint.analysis.domain.events import Context
-from tpulint.analysis.domain.objects import Function
-from tpulint.analysis.domain.site import Module
-from tpulint.analysis.interpreter.frame import Frame, Observer
+from tpulint.absint.domain.events import Context
+from tpulint.absint.domain.objects import Function
+from tpulint.absint.domain.site import Module
+from tpulint.absint.interpreter.frame import Frame, Observer
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.check.executor import ProgramStep, Search, SearchStep
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding

@@ -14,9 +14,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.analysis.names.target_release import Targets
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.check.programs import Prefiltered, merge
 from tpulint.check.progress import Progress
 from tpulint.collector import collect_if_many

@@ -15,6 +15,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.absint.resolver.import_graph import Written, statements
 from tpulint.analysis.file_facts import SIGN, is_script, names_estimators, placement_in
 from tpulint.analysis.names.spelling_search import (
     NamesInFile,
@@ -24,7 +25,6 @@ from tpulint.analysis.names.spelling_search import (
 )
 from tpulint.analysis.names.target_release import Targets, keeps_keras_2
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.import_graph import Written, statements
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.disk import Disk
 from tpulint.finding import Finding, Location, Span
@@ -36,8 +36,8 @@ from tpulint.notebook import BrokenNotebook, python_cells
 from tpulint.source import UnreadableSource
 
 if TYPE_CHECKING:
+    from tpulint.absint.resolver.import_graph import ImportGraph
     from tpulint.analysis.names.spelling_search import Spelled
-    from tpulint.analysis.resolver.import_graph import ImportGraph
     from tpulint.frontends.tensorflow.program import Program
 
 
@@ -193,8 +193,8 @@ def split_into_programs(
     """
     if not prefiltered.seeds:
         return []
+    from tpulint.absint.resolver.import_graph import connected
     from tpulint.analysis.file_facts import by_home
-    from tpulint.analysis.resolver.import_graph import connected
     from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 
     names = {os.path.abspath(name): name for name in prefiltered.seeds}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph, connected
 from tpulint.analysis.file_facts import by_home, names_estimators
 from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
 from tpulint.analysis.names.target_release import README
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph, connected
 from tpulint.check.discover import SUFFIXES, Task
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Value
+from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import Value
 from tpulint.finding import Location, Span
 
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]]{1,20}\])?")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import Access, ApiCall, Argument, Cluster, Computation
-from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
-from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import Bound, Value
+from tpulint.absint.domain.events import Access, ApiCall, Argument, Cluster, Computation
+from tpulint.absint.domain.objects import ExternalObject, Function, Sequence
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import Bound, Value
 from tpulint.diagnostics.fix import WORD
 from tpulint.finding import Applicability, Change, Fix, Span
 from tpulint.frontends.tensorflow.arity import signature_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import Scope
-from tpulint.analysis.domain.events import Access, ApiCall, Cluster, Computation, Context
-from tpulint.analysis.domain.objects import ExternalObject, Function, Instance
-from tpulint.analysis.domain.site import CallStep, Site
-from tpulint.analysis.domain.values import Bound, External, Partial, Value
+from tpulint.absint.domain.context import Scope
+from tpulint.absint.domain.events import Access, ApiCall, Cluster, Computation, Context
+from tpulint.absint.domain.objects import ExternalObject, Function, Instance
+from tpulint.absint.domain.site import CallStep, Site
+from tpulint.absint.domain.values import Bound, External, Partial, Value
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Step
 from tpulint.queries.variable_conflicts import Conflict
 

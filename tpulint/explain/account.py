@@ -9,8 +9,8 @@ import os
 import tokenize
 from collections.abc import Sequence
 
-from tpulint.analysis.domain.events import Cluster, Computation
-from tpulint.analysis.domain.program import Feed
+from tpulint.absint.domain.events import Cluster, Computation
+from tpulint.absint.domain.program import Feed
 from tpulint.check import driver
 from tpulint.check.discover import ignored, ignores_above, with_ignore_file
 from tpulint.check.request import Request, project_of

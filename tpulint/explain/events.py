@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
-from tpulint.analysis.domain.events import (
+from tpulint.absint.domain.events import (
     Access,
     ApiCall,
     Cluster,
@@ -18,11 +18,11 @@ from tpulint.analysis.domain.events import (
     Effect,
     Use,
 )
-from tpulint.analysis.domain.objects import ExternalObject, Function, Instance
-from tpulint.analysis.domain.program import Feed
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Opaque, Value
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.absint.domain.objects import ExternalObject, Function, Instance
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import Opaque, Value
+from tpulint.absint.interpreter.frame import Frame
 from tpulint.check.analysis import RuleResult
 from tpulint.check.request import Request
 from tpulint.check.resolve import CheckResult, is_shown, new_findings

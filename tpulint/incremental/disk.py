@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tpulint.absint.resolver.files import TOPS
 from tpulint.analysis.names.target_release import FILES, README
-from tpulint.analysis.resolver.files import TOPS
 from tpulint.disk import MODULES, REQUIREMENTS, Disk, read_regular
 
 UNREADABLE = ""  # the digest of what is no file, or cannot be read

@@ -14,7 +14,7 @@ from tpulint.finding import Finding, UnfollowedCall
 from tpulint.incremental.disk import DiskDependencies
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.program import ReadingFailure
+    from tpulint.absint.domain.program import ReadingFailure
     from tpulint.analysis.options import Settings
     from tpulint.plugins import PluginFailure
 

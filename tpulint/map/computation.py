@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tpulint.analysis.domain.events import (
+from tpulint.absint.domain.events import (
     TOUCHES,
     Access,
     Cluster,
@@ -17,12 +17,12 @@ from tpulint.analysis.domain.events import (
     Use,
     Variable,
 )
-from tpulint.analysis.domain.objects import ExternalObject, function_of
-from tpulint.analysis.domain.objects import Sequence as Items
-from tpulint.analysis.domain.program import Feed
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Value, options
+from tpulint.absint.domain.objects import ExternalObject, function_of
+from tpulint.absint.domain.objects import Sequence as Items
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.frontends.tensorflow.program import Program

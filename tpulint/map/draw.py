@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tpulint.analysis.domain.events import Cluster, Computation
+from tpulint.absint.domain.events import Cluster, Computation
 from tpulint.check import driver
 from tpulint.check.request import Request
 from tpulint.config import ConfigError

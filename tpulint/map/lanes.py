@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tpulint.analysis.domain.context import COND, LOOP, WHILE, Scope
-from tpulint.analysis.domain.events import (
+from tpulint.absint.domain.context import COND, LOOP, WHILE, Scope
+from tpulint.absint.domain.events import (
     Access,
     ApiCall,
     Cluster,
@@ -17,9 +17,9 @@ from tpulint.analysis.domain.events import (
     Operation,
     Variable,
 )
-from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, function_of
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import tensors
+from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, function_of
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span
 from tpulint.knowledge.operations import builds as host_operations
 from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion

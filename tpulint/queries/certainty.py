@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import UNSEEN
-from tpulint.analysis.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.context import UNSEEN
+from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tpulint.analysis.domain.context import Scope
-from tpulint.analysis.domain.events import ApiCall, Computation, Tensor, Variable
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.properties import uniform
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Const, Value, options
+from tpulint.absint.domain.context import Scope
+from tpulint.absint.domain.events import ApiCall, Computation, Tensor, Variable
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.properties import uniform
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import Const, Value, options
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming, seam
 from tpulint.ordering.truth import Truth

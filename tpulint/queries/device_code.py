@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     CLEARS,
     COMPUTATION,
     GRAPH,
@@ -14,9 +14,9 @@ from tpulint.analysis.domain.context import (
     WITH,
     Scope,
 )
-from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Variable
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Const
+from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, Variable
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import Const
 from tpulint.analysis.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.host_clusters import calls_in_place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     COND,
     DATA,
     DECORATED,
@@ -12,10 +12,10 @@ from tpulint.analysis.domain.context import (
     UNSEEN_CALLER,
     WHILE,
 )
-from tpulint.analysis.domain.events import Computation, Context
-from tpulint.analysis.domain.objects import Function, Instance
-from tpulint.analysis.domain.site import Module
-from tpulint.analysis.domain.values import Bound, Choice, Partial, Value
+from tpulint.absint.domain.events import Computation, Context
+from tpulint.absint.domain.objects import Function, Instance
+from tpulint.absint.domain.site import Module
+from tpulint.absint.domain.values import Bound, Choice, Partial, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import call_method
 from tpulint.frontends.tensorflow.branch_tests import asks_about

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tpulint.analysis.domain.events import Argument, Computation, Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Opaque, Value, options
+from tpulint.absint.domain.events import Argument, Computation, Tensor
+from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Opaque, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.seam import is_tensorflow

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TypeVar
 
-from tpulint.analysis.domain.context import UNSEEN_CALLER
-from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.site import Module, Site
+from tpulint.absint.domain.context import UNSEEN_CALLER
+from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.site import Module, Site
 from tpulint.analysis.names.target_release import Target, allowed, keeps_keras_2
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import operations

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Cluster, Computation
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, options
+from tpulint.absint.domain.events import ApiCall, Cluster, Computation
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value, options
 from tpulint.frontends.tensorflow.program import Program
 
 SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens

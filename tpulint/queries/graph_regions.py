@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     CLEARS,
     CLUSTER,
     COMPUTATION,
@@ -22,7 +22,7 @@ from tpulint.analysis.domain.context import (
     WHILE,
     Scope,
 )
-from tpulint.analysis.domain.events import (
+from tpulint.absint.domain.events import (
     Access,
     Cluster,
     Computation,
@@ -31,9 +31,9 @@ from tpulint.analysis.domain.events import (
     Tensor,
     Variable,
 )
-from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
-from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import UNKNOWN, Const, Opaque, Value, options
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
+from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value, options
 from tpulint.ordering.host_order import Edge
 from tpulint.queries.device_code import is_certain_access, is_order_relevant, share_loop
 

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import Scope, cover
-from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Operation
+from tpulint.absint.domain.context import Scope, cover
+from tpulint.absint.domain.events import Access, Cluster, Computation, Context, Operation
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.host_order import Edge, HostOrder, Phase, Placement
 from tpulint.ordering.truth import Truth, any3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     CLUSTER,
     COMPUTATION,
     COND,
@@ -15,10 +15,10 @@ from tpulint.analysis.domain.context import (
     STATE,
     WHILE,
 )
-from tpulint.analysis.domain.events import Argument, Cluster, Computation, Context, Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Const, Value, options
+from tpulint.absint.domain.events import Argument, Cluster, Computation, Context, Tensor
+from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import Const, Value, options
 from tpulint.syntax.nodes import CallNode
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")

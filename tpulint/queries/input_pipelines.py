@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Computation, Context
-from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.program import Feed
-from tpulint.analysis.domain.site import Module
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
+from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Module
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming, seam

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     COMPUTATION,
     CROSS_REPLICA,
     DATA,
@@ -17,10 +17,10 @@ from tpulint.analysis.domain.context import (
     UNSEEN_CALLER,
     WITH,
 )
-from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Tensor, Variable
-from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Const, Opaque, Value
+from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, Tensor, Variable
+from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import Const, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.keras_models import is_model

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import cover
-from tpulint.analysis.domain.events import TOUCHES, Access, Cluster, Computation, Variable
+from tpulint.absint.domain.context import cover
+from tpulint.absint.domain.events import TOUCHES, Access, Cluster, Computation, Variable
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lsprotocol import types
 
-from tpulint.analysis.domain.events import Cluster
+from tpulint.absint.domain.events import Cluster
 from tpulint.check.editor import ReadProgram
 from tpulint.codes import CODES, SHAPE
 from tpulint.finding import Location, Span

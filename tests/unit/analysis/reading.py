@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from textwrap import dedent
 
+from tpulint.absint.domain.site import Module
+from tpulint.absint.domain.values import Value
+from tpulint.absint.interpreter.interpreter import Interpreter
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.project import Project
 from tpulint.analysis.build_program import build_program
-from tpulint.analysis.domain.site import Module
-from tpulint.analysis.domain.values import Value
-from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.project import Project
 from tpulint.check.analysis import summarize
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.program import Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.analysis.reading import program
-from tpulint.analysis.domain.context import UNSEEN_CALLER
+from tpulint.absint.domain.context import UNSEEN_CALLER
 from tpulint.frontends.tensorflow.program import Program
 
 TPU = "import tensorflow as tf\ntpu = tf.compat.v1.tpu\n"

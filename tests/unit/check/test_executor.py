@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.check.driver import search_files
 from tpulint.check.executor import MIN_FILES_FOR_POOL, LocalWorkers
 from tpulint.check.progress import Progress

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.files import Files
-from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.check.cluster import (
     Missing,
     VersionMismatch,

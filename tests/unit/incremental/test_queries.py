@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.cache_dir import DATABASE
 from tpulint.check import driver, executor
 from tpulint.check.executor import LocalWorkers, Search, SearchStep

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.analysis.reading import names as names_after
-from tpulint.analysis.domain import effects
+from tpulint.absint.domain import effects
 from tpulint.analysis.models.table import public_name
 from tpulint.knowledge import names
 from tpulint.knowledge.calls import (

@@ -36,7 +36,7 @@ RUNTIME = [path for path in MODULES if package_of(dotted(path)) == "runtime"]
 
 # The part of the analysis that rules and queries know: its result.
 # The packages that read Python, whatever its libraries: a second front end needs no change there.
-PYTHON_ONLY = ("analysis.domain", "analysis.interpreter", "analysis.resolver")
+PYTHON_ONLY = ("absint.domain", "absint.interpreter", "absint.resolver")
 KNOWN_TO_PYTHON = {*PYTHON_ONLY, "syntax", "finding", "source", "disk", "notebook"}
 LIBRARIES = re.compile(
     r"(?i)tensorflow|keras|(?<!ou)tpu|flax|estimator|gpu|autograph|\b(?:tf|jax|torch)\b"
@@ -46,7 +46,7 @@ VALUES = (
     *("arity", "branch_tests", "keras_models", "prefilter", "program"),
     *("scalars", "shapes", "strategy"),
 )
-RESULT = ("analysis.domain", "analysis.names", "analysis.options", "analysis.file_facts")
+RESULT = ("absint.domain", "analysis.names", "analysis.options", "analysis.file_facts")
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = ("run/", "cli/pytest_plugin.py")
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
@@ -92,7 +92,7 @@ def test_circles_are_found() -> None:
 def test_imports_in_functions_and_for_type_checkers_are_counted() -> None:
     graph = import_graph()
     assert "tpulint.notebook" in graph["tpulint.source"]  # in a function
-    assert "tpulint.analysis.domain.program" in graph["tpulint.incremental.model"]  # TYPE_CHECKING
+    assert "tpulint.absint.domain.program" in graph["tpulint.incremental.model"]  # TYPE_CHECKING
 
 
 def test_rules_and_their_questions_know_only_the_result_of_the_analysis() -> None:
@@ -101,7 +101,8 @@ def test_rules_and_their_questions_know_only_the_result_of_the_analysis() -> Non
         for path in ANALYZER
         if package_of(dotted(path)) in ("queries", "diagnostics", "rules")
         for name, row in imports(path)
-        if package_of(name).startswith(("analysis.", "frontends")) and not _is_result(name)
+        if package_of(name).startswith(("absint.", "analysis.", "frontends"))
+        and not _is_result(name)
     ]
     assert not beyond
 
@@ -148,7 +149,8 @@ def test_a_context_is_entered_by_with() -> None:
     """Only the frame sets its context: nobody else has to restore it by hand."""
     setting = {
         path.name
-        for path in (PACKAGE / "analysis").rglob("*.py")
+        for path in MODULES
+        if package_of(dotted(path)).startswith(("absint.", "analysis.", "frontends"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
         if node.attr == "context"
@@ -333,7 +335,7 @@ def test_files_without_a_trigger_word_are_passed_without_the_parser(tmp_path: Pa
     loaded = loaded_after("check", "--no-cache", ".", folder=tmp_path)
     assert not {"tpulint.syntax.tree", "libcst", "tensorflow", "numpy", "tpulint.rules"} & loaded
     # Each of these takes longer than the search of the file.
-    assert not {"tpulint.analysis.domain", "tpulint.syntax.ir", "concurrent.futures"} & loaded
+    assert not {"tpulint.absint.domain", "tpulint.syntax.ir", "concurrent.futures"} & loaded
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tpulint.analysis.domain.context import Scope
-from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
-from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence, function_of
-from tpulint.analysis.domain.structures import DEPTH, STRUCTURES, copied
-from tpulint.analysis.domain.values import (
+from tpulint.absint.domain.context import Scope
+from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Function, Sequence, function_of
+from tpulint.absint.domain.structures import DEPTH, STRUCTURES, copied
+from tpulint.absint.domain.values import (
     UNKNOWN,
     Bound,
     Choice,
@@ -19,8 +19,8 @@ from tpulint.analysis.domain.values import (
     Value,
     join,
 )
-from tpulint.analysis.interpreter import attributes, calls, transfer
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.absint.interpreter import attributes, calls, transfer
+from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.knowledge import naming
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import CLUSTER, Scope
-from tpulint.analysis.domain.events import Argument, Cluster, Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Value
-from tpulint.analysis.interpreter import calls, transfer
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.absint.domain.context import CLUSTER, Scope
+from tpulint.absint.domain.events import Argument, Cluster, Tensor
+from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.values import NONE, UNKNOWN, Opaque, Value
+from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.table import model
 from tpulint.finding import Certainty

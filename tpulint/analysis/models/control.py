@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     CLEARS,
     COND,
     DEPENDENCIES,
@@ -13,15 +13,15 @@ from tpulint.analysis.domain.context import (
     WHILE,
     Scope,
 )
-from tpulint.analysis.domain.events import Tensor
-from tpulint.analysis.domain.objects import (
+from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.objects import (
     ContextManagerValue,
     Function,
     Mapping,
     Sequence,
 )
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import (
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
     Choice,
@@ -33,8 +33,8 @@ from tpulint.analysis.domain.values import (
     join,
     options,
 )
-from tpulint.analysis.interpreter import transfer
-from tpulint.analysis.interpreter.calls import traced
+from tpulint.absint.interpreter import transfer
+from tpulint.absint.interpreter.calls import traced
 from tpulint.analysis.models.call import CALLABLE, Call, parameter_count
 from tpulint.analysis.models.table import model
 

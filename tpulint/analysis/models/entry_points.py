@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import COMPUTATION, WHILE, Scope
-from tpulint.analysis.domain.events import Argument, Computation, Tensor, Variable
-from tpulint.analysis.domain.objects import Mapping, Sequence, function_of
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Bound, Choice, Const, Opaque, Value, join
-from tpulint.analysis.interpreter import calls, transfer
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.absint.domain.context import COMPUTATION, WHILE, Scope
+from tpulint.absint.domain.events import Argument, Computation, Tensor, Variable
+from tpulint.absint.domain.objects import Mapping, Sequence, function_of
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Const, Opaque, Value, join
+from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call, snapshot
 from tpulint.analysis.models.table import model
 from tpulint.finding import Certainty

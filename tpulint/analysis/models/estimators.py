@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import ApiCall, Argument
-from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
-from tpulint.analysis.domain.properties import is_scalar
-from tpulint.analysis.domain.structures import copied
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, join, options
-from tpulint.analysis.interpreter import transfer
+from tpulint.absint.domain.events import ApiCall, Argument
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
+from tpulint.absint.domain.properties import is_scalar
+from tpulint.absint.domain.structures import copied
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value, join, options
+from tpulint.absint.interpreter import transfer
 from tpulint.analysis.models.call import Call, force_deferred
 from tpulint.analysis.models.clusters import open_cluster
 from tpulint.analysis.models.entry_points import trace

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import DATA, Scope
-from tpulint.analysis.domain.events import Argument, Tensor
-from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping
-from tpulint.analysis.domain.program import Feed
-from tpulint.analysis.domain.values import (
+from tpulint.absint.domain.context import DATA, Scope
+from tpulint.absint.domain.events import Argument, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
     Const,
@@ -16,7 +16,7 @@ from tpulint.analysis.domain.values import (
     join,
     options,
 )
-from tpulint.analysis.interpreter import calls, transfer
+from tpulint.absint.interpreter import calls, transfer
 from tpulint.analysis.models.call import CALLABLE, Call, force_deferred, parameter_count
 from tpulint.analysis.models.table import model, observe
 from tpulint.finding import Certainty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     CONVERTED,
     FUNCTION,
     SCOPE,
@@ -13,8 +13,8 @@ from tpulint.analysis.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.analysis.domain.events import Argument, Context, LayerCall, Tensor, Variable
-from tpulint.analysis.domain.objects import (
+from tpulint.absint.domain.events import Argument, Context, LayerCall, Tensor, Variable
+from tpulint.absint.domain.objects import (
     Class,
     ExternalObject,
     Function,
@@ -23,9 +23,9 @@ from tpulint.analysis.domain.objects import (
     Sequence,
     function_of,
 )
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import (
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
@@ -38,8 +38,8 @@ from tpulint.analysis.domain.values import (
     join,
     options,
 )
-from tpulint.analysis.interpreter import attributes, calls, transfer
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.absint.interpreter import attributes, calls, transfer
+from tpulint.absint.interpreter.frame import Frame
 from tpulint.analysis.models import table
 from tpulint.analysis.models.call import CALLABLE, Call, force_deferred
 from tpulint.analysis.models.entry_points import trace

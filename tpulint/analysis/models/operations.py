@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from tpulint.analysis.domain.context import CALLED, ConditionKey
-from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
-from tpulint.analysis.domain.objects import (
+from tpulint.absint.domain.context import CALLED, ConditionKey
+from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.objects import (
     ExternalObject,
     Sequence,
 )
-from tpulint.analysis.domain.properties import uniform
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import all_tensors, tensors
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Value
-from tpulint.analysis.interpreter import calls, transfer
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.absint.domain.properties import uniform
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import all_tensors, tensors
+from tpulint.absint.domain.values import NONE, UNKNOWN, Value
+from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter.frame import Frame
 from tpulint.analysis.models import keras
 from tpulint.analysis.models.call import CALLABLE, Call, parameter_count
 from tpulint.analysis.models.table import model

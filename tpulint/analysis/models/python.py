@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import STACK
-from tpulint.analysis.domain.events import Argument
-from tpulint.analysis.domain.objects import (
+from tpulint.absint.domain.context import STACK
+from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.objects import (
     Class,
     ContextManagerValue,
     Function,
@@ -16,8 +16,8 @@ from tpulint.analysis.domain.objects import (
     Super,
     function_of,
 )
-from tpulint.analysis.domain.structures import copied, drop, put, start_of
-from tpulint.analysis.domain.values import (
+from tpulint.absint.domain.structures import copied, drop, put, start_of
+from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
@@ -30,15 +30,15 @@ from tpulint.analysis.domain.values import (
     join,
     options,
 )
-from tpulint.analysis.interpreter import (
+from tpulint.absint.interpreter import (
     attributes,
     calls,
     context_managers,
     dataclass_fields,
     operators,
 )
-from tpulint.analysis.interpreter.expressions import UNROLL
-from tpulint.analysis.interpreter.operators import items_of
+from tpulint.absint.interpreter.expressions import UNROLL
+from tpulint.absint.interpreter.operators import items_of
 from tpulint.analysis.models.call import CALLABLE, Call
 from tpulint.analysis.models.table import model
 from tpulint.frontends.tensorflow.hooks import running_strategy

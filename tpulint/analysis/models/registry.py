@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from tpulint.analysis.domain.events import ApiCall, Argument
-from tpulint.analysis.domain.objects import (
+from tpulint.absint.domain.events import ApiCall, Argument
+from tpulint.absint.domain.objects import (
     Class,
     ContextManagerValue,
     ExternalObject,
@@ -15,11 +15,11 @@ from tpulint.analysis.domain.objects import (
     Sequence,
     TraceTimeValue,
 )
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
-from tpulint.analysis.interpreter import transfer
-from tpulint.analysis.interpreter.context_managers import is_failing_call, unrecorded
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
+from tpulint.absint.interpreter import transfer
+from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
+from tpulint.absint.interpreter.frame import Frame
 from tpulint.analysis.models import (
     clusters,
     control,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import CROSS_REPLICA, OTHER_STRATEGY, SCOPE, WITH, Scope
-from tpulint.analysis.domain.events import Argument, Tensor
-from tpulint.analysis.domain.objects import (
+from tpulint.absint.domain.context import CROSS_REPLICA, OTHER_STRATEGY, SCOPE, WITH, Scope
+from tpulint.absint.domain.events import Argument, Tensor
+from tpulint.absint.domain.objects import (
     ContextManagerValue,
     ExternalObject,
     Function,
     Mapping,
     Sequence,
 )
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Bound, Opaque, Value
-from tpulint.analysis.interpreter import calls
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Opaque, Value
+from tpulint.absint.interpreter import calls
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.entry_points import trace
 from tpulint.analysis.models.table import M, model

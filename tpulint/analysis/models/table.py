@@ -39,8 +39,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
-from tpulint.analysis.domain.events import Tensor, Variable
-from tpulint.analysis.domain.objects import (
+from tpulint.absint.domain.events import Tensor, Variable
+from tpulint.absint.domain.objects import (
     ContextManagerValue,
     ExternalObject,
     Function,
@@ -49,7 +49,7 @@ from tpulint.analysis.domain.objects import (
     Sequence,
     mro,
 )
-from tpulint.analysis.domain.values import Bound, Choice, Const, External, Value
+from tpulint.absint.domain.values import Bound, Choice, Const, External, Value
 from tpulint.analysis.models.call import Call, Model
 from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model, is_sequential
 from tpulint.frontends.tensorflow.strategy import Strategy

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import Effect, Tensor
-from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import Const, Value
-from tpulint.analysis.interpreter import expressions
+from tpulint.absint.domain.events import Effect, Tensor
+from tpulint.absint.domain.objects import Sequence
+from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.values import Const, Value
+from tpulint.absint.interpreter import expressions
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.table import observe
 from tpulint.syntax.nodes import (

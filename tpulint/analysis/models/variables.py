@@ -6,11 +6,11 @@ With `reuse`, `get_variable` gives the variable of that name in the graph if the
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import GRAPH, VARIABLE_SCOPE
-from tpulint.analysis.domain.events import ApiCall, Context, Tensor, Variable
-from tpulint.analysis.domain.objects import Class, ContextManagerValue, ExternalObject, Function
-from tpulint.analysis.domain.properties import is_counter, uniform
-from tpulint.analysis.domain.values import (
+from tpulint.absint.domain.context import GRAPH, VARIABLE_SCOPE
+from tpulint.absint.domain.events import ApiCall, Context, Tensor, Variable
+from tpulint.absint.domain.objects import Class, ContextManagerValue, ExternalObject, Function
+from tpulint.absint.domain.properties import is_counter, uniform
+from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
@@ -21,8 +21,8 @@ from tpulint.analysis.domain.values import (
     Value,
     options,
 )
-from tpulint.analysis.interpreter import calls, transfer
-from tpulint.analysis.interpreter.attributes import get
+from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter.attributes import get
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.table import model, observe
 from tpulint.finding import Certainty

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.analysis.domain.events import Argument
-from tpulint.analysis.domain.objects import Class, Function, Instance, mro
-from tpulint.analysis.domain.values import Bound, Partial, Value
+from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.objects import Class, Function, Instance, mro
+from tpulint.absint.domain.values import Bound, Partial, Value
 from tpulint.knowledge import seam
 from tpulint.knowledge.calls import function_preserving
 from tpulint.syntax import ir

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
+from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import naming
 from tpulint.knowledge.naming import NamePattern

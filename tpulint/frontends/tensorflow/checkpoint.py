@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Protocol
 
-from tpulint.analysis.domain.program import ProgramEvents
-from tpulint.analysis.domain.values import Opaque
+from tpulint.absint.domain.program import ProgramEvents
+from tpulint.absint.domain.values import Opaque
 from tpulint.finding import Certainty
 
 

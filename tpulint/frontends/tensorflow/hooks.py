@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     ALTERNATIVE,
     COMPUTATION,
     CONVERTED,
@@ -15,7 +15,7 @@ from tpulint.analysis.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.analysis.domain.events import (
+from tpulint.absint.domain.events import (
     ApiCall,
     Argument,
     Computation,
@@ -23,7 +23,7 @@ from tpulint.analysis.domain.events import (
     Tensor,
     Variable,
 )
-from tpulint.analysis.domain.objects import (
+from tpulint.absint.domain.objects import (
     Class,
     ExternalObject,
     Function,
@@ -31,8 +31,8 @@ from tpulint.analysis.domain.objects import (
     Sequence,
     mro,
 )
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import (
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import (
     UNKNOWN,
     Bound,
     Choice,
@@ -43,13 +43,13 @@ from tpulint.analysis.domain.values import (
     Partial,
     Value,
 )
-from tpulint.analysis.interpreter import attributes
-from tpulint.analysis.interpreter.calls import call, traced
-from tpulint.analysis.interpreter.definitions import unconverted
-from tpulint.analysis.interpreter.frame import Frame, Library, Options
-from tpulint.analysis.interpreter.module_linking import Importer
+from tpulint.absint.interpreter import attributes
+from tpulint.absint.interpreter.calls import call, traced
+from tpulint.absint.interpreter.definitions import unconverted
+from tpulint.absint.interpreter.frame import Frame, Library, Options
+from tpulint.absint.interpreter.module_linking import Importer
+from tpulint.absint.resolver.project import Project
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.project import Project
 from tpulint.frontends.tensorflow import layer_calls, prefilter
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, keras_base

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.objects import ExternalObject, Instance, mro
-from tpulint.analysis.domain.values import Const, External, Value, options
+from tpulint.absint.domain.objects import ExternalObject, Instance, mro
+from tpulint.absint.domain.values import Const, External, Value, options
 from tpulint.knowledge import naming
 from tpulint.knowledge.keras import FUNCTIONAL, REDUCTIONS, SEQUENTIAL
 from tpulint.knowledge.strategies import MODELS_WITH_VARIABLES

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.events import Argument, LayerCall
-from tpulint.analysis.domain.objects import Function
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import UNKNOWN, Opaque, Value
-from tpulint.analysis.interpreter import transfer
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.absint.domain.events import Argument, LayerCall
+from tpulint.absint.domain.objects import Function
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import UNKNOWN, Opaque, Value
+from tpulint.absint.interpreter import transfer
+from tpulint.absint.interpreter.frame import Frame
 from tpulint.knowledge.keras import TRAINING
 
 Arguments = tuple[Argument, ...]

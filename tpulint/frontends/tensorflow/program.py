@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tpulint.analysis.domain.program import ProgramEvents
+from tpulint.absint.domain.program import ProgramEvents
 from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.analysis.names.target_release import Targets
 

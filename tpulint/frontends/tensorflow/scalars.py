@@ -7,10 +7,10 @@ training/learning_rate_decay.py.
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.properties import is_scalar, of_scalars
-from tpulint.analysis.domain.values import NONE, Const, External, Value
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.objects import Sequence
+from tpulint.absint.domain.properties import is_scalar, of_scalars
+from tpulint.absint.domain.values import NONE, Const, External, Value
 
 
 def _words(text: str) -> frozenset[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Tensor
-from tpulint.analysis.domain.objects import ExternalObject, Sequence
-from tpulint.analysis.domain.values import NONE, Const, External, Value
+from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.values import NONE, Const, External, Value
 from tpulint.knowledge import seam
 
 Shape = tuple["int | None", ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tpulint.analysis.domain.context import SCOPE, BaseContext
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import NONE, Opaque, Value
+from tpulint.absint.domain.context import SCOPE, BaseContext
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import NONE, Opaque, Value
 
 
 @dataclass(eq=False, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Cluster
+from tpulint.absint.domain.events import Cluster
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Computation
+from tpulint.absint.domain.events import Computation
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program

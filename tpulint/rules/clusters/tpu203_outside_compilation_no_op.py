@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import DATA, OTHER_STRATEGY, UNSEEN_CALLER, WITH
-from tpulint.analysis.domain.events import Cluster, Context
+from tpulint.absint.domain.context import DATA, OTHER_STRATEGY, UNSEEN_CALLER, WITH
+from tpulint.absint.domain.events import Cluster, Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.site import Module, Site
+from tpulint.absint.domain.site import Module, Site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam

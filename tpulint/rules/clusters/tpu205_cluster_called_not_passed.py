@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Argument, Cluster
-from tpulint.analysis.domain.values import NONE
+from tpulint.absint.domain.events import Argument, Cluster
+from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics.fixes import function_passed
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program

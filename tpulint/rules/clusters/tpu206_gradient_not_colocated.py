@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.events import ApiCall, Cluster, Computation
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.structures import distinguished, tensors
-from tpulint.analysis.domain.values import UNKNOWN, Const
+from tpulint.absint.domain.events import ApiCall, Cluster, Computation
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.structures import distinguished, tensors
+from tpulint.absint.domain.values import UNKNOWN, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import colocated
 from tpulint.finding import DEVICE_LANE, Applicability, Severity

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.events import Cluster, Computation, Tensor, Use
-from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Choice, Value
+from tpulint.absint.domain.events import Cluster, Computation, Tensor, Use
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import Choice, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import Culprit, in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.analysis.domain.context import CLEARS, CONTROL, STACK
-from tpulint.analysis.domain.events import Cluster, ContextChange
+from tpulint.absint.domain.context import CLEARS, CONTROL, STACK
+from tpulint.absint.domain.events import Cluster, ContextChange
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program

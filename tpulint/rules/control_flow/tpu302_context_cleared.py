@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.analysis.domain.context import CLEARS, INIT_SCOPE, WITH, Scope
-from tpulint.analysis.domain.events import Cluster
-from tpulint.analysis.domain.site import Site
+from tpulint.absint.domain.context import CLEARS, INIT_SCOPE, WITH, Scope
+from tpulint.absint.domain.events import Cluster
+from tpulint.absint.domain.site import Site
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Severity, Step
 from tpulint.frontends.tensorflow.program import Program

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import COND, LOOP, WHILE, Scope
-from tpulint.analysis.domain.events import Computation, Use
+from tpulint.absint.domain.context import COND, LOOP, WHILE, Scope
+from tpulint.absint.domain.events import Computation, Use
 from tpulint.diagnostics.culprits import Culprit, in_calls
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step

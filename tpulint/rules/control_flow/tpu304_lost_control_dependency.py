@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.analysis.domain.events import Dependencies
-from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Value
+from tpulint.absint.domain.events import Dependencies
+from tpulint.absint.domain.objects import Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import Value
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Tensor
-from tpulint.analysis.domain.values import Choice
+from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.values import Choice
 from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program

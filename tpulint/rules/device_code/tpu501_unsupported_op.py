@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import Access, ApiCall, Computation, Tensor
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.values import Const
+from tpulint.absint.domain.events import Access, ApiCall, Computation, Tensor
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.values import Const
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import COMPUTATION, WHILE
-from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
-from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import NONE, Choice, External, Opaque, Value
+from tpulint.absint.domain.context import COMPUTATION, WHILE
+from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.objects import Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.values import NONE, Choice, External, Opaque, Value
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Severity

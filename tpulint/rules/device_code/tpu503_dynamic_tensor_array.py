@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.values import NONE, Const
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity, Step
 from tpulint.frontends.tensorflow.program import Program

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Context
-from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import Const, External, Value
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context
+from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.values import Const, External, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import WHILE, Scope
-from tpulint.analysis.domain.events import Computation, Context
+from tpulint.absint.domain.context import WHILE, Scope
+from tpulint.absint.domain.events import Computation, Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Severity

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Computation, Effect
-from tpulint.analysis.domain.objects import TraceTimeValue
+from tpulint.absint.domain.events import ApiCall, Computation, Effect
+from tpulint.absint.domain.objects import TraceTimeValue
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.program import Program

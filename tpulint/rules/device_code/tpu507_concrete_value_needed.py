@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import CALLED, COMPUTATION, DATA, GUESSES, TRY
-from tpulint.analysis.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
-from tpulint.analysis.domain.values import Const
+from tpulint.absint.domain.context import CALLED, COMPUTATION, DATA, GUESSES, TRY
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
+from tpulint.absint.domain.values import Const
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Cluster, Computation, Use
+from tpulint.absint.domain.events import Cluster, Computation, Use
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step

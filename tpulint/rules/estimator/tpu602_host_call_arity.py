@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.analysis.domain.events import Argument
-from tpulint.analysis.domain.values import Partial, Value
+from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.values import Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit, signature_of

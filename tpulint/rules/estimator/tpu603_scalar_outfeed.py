@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Argument, Cluster, Computation, Tensor
-from tpulint.analysis.domain.properties import is_scalar as is_scalar_value
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import options
+from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
+from tpulint.absint.domain.properties import is_scalar as is_scalar_value
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.fixes import with_batch_dimension

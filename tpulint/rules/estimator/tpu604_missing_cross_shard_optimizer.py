@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import GUESSES
-from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance, mro
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Choice, External, Value
+from tpulint.absint.domain.context import GUESSES
+from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import Choice, External, Value
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import chain
 
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Feed
-from tpulint.analysis.domain.values import NONE, UNKNOWN
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.values import NONE, UNKNOWN
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Severity

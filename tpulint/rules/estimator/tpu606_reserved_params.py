@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.objects import ExternalObject, Mapping
-from tpulint.analysis.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.objects import ExternalObject, Mapping
+from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.analysis.file_facts import is_test
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Variable
-from tpulint.analysis.domain.objects import ExternalObject, Sequence
-from tpulint.analysis.domain.program import Feed
-from tpulint.analysis.domain.structures import start_of
-from tpulint.analysis.domain.values import NONE, Const, Text, Value, options
+from tpulint.absint.domain.events import ApiCall, Variable
+from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.structures import start_of
+from tpulint.absint.domain.values import NONE, Const, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset

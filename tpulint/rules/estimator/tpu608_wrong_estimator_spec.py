@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Computation, Context
-from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence, function_of
-from tpulint.analysis.domain.program import Feed
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Partial, Value, options
+from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Feed
-from tpulint.analysis.domain.values import NONE, Const, External, Opaque, Value
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program

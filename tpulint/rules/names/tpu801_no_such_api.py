@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.absint.domain.events import ApiCall, Argument
 from tpulint.analysis.names.target_release import Target
 from tpulint.diagnostics.absent_names import advice, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Tensor, Variable
-from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.events import Tensor, Variable
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics.fixes import a_list_each
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from tpulint.analysis.domain.events import Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.events import Computation
-from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
-from tpulint.analysis.domain.values import NONE, Bound, Choice, Const, Partial, Value
+from tpulint.absint.domain.events import Computation
+from tpulint.absint.domain.objects import ExternalObject, Function, Sequence
+from tpulint.absint.domain.values import NONE, Bound, Choice, Const, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program

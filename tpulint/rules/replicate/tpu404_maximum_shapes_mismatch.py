@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Computation, Tensor
-from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.values import NONE, Value, options
+from tpulint.absint.domain.events import Computation, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.values import NONE, Value, options
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import Shape, described, shape_of

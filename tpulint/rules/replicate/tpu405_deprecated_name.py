@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Argument, Computation
-from tpulint.analysis.domain.values import NONE
+from tpulint.absint.domain.events import Argument, Computation
+from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics.fixes import without_argument
 from tpulint.finding import Applicability, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Tensor
-from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import Opaque, Value
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.values import Opaque, Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Certainty, Severity, Step

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.values import Choice, Value, options
+from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.values import Choice, Value, options
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import is_from_tensorflow, replicate_calls

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.values import NONE, Const
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.values import NONE, Const
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Argument, Computation
-from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.values import NONE, Value
+from tpulint.absint.domain.events import Argument, Computation
+from tpulint.absint.domain.objects import Sequence
+from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics.fixes import without_argument
 from tpulint.finding import Applicability, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program

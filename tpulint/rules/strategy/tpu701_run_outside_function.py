@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Computation
+from tpulint.absint.domain.events import Computation
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import step_compiled
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity

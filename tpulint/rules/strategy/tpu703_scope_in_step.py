@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import LOOP, SCOPE, UNSEEN, WHILE, WITH, Scope
-from tpulint.analysis.domain.events import Computation, Context
-from tpulint.analysis.domain.site import Site
+from tpulint.absint.domain.context import LOOP, SCOPE, UNSEEN, WHILE, WITH, Scope
+from tpulint.absint.domain.events import Computation, Context
+from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import without_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import GUARD, GUESSES
-from tpulint.analysis.domain.events import ApiCall, Context
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.values import UNKNOWN, Value
+from tpulint.absint.domain.context import GUARD, GUESSES
+from tpulint.absint.domain.events import ApiCall, Context
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.values import UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import UNSEEN
-from tpulint.analysis.domain.events import ApiCall, Computation
+from tpulint.absint.domain.context import UNSEEN
+from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import FUNCTION
-from tpulint.analysis.domain.events import ApiCall, Argument, Computation
-from tpulint.analysis.domain.objects import ExternalObject, Instance
-from tpulint.analysis.domain.values import Const, Value
+from tpulint.absint.domain.context import FUNCTION
+from tpulint.absint.domain.events import ApiCall, Argument, Computation
+from tpulint.absint.domain.objects import ExternalObject, Instance
+from tpulint.absint.domain.values import Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity, Step

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import UNSEEN_CALLER
-from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.objects import ExternalObject, Instance
-from tpulint.analysis.domain.site import Module
-from tpulint.analysis.domain.values import NONE, Value
+from tpulint.absint.domain.context import UNSEEN_CALLER
+from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.objects import ExternalObject, Instance
+from tpulint.absint.domain.site import Module
+from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.site import Site
+from tpulint.absint.domain.events import ApiCall, Computation, Tensor
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.site import Site
 from tpulint.analysis.names.target_release import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step

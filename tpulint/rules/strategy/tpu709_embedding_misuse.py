@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import COMPUTATION, COND, FUNCTION, UNSEEN_CALLER, WHILE
-from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
-from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import distinguished
+from tpulint.absint.domain.context import COMPUTATION, COND, FUNCTION, UNSEEN_CALLER, WHILE
+from tpulint.absint.domain.events import ApiCall, Computation, Tensor
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import distinguished
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.diagnostics.traces import path_to_site

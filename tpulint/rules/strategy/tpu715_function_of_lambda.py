@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import (
+from tpulint.absint.domain.context import (
     AFTER_RETURN,
     CLUSTER,
     COMPUTATION,
@@ -18,9 +18,9 @@ from tpulint.analysis.domain.context import (
     VALUE,
     WHILE,
 )
-from tpulint.analysis.domain.events import Computation
-from tpulint.analysis.domain.objects import RENAMED, TracedCall
-from tpulint.analysis.domain.site import Site
+from tpulint.absint.domain.events import Computation
+from tpulint.absint.domain.objects import RENAMED, TracedCall
+from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import named
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity

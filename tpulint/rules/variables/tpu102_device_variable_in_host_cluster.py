@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Access, Computation
+from tpulint.absint.domain.events import Access, Computation
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import pass_by_value
 from tpulint.finding import Applicability, Certainty, Fix, Severity

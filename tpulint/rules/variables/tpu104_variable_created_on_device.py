@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import COMPUTATION, GUARD, INIT_SCOPE, ONCE, UNSEEN_CALLER
-from tpulint.analysis.domain.events import ApiCall, Computation, Context
-from tpulint.analysis.domain.site import Site
+from tpulint.absint.domain.context import COMPUTATION, GUARD, INIT_SCOPE, ONCE, UNSEEN_CALLER
+from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.program import Program

@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import pytest
 
-from tpulint.analysis.domain.events import Argument, Context, Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import UNKNOWN, Choice, Const, Value
+from tpulint.absint.domain.events import Argument, Context, Tensor
+from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Value
 from tpulint.analysis.models.call import snapshot
 from tpulint.syntax import ir
 

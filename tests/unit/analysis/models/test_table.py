@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.analysis.reading import program
-from tpulint.analysis.domain.events import Context
-from tpulint.analysis.domain.objects import ExternalObject, Sequence
-from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import UNKNOWN, Opaque, Value
+from tpulint.absint.domain.events import Context
+from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import UNKNOWN, Opaque, Value
 from tpulint.analysis.models.registry import MODULES
 from tpulint.analysis.models.table import (
     CLASSES,

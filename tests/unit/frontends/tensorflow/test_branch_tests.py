@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.analysis.domain.context import PLACE, BaseContext, ConditionKey
-from tpulint.analysis.domain.site import Module, Site
+from tpulint.absint.domain.context import PLACE, BaseContext, ConditionKey
+from tpulint.absint.domain.site import Module, Site
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, words
 from tpulint.knowledge import naming
 from tpulint.syntax.lazy_module import summarize

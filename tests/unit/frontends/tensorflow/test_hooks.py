@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.values import Opaque
+from tpulint.absint.domain.values import Opaque
 from tpulint.frontends.tensorflow.hooks import is_host_mode
 
 

@@ -1,0 +1,28 @@
+"""The computation and the cluster around a place are those that its scopes say."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.analysis.reading import interpreter
+from tpulint.absint.domain.context import CLUSTER, COMPUTATION, LOOP, Scope, ScopeStack
+from tpulint.absint.domain.site import Site
+
+MODULE = interpreter("x = 1\n")[1]
+KINDS = st.lists(st.sampled_from([COMPUTATION, CLUSTER, LOOP]), max_size=3)
+
+
+def innermost(stack: ScopeStack, kind: str) -> object:
+    return next((each.payload for each in reversed(stack) if each.kind == kind), None)
+
+
+@given(st.lists(KINDS, max_size=4))
+def test_they_are_the_innermost(entered: list[list[str]]) -> None:
+    stack = ScopeStack()
+    for kinds in entered:
+        stack = stack.and_inside(*(Scope(each, Site(MODULE, -1), object()) for each in kinds))
+    assert stack.computation is innermost(stack, COMPUTATION)
+    inside = [each.payload for each in stack.since(COMPUTATION) if each.kind == CLUSTER]
+    assert stack.cluster is (inside[0] if inside else None)
+    assert [each.kind for each in stack] == [each for kinds in entered for each in kinds]

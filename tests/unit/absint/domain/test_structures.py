@@ -1,0 +1,40 @@
+"""The tensors in structures."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpulint.absint.domain.events import Context, Tensor
+from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.structures import DEPTH, all_tensors, tensors
+from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Value
+
+ONE, TWO = Tensor(Context(), None), Tensor(Context(), None)
+
+
+def nested(levels: int) -> Value:
+    """A tensor inside so many lists."""
+    value: Value = ONE
+    for _ in range(levels):
+        value = Sequence("list", [value])
+    return value
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], []),
+        ([UNKNOWN, Const(1)], []),
+        ([TWO, UNKNOWN, ONE, TWO], [TWO, ONE, TWO]),
+        ([Sequence("tuple", [ONE, Mapping({"a": TWO})]), TWO], [ONE, TWO, TWO]),
+        ([Choice((ONE, Const(None))), Choice((Const(1), Const(2)))], [ONE]),
+        ([nested(DEPTH)], [ONE]),
+        ([nested(DEPTH + 1)], []),
+    ],
+)
+def test_the_tensors_of_several_values_are_those_of_each(
+    values: list[Value], expected: list[Tensor]
+) -> None:
+    found = all_tensors(values)
+    assert found == expected
+    assert found == [each for value in values for each in tensors(value)]

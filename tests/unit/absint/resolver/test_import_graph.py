@@ -1,0 +1,120 @@
+"""The files that a file imports, by its bytes, and the programs that imports join."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import (
+    ImportedNames,
+    ImportGraph,
+    connected,
+    imports,
+    statements,
+)
+from tpulint.disk import Disk
+from tpulint.knowledge.seam import INSTALLED
+
+STATEMENTS = {
+    b"import a.b as c, d\n": [ImportedNames("a.b", 0, ()), ImportedNames("d", 0, ())],
+    b"from . import x, y as z  # and why\n": [ImportedNames("", 1, ("x", "y"))],
+    b"  from ..a.b import (p,  # one\n    q as r,\n)\n": [ImportedNames("a.b", 2, ("p", "q"))],
+    b"if x: import k\n": [ImportedNames("k", 0, ())],
+    b"from m import a, \\\n  b\n": [ImportedNames("m", 0, ("a", "b"))],
+    b"from t import *\n": [ImportedNames("t", 0, ("*",))],
+    b"x = 'to import y'\nreimport = 1\nimport_it(z)\n": [],
+}
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_each_way_to_write_an_import(text: bytes) -> None:
+    assert list(imports(text)) == STATEMENTS[text]
+
+
+@pytest.mark.parametrize(
+    "prose", [b"# to import (all of this\n", b"they import x\n", b"x; y import z\n"]
+)
+def test_what_stands_before_the_word_says_that_it_is_no_statement(prose: bytes) -> None:
+    """Nothing of it is looked for then: a bracket in prose may never be closed."""
+    assert not list(statements(prose * 1000))
+
+
+def meant(path: str, dotted: str, *others: str) -> str | None:
+    """The file that `import dotted` in `path` means, where there are these files."""
+    given = dict.fromkeys((path, *others), b"")
+    return Files(Disk(given), installed=INSTALLED).locate(path, dotted, 0)
+
+
+def test_a_package_needs_no_init() -> None:
+    found = meant("/x/net/train.py", "net.layers.dense", "/x/net/layers/dense.py")
+    assert found == "/x/net/layers/dense.py"
+
+
+def test_an_init_at_the_root_moves_no_import() -> None:
+    root = "/x/repository/__init__.py"
+    found = meant("/x/repository/bin/train.py", "net.dense", root, "/x/repository/net/dense.py")
+    assert found == "/x/repository/net/dense.py"
+
+
+def test_a_folder_in_a_package_may_be_on_the_path() -> None:
+    inits = ("/x/net/__init__.py", "/x/net/zoo/__init__.py", "/x/net/zoo/tall/__init__.py")
+    found = meant("/x/net/zoo/tall/train.py", "wide.dense", *inits, "/x/net/zoo/wide/dense.py")
+    assert found == "/x/net/zoo/wide/dense.py"
+
+
+def test_modules_stand_below_src() -> None:
+    assert meant("/x/bin/train.py", "net.dense", "/x/src/net/dense.py") == "/x/src/net/dense.py"
+
+
+def test_another_project_beside_this_one_is_no_package() -> None:
+    beside = ("/x/kfac/setup.py", "/x/kfac/kfac/__init__.py", "/x/kfac/notes.py")
+    assert meant("/x/trainer/train.py", "kfac", *beside) is None
+
+
+def test_false_program_of_all_that_is_in_a_folder_called_copy() -> None:
+    inside = ("/x/copy/net/dense.py",)
+    assert meant("/x/copy/net/train.py", "copy", *inside) is None
+    assert meant("/x/copy/net/train.py", "net.dense", *inside) == inside[0]
+
+
+def test_a_package_may_be_called_as_a_module_of_python() -> None:
+    package = ("/x/copy/__init__.py", "/x/copy/net.py")
+    assert meant("/x/train.py", "copy.net", *package) == package[1]
+
+
+def test_programs_share_a_file_or_are_others() -> None:
+    given = {
+        "/x/one.py": b"from net import dense\n",
+        "/x/two.py": b"import net.dense\n",
+        "/x/three.py": b"import os\n",
+        "/x/net/dense.py": b"",
+    }
+    graph = ImportGraph(Files(Disk(given), installed=INSTALLED))
+    groups = connected(graph, ["/x/one.py", "/x/two.py", "/x/three.py"])
+    assert [each.seeds for each in groups] == [["/x/one.py", "/x/two.py"], ["/x/three.py"]]
+    assert "/x/net/dense.py" in groups[0].all
+    groups = connected(graph, ["/x/one.py", "/x/three.py"], [["/x/one.py", "/x/three.py"]])
+    assert [each.seeds for each in groups] == [["/x/one.py", "/x/three.py"]]
+
+
+def test_a_notebook_imports_what_its_python_cells_say() -> None:
+    """A cell that is no Python by itself says it, too; one of another language does not."""
+    cells = [
+        "from net import dense\n!pip install x",
+        "import broken\nx = (",
+        "%%time\nimport timed",
+        "%%writefile f.py\nimport written",
+    ]
+    notebook = {"cells": [{"cell_type": "code", "source": each} for each in cells]}
+    names = ("net/dense", "broken", "timed", "written")
+    given = {f"/x/{name}.py": b"" for name in names}
+    given["/x/n.ipynb"] = json.dumps(notebook).encode()
+    graph = ImportGraph(Files(Disk(given), installed=INSTALLED))
+    assert set(graph.imported("/x/n.ipynb")) >= {f"/x/{name}.py" for name in names[:3]}
+    assert "/x/written.py" not in graph.imported("/x/n.ipynb")
+    assert (
+        ImportGraph(Files(Disk({"/x/n.ipynb": b"{"}), installed=INSTALLED)).imported("/x/n.ipynb")
+        == ()
+    )

@@ -1,0 +1,354 @@
+"""The context in which a piece of code runs: the scopes around it, outermost first.
+
+One tuple answers everything that the rules ask of a place: whether device code
+is being built, which host cluster is open, what lies between the two (a
+traced function, a tensor condition, a cleared context), and under which Python
+conditions the place is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol, TypeVar
+
+from tpulint.absint.domain.site import CallStep, Site
+from tpulint.absint.domain.values import frozen
+from tpulint.syntax.nodes import Expression
+
+# Effects that change the control-flow context (the others only add to what is there).
+CLEARS = "clears control flow"
+INIT_SCOPE = "init_scope"
+CONTROL = "control flow context"
+SCOPE = "strategy scope"
+DEPENDENCIES = "control_dependencies"
+GRAPH = "graph"
+DEVICE = "device"
+VARIABLE_SCOPE = "variable_scope"
+STACK = "exit stack"
+UNSEEN = "a context that is not seen"
+DECORATED = "a decorator that is not seen"
+OTHER_STRATEGY = "another strategy"
+AFTER_RETURN = "the rest after a return on a tensor"  # conversion makes a branch of it
+CROSS_REPLICA = "the cross-replica context of merge_call"
+# Around code where a traced function converts Python's control flow to operations, or leaves it.
+CONVERTED = "converted control flow"
+UNCONVERTED = "control flow that stays Python's"
+
+
+A = TypeVar("A", bound="TestedValue")
+Self = TypeVar("Self", bound="BaseContext")
+
+# The kinds of scope.
+COMPUTATION, CLUSTER = "computation", "cluster"
+FUNCTION = "function"  # the body of a function that is traced
+COND, WHILE = "cond", "while"  # a branch or body that is traced on its own
+WITH = "with"  # a with block whose meaning matters: its `effect`
+ONCE = "once"  # under a test that is true the first time only
+LOOP = "loop"  # a Python loop
+ROUND = "round"  # one round of a loop over a literal: its items are read one by one
+UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
+DATA = "data"  # a function of an input pipeline
+TRY = "try"  # the body of a `try` that catches errors
+
+_WORDS = {
+    COND: "a branch on a tensor",
+    WHILE: "a loop on a tensor",
+    ONCE: "a create-once test",
+    LOOP: "a Python loop",
+    ROUND: "a round of a Python loop",
+    UNSEEN_CALLER: "a function that nothing read calls",
+    DATA: "an input pipeline",
+    TRY: "a `try`",
+}
+
+# Keys of conditions that are no test in the source: one of several callees, a function that
+# is given to an operation and may be called, one of several values.
+CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
+GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
+VALUE, NAME = "value", "name"
+FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
+COVERED = 6  # tests between two places that are looked at
+PLACE = "site"  # the key of a test that is only known by its place
+GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
+STATE = "state"  # a test of what is open just now: the device's context, a flag that changes
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """One thing around a place.
+
+    payload: what it is made of: a computation, a cluster, the predicate of a branch, what a
+    `with` block enters; `effect` is the block's (see `effects`). converted: control flow that is
+    written as Python's. perhaps: it may be another, or none. label: what a reader calls it.
+    """
+
+    kind: str
+    site: Site
+    payload: object = None
+    converted: bool = False
+    perhaps: bool = False
+    effect: str = ""
+    label: str = ""
+
+    def __repr__(self) -> str:
+        name = self.effect if self.kind == WITH else _WORDS.get(self.kind, self.kind)
+        name = self.label or name
+        return f"{name} (possibly)" if self.perhaps else name
+
+
+class ScopeStack(tuple[Scope, ...]):
+    """The scopes around a place, outermost first; made by `and_inside` of those around it.
+
+    computation: the innermost that is being built. cluster: its innermost open host cluster.
+    Many places share them, and each asks the same: so they are found once.
+    """
+
+    computation: object = None
+    cluster: object = None
+
+    @cached_property
+    def control(self) -> tuple[Scope, ...]:
+        """The traced control flow inside the computation, outermost first."""
+        found = [each for each in self.since(COMPUTATION) if each.kind in (COND, WHILE)]
+        return tuple(reversed(found))
+
+    @cached_property
+    def rounds(self) -> tuple[object, ...]:
+        """The rounds of loops around this place: the place is another one in each."""
+        return tuple([(each.site, each.payload) for each in self if each.kind == ROUND])
+
+    def since(self, kind: str) -> Iterator[Scope]:
+        """Yield the scopes inside the innermost scope of `kind`, innermost first."""
+        for scope in reversed(self):
+            if scope.kind == kind:
+                return
+            yield scope
+
+    def and_inside(self, *inner: Scope) -> ScopeStack:
+        """Return these scopes with others inside them."""
+        made = ScopeStack((*self, *inner))
+        computation, cluster = self.computation, self.cluster
+        for scope in inner:
+            if scope.kind == COMPUTATION:
+                computation, cluster = scope.payload, None
+            elif scope.kind == CLUSTER:
+                cluster = scope.payload
+        made.computation, made.cluster = computation, cluster
+        return made
+
+
+class TestedValue(Protocol):
+    """An unknown value that is tested: an `Opaque`, as far as contexts are concerned."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def parent(self) -> TestedValue | None: ...
+
+    @property
+    def compared(self) -> str | None: ...
+
+    @property
+    def negates(self) -> TestedValue | None: ...
+
+    def contradicts(self: A, other: A, /) -> bool: ...
+
+    def is_left_by(self: A, denied: Iterable[A], /) -> bool: ...
+
+
+@frozen
+class ConditionKey:
+    """The identity of a Python test: equal keys are the same test, with the same answer.
+
+    kind: VALUE, NAME, PLACE, ... `identity` tells tests of one kind apart: a site, a name, an id.
+    answer: the value that is tested, of kind VALUE. call_chain: the calls that led to the test,
+    of kind PLACE: asked in another call, it may be answered otherwise. answers: how many there
+    are, of kind CALLEE. test: the expression that is tested, of the kinds that are known by
+    their place, of which it is no second identity. rounds: those of the loops around the test,
+    but for flags, which have one answer in a whole run.
+    """
+
+    kind: str
+    identity: object
+    answer: TestedValue | None = None
+    call_chain: tuple[CallStep, ...] = ()
+    answers: int = 2
+    rounds: tuple[object, ...] = ()
+    test: Expression | None = field(default=None, compare=False, repr=False)
+
+
+class BaseContext(NamedTuple):
+    """`conditions` are (key, branch taken) pairs; equal keys are the same Python test.
+
+    `run` numbers the root whose reading led here: places of different runs say nothing
+    of one another, for an object's attributes outlive a run. `assumed`: conditions without which
+    the run ends in an error.
+    """
+
+    scopes: ScopeStack = ScopeStack()
+    call_chain: tuple[CallStep, ...] = ()
+    conditions: frozenset[tuple[ConditionKey, object]] = frozenset()
+    muted: bool = False
+    run: int = 0
+    assumed: frozenset[tuple[ConditionKey, object]] = frozenset()
+
+    def __repr__(self) -> str:
+        calls = (f"{each.name}()" for each in self.call_chain)
+        return " > ".join([self.lane, *map(repr, self.inner_scopes), *calls])
+
+    @property
+    def lane(self) -> str:
+        """Return who runs what is built here: the device, a host cluster, a pipeline, the host."""
+        for scope in reversed(self.scopes):
+            if scope.kind in (COMPUTATION, CLUSTER):
+                return "device" if scope.kind == COMPUTATION else "host cluster"
+        return "input pipeline" if any(each.kind == DATA for each in self.scopes) else "host"
+
+    @property
+    def inner_scopes(self) -> list[Scope]:
+        """The scopes around this place that do not make its lane, outermost first."""
+        return [each for each in self.scopes if each.kind not in (COMPUTATION, CLUSTER)]
+
+    def inside(self: Self, scope: Scope) -> Self:
+        scopes = self.scopes.and_inside(scope)
+        rest = self.muted, self.run, self.assumed
+        return type(self)(scopes, self.call_chain, self.conditions, *rest)
+
+    def called(self: Self, call: CallStep) -> Self:
+        call_chain = (*self.call_chain, call)
+        rest = self.muted, self.run, self.assumed
+        return type(self)(self.scopes, call_chain, self.conditions, *rest)
+
+    def when(self: Self, key: ConditionKey, branch: object) -> Self:
+        while key.answer is not None and key.answer.negates is not None:
+            opposite = key.answer.negates
+            key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
+        if key.kind == PLACE:
+            key = replace(key, call_chain=self.call_chain)
+        if self.scopes.rounds and key.kind not in FLAGS:
+            key = replace(key, rounds=self.scopes.rounds)
+        conditions = self.conditions | {(key, branch)}
+        rest = self.muted, self.run, self.assumed
+        return type(self)(self.scopes, self.call_chain, conditions, *rest)
+
+    def unless_it_fails(self: Self, tested: BaseContext, before: BaseContext) -> Self:
+        """Return the same place.
+
+        What is `tested` since `before` ends the run in an error otherwise.
+        """
+        return self._replace(assumed=self.assumed | tested.conditions - before.conditions)
+
+    def quietly(self: Self) -> Self:
+        """Return the same place, with nothing recorded."""
+        return self._replace(muted=True)
+
+    @property
+    def traced(self) -> bool:
+        """Return whether a traced function is around this place, in or outside the computation."""
+        return any(scope.kind == FUNCTION for scope in self.scopes)
+
+    @property
+    def forks(self) -> frozenset[tuple[ConditionKey, object]]:
+        """The conditions without which a run goes on elsewhere."""
+        return self.conditions - self.assumed if self.assumed else self.conditions
+
+    @property
+    def is_guess(self) -> bool:
+        """Return whether this place depends on which of several functions or values is meant."""
+        return any(key.kind in GUESSES for key, _ in self.conditions)
+
+    @property
+    def is_tried(self) -> bool:
+        """Return whether an error may be caught, here or by a caller."""
+        return any(scope.kind == TRY for scope in self.scopes)
+
+    @property
+    def loops(self) -> int:
+        """The number of Python loops around this place; each is read once."""
+        return sum(scope.kind == LOOP for scope in self.scopes)
+
+    def since(self, kind: str) -> Iterator[Scope]:
+        """Return the scopes inside the innermost scope of `kind`, innermost first."""
+        return self.scopes.since(kind)
+
+    def control(self) -> tuple[Scope, ...]:
+        """Return the traced control flow around this place in the computation, outermost first."""
+        return self.scopes.control
+
+    def with_blocks(self, name: str, within: str = COMPUTATION) -> list[Scope]:
+        """Return the contexts called `name` that are open since the innermost `within` scope."""
+        return [each for each in self.since(within) if each.kind == WITH and each.effect == name]
+
+    def excludes(self, other: BaseContext) -> bool:
+        """Return whether no run reaches both: they stand under one flag, taken differently."""
+        mine = {key: branch for key, branch in self.conditions if key.kind in FLAGS}
+        if any(mine.get(key, branch) != branch for key, branch in other.conditions):
+            return True
+        held = [key.answer for key, branch in mine.items() if key.answer is not None and branch]
+        theirs = [
+            key.answer for key, branch in other.conditions if key.answer is not None and branch
+        ]
+        return any(one.contradicts(each) for one in held for each in theirs)
+
+    def runs_once_with(self, other: BaseContext | None) -> bool:
+        """Return whether this place is reached, and no loop repeats it, when `other` is."""
+        if other is None:
+            return not self.forks and not self.loops
+        return self.reached_whenever(other) and self.loops <= other.loops
+
+    def reached_whenever(self, other: BaseContext) -> bool:
+        """Return whether this place is reached on every run that reaches `other`."""
+        return self.forks <= other.conditions or all(
+            (key, branch) in other.conditions or other._implies(key.answer, branch)
+            for key, branch in self.forks
+        )
+
+    def choices_beyond(self, other: BaseContext) -> frozenset[tuple[ConditionKey, object]]:
+        """Return the conditions of this place that `other`, or the rest of them, leaves open."""
+        return frozenset(
+            (key, branch)
+            for key, branch in self.forks - other.conditions
+            if not other._implies(key.answer, branch)
+            if not (branch is True and self._implies(key.answer, branch))
+        )
+
+    def _implies(self, answer: TestedValue | None, branch: object) -> bool:
+        """Return whether a comparison can have this answer only, by those on the way here."""
+        if answer is None or not isinstance(branch, bool):
+            return False
+        others = [(key.answer, taken) for key, taken in self.conditions if key.answer is not None]
+        if branch:
+            return answer.is_left_by([each for each, taken in others if not taken])
+        return any(taken and each.contradicts(answer) for each, taken in others)
+
+
+def cover(places: Iterable[BaseContext], other: BaseContext) -> bool:
+    """Return whether each run that reaches `other` reaches one of the places, by any branch."""
+    return _exhaust([each.choices_beyond(other) for each in places], COVERED)
+
+
+def _exhaust(rows: list[frozenset[tuple[ConditionKey, object]]], depth: int) -> bool:
+    """Return whether one of the conjunctions holds whatever the answers to the tests are."""
+    if not all(rows):
+        return True
+    tests = [key for row in rows for key, branch in row if _is_counted(key, branch)]
+    if not tests or depth == 0:
+        return False
+    key = max(tests, key=tests.count)
+    return all(
+        _exhaust([row - {(key, answer)} for row in rows if _allows(row, key, answer)], depth - 1)
+        for answer in range(key.answers)
+    )
+
+
+def _is_counted(key: ConditionKey, branch: object) -> bool:
+    """Return whether all answers to a test are known: False and True, or a number for each."""
+    return key.kind == CALLEE or (isinstance(branch, bool) and key.kind not in GUESSES)
+
+
+def _allows(row: frozenset[tuple[ConditionKey, object]], key: ConditionKey, answer: int) -> bool:
+    """Return whether the conditions hold with this answer to a test: 0 is False, 1 is True."""
+    return all(branch == answer for asked, branch in row if asked == key)

@@ -1,0 +1,385 @@
+"""Values with an identity: functions, classes, instances, containers, outside objects."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
+from weakref import ReferenceType, ref
+
+from tpulint.absint.domain.context import ConditionKey
+from tpulint.absint.domain.events import Argument, Context
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import UNKNOWN, Bound, DeferredName, Value, frozen, options
+from tpulint.syntax import ir
+
+LARGEST = 4096
+
+
+class Sized(Value):
+    """A structure that knows its size, and the structures that it is in: it can grow later.
+
+    Everything is at most `LARGEST`, and nothing contains itself.
+    """
+
+    __slots__ = ("__weakref__", "holders", "size")
+
+    size: int
+    holders: list[ReferenceType[Sized]]
+
+    def start_size(self) -> None:
+        """Count what holds the items of a new structure, which nothing holds yet."""
+        self.size = 1
+        self.holders = []
+
+    def take(self, items: Iterable[Value], instead: Value | None = None) -> bool:
+        """Return whether there is room for `items`, and count them; all of them, or none.
+
+        instead: the item that they replace.
+        """
+        listed = list(items)
+        amount = sum(map(size_of, listed)) - (0 if instead is None else size_of(instead))
+        inside = [each for item in listed for each in options(item) if isinstance(each, Sized)]
+        around = self._around()
+        if around is None or any(each in around for each in inside):
+            return False
+        if any(each.size + amount * times > LARGEST for each, times in around.items()):
+            return False
+        for each, times in around.items():
+            each.size += amount * times
+        for each in inside:
+            each.holders.append(ref(self))
+        return True
+
+    def _around(self) -> Counter[Sized] | None:
+        """Return this and all that it is in, with how often it is; None where that is too much."""
+        found = [self]
+        for each in found:  # it grows meanwhile
+            if each.holders:
+                found += [holder for it in each.holders if (holder := it()) is not None]
+            if len(found) > LARGEST:
+                return None
+        return Counter(found)
+
+
+def size_of(value: Value) -> int:
+    """Return how many values a walk over this one comes by."""
+    if isinstance(value, Sized):
+        return value.size
+    alternatives = options(value)
+    return 1 if alternatives[0] is value else 1 + sum(map(size_of, alternatives))
+
+
+def without_structures(items: Iterable[Value]) -> list[Value]:
+    """Return the items, those that are structures, or may be, unknown."""
+    return [UNKNOWN if size_of(each) > 1 or isinstance(each, Sized) else each for each in items]
+
+
+RENAMED = "another `__name__` than its code"  # a hint of a function
+SHOWN = 4  # items of a container in its repr
+
+
+@dataclass(eq=False, slots=True)
+class Env:
+    """The names of a function call or of a module body; `outer` is the enclosing one."""
+
+    names: dict[str, Value]
+    outer: Env | None = None
+    function: Any = None
+
+
+@dataclass(eq=False, slots=True)
+class Function(Value):
+    """A function of the project with the names it closes over."""
+
+    is_true: ClassVar[bool] = True
+    code: ir.FunctionCode
+    module: Module
+    env: Env | None
+    owner: Class | None = None
+    traced: bool = False  # decorated with, or wrapped in, what traces it
+    hints: frozenset[str] = frozenset()  # what transparent decorators say of it
+    defaults: dict[str, Value] = field(default_factory=dict)  # those that were names then
+
+    @property
+    def name(self) -> str:
+        return self.code.name
+
+    @property
+    def is_callee(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"function {self.name}"
+
+
+class TracedCall(NamedTuple):
+    """A call of a traced `function`; `conditions` are those under which it is called."""
+
+    function: Function
+    conditions: frozenset[tuple[ConditionKey, object]]
+
+
+@dataclass(eq=False, slots=True)
+class Class(Value):
+    """A class of the project."""
+
+    is_true: ClassVar[bool] = True
+    code: ir.ClassCode
+    module: Module
+    env: Env | None
+    bases: tuple[Value, ...]
+    names: dict[str, Value]
+    order: list[Value] | None = field(default=None, repr=False)  # see `class_order.mro`
+
+    def __repr__(self) -> str:
+        return f"class {self.code.name}"
+
+
+@dataclass(eq=False, slots=True)
+class Instance(Value):
+    """An object of a project class; `attributes` is shared by all who hold it."""
+
+    cls: Class
+    site: Site | None
+    context: Context | None
+    attributes: dict[str, Value] = field(default_factory=dict)
+    attempted: set[str] = field(default_factory=set)
+
+    @property
+    def is_callee(self) -> bool:
+        return not self.cls.names.keys().isdisjoint(("__call__", "call"))
+
+    def __repr__(self) -> str:
+        return f"{self.cls.code.name} object"
+
+
+@dataclass(eq=False, slots=True)
+class Super(Value):
+    """`super()` in a method of `owner`."""
+
+    instance: Value
+    owner: Class
+
+    def __repr__(self) -> str:
+        return f"super() of {self.owner!r}"
+
+
+@dataclass(eq=False, slots=True)
+class ExternalObject(Value):
+    """The result of calling something external: a layer, an optimizer, a dataset.
+
+    source, inner: what a dataset's method was called on, what the function given to it gives.
+    callee, given: who was called with what, where a module was passed by.
+    """
+
+    path: str
+    site: Site
+    context: Context
+    attributes: dict[str, Value] = field(default_factory=dict)
+    arguments: tuple[tuple[str | None, Value], ...] = ()
+    source: Value | None = None
+    inner: Value | None = None
+    callee: DeferredName | None = None
+    given: tuple[Argument, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{self.path} object"
+
+    @property
+    def last(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    def argument(self, keyword: str, position: int | None = None) -> Value | None:
+        """Return the value of an argument of the call, None where it is not given."""
+        for name, value in self.arguments:
+            if name == keyword:
+                return value
+        plain = [value for name, value in self.arguments if name is None]
+        return plain[position] if position is not None and position < len(plain) else None
+
+
+@dataclass(eq=False, slots=True)
+class Sequence(Sized):
+    """A list or tuple; `open` when there may be items that are not known. `made`: where.
+
+    alike: every item is a list, and at these positions all of them hold the same.
+    places: of the items that it was written with, -1 where one has none.
+    """
+
+    kind: str
+    items: list[Value]
+    open: bool = False
+    site: Site | None = None
+    made: Context | None = None
+    alike: frozenset[int] = frozenset()
+    places: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.start_size()
+        if not self.take(self.items):
+            self.items = without_structures(self.items)
+            if not self.take(self.items):
+                self.items, self.open, self.alike, self.places = [], True, frozenset(), ()
+
+    def add(self, item: Value) -> None:
+        """Put an item at the end, as far as there is room."""
+        self.extend([item])
+
+    def extend(self, items: Iterable[Value]) -> None:
+        """Put items at the end, as far as there is room."""
+        listed = list(items)
+        for fitting in (listed, without_structures(listed)):
+            if self.take(fitting):
+                self.items += fitting
+                return
+        self.open = True
+
+    def __repr__(self) -> str:
+        return f"{self.kind} [{listed(map(repr, self.items), self.open)}]"
+
+
+@dataclass(eq=False, slots=True)
+class Mapping(Sized):
+    """A dict; `open`: it may hold other `keys`; `perhaps`: may lack these; `set_at`: set later.
+
+    places: of the items that it was written with. complete: none of its values is unseen.
+    """
+
+    items: dict[Any, Value]
+    open: bool = False
+    site: Site | None = None
+    keys: list[Value] = field(default_factory=list)
+    set_at: dict[Any, Context] = field(default_factory=dict)
+    made: Context | None = None
+    perhaps: set[Any] = field(default_factory=set)
+    places: dict[Any, int] = field(default_factory=dict)
+    complete: bool = False
+    attributes: dict[str, Value] | None = None  # of the object of which this is the `__dict__`
+
+    def __post_init__(self) -> None:
+        self.start_size()
+        items, self.items = self.items, {}
+        if len(items) > LARGEST or not self.take(items.values()):
+            for key, item in items.items():
+                self.set(key, item)
+        else:
+            self.items = dict(items)
+
+    def set(self, key: Any, item: Value) -> None:
+        """Bind a key, as far as there is room."""
+        before = self.items.get(key)
+        for fitting in (item, UNKNOWN):
+            if self.take([fitting], before):
+                self.items[key] = fitting
+                break
+        else:
+            self.open = True
+            self.complete = False
+        if self.attributes is not None and isinstance(key, str):
+            self.attributes[key] = item
+
+    def update(self, other: Mapping) -> None:
+        """Bind the keys of `other`."""
+        for key, item in list(other.items.items()):
+            self.set(key, item)
+        self.perhaps |= other.perhaps
+        self.open = self.open or other.open
+
+    def remove(self, key: Any) -> None:
+        """Take a key away."""
+        self.items.pop(key, None)
+        if self.attributes is not None:
+            self.attributes.pop(key, None)
+
+    def __repr__(self) -> str:
+        pairs = (f"{key!r}: {item!r}" for key, item in self.items.items())
+        return f"dict {{{listed(pairs, self.open)}}}"
+
+
+@dataclass(eq=False, slots=True)
+class ContextManagerValue(Value):
+    """A context manager object: what entering it means."""
+
+    effect: str
+    site: Site
+    payload: Value = UNKNOWN
+    entered: int = 0
+
+    def __repr__(self) -> str:
+        return f"context manager ({self.effect})"
+
+
+def listed(items: Iterable[str], more: bool) -> str:
+    """Return the first SHOWN of `items`, and "..." where there are, or may be, others."""
+    found = list(itertools.islice(items, SHOWN + 1))
+    rest = ["..."] if more or len(found) > SHOWN else []
+    return ", ".join([*found[:SHOWN], *rest])
+
+
+def function_of(value: Value) -> Function | None:
+    """Return the project's function behind a callable."""
+    while isinstance(value, Bound):
+        value = value.function
+    return value if isinstance(value, Function) else None
+
+
+@frozen
+class TraceTimeValue(Value):
+    """The result of `time.time()`, `random.random()` and their kin, or arithmetic on one.
+
+    path: the function's dotted name. site: its call.
+    """
+
+    path: str
+    site: Site
+
+    def __repr__(self) -> str:
+        return f"{self.path}() at trace time"
+
+
+def mro(cls: Class) -> list[Value]:
+    """Return the class and its bases, each before its own and in the order given, as Python does.
+
+    It is found once for each class, in however many ways the class is reached.
+    """
+    if cls.order is None:
+        lines = [mro(each) if isinstance(each, Class) else [each] for each in cls.bases]
+        cls.order = [cls, *(lines[0] if len(lines) == 1 else _merged([*lines, list(cls.bases)]))]
+    return cls.order
+
+
+def _merged(lines: list[list[Value]]) -> list[Value]:
+    """Return the values of all lines, each before those that follow it in any line.
+
+    Python refuses a class without such an order; here the next value of the first line is taken.
+    """
+    rows = [line[::-1] for line in lines if line]  # what comes next is at the end
+    later = Counter(each for row in rows for each in row[:-1])
+    by_next: dict[Value, list[list[Value]]] = {}
+    for row in rows:
+        by_next.setdefault(row[-1], []).append(row)
+    found: dict[Value, None] = {}
+    start = 0
+    while by_next:
+        while not rows[start]:
+            start += 1
+        heads = (row[-1] for row in islice(rows, start, None) if row)
+        first = next((each for each in heads if not later[each]), rows[start][-1])
+        found[first] = None
+        for row in by_next.pop(first):
+            _drop_next(row, found, later)
+            if row:
+                by_next.setdefault(row[-1], []).append(row)
+    return list(found)
+
+
+def _drop_next(row: list[Value], found: Container[Value], later: Counter[Value]) -> None:
+    """Take from the end of a row what has its place."""
+    while row and row[-1] in found:
+        row.pop()
+        if row:
+            later[row[-1]] -= 1

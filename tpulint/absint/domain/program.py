@@ -1,0 +1,134 @@
+"""The program as rules see it: computations, their clusters, what each lane touches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+from tpulint.absint.domain.context import DATA
+from tpulint.absint.domain.events import Access, ApiCall, Cluster, Computation, Context, Use
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import Value
+from tpulint.finding import UnfollowedCall
+
+
+@dataclass(eq=False)
+class Feed:
+    """An input pipeline that feeds a device.
+
+    kind: what is fed, by the name of the call that feeds it. owner: the object that it is called
+    on. data: what the device gets. function: the input function that gives it, if there is one.
+    """
+
+    kind: str
+    site: Site
+    context: Context
+    owner: Value
+    data: Value
+    function: Value | None = None
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+def _grouped(calls: Iterable[tuple[K, ApiCall]]) -> dict[K, list[ApiCall]]:
+    """Return the calls of each key, in their order."""
+    found: dict[K, list[ApiCall]] = {}
+    for key, call in calls:
+        found.setdefault(key, []).append(call)
+    return found
+
+
+class ReadingFailure(NamedTuple):
+    """An internal error that costs what was being read, and not the check."""
+
+    reading: str
+    error: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"internal error while reading {self.reading}: {self.error} ({self.place})"
+
+
+@dataclass
+class ProgramEvents:
+    """The computations of a program, with all that happens in and around them.
+
+    computations: those that an entry point builds. orphan_clusters: host clusters that are opened
+    where no computation is being built. calls, uses, accesses: those outside every computation.
+    modules: those that were read. feeds: the input pipelines of devices.
+    skipped: how many functions were reached and not followed, by the reason. unfollowed: the calls
+    that a limit of the analysis kept from being followed.
+    failures: what could not be read, by an error of the analysis itself.
+    answers: what several queries ask for once all is read, by what is asked.
+    find_importers: gives `importers`.
+    """
+
+    computations: list[Computation] = field(default_factory=list)
+    orphan_clusters: list[Cluster] = field(default_factory=list)
+    calls: list[ApiCall] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+    modules: list[Module] = field(default_factory=list)
+    feeds: list[Feed] = field(default_factory=list)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    unfollowed: Sequence[UnfollowedCall] = ()
+    failures: Sequence[ReadingFailure] = ()
+    answers: dict[Hashable, Any] = field(default_factory=dict)
+    find_importers: Callable[[], Mapping[str, Sequence[str]]] = dict
+
+    @cached_property
+    def importers(self) -> Mapping[str, Sequence[str]]:
+        """The files that import a file, by paths, of those that were read and all they import."""
+        return self.find_importers()
+
+    @cached_property
+    def piped(self) -> list[ApiCall]:
+        """The calls in functions of input pipelines (few of many); for when all is read."""
+        return [each for each in self.calls if any(one.kind == DATA for one in each.context.scopes)]
+
+    @cached_property
+    def piped_to(self) -> dict[int, list[ApiCall]]:
+        """The calls of `piped` by the (id of the) feed whose pipeline they are in."""
+        return _grouped(
+            (feed, each)
+            for each in self.piped
+            for feed in {id(one.payload) for one in each.context.scopes if one.kind == DATA}
+        )
+
+    @cached_property
+    def piped_at(self) -> dict[Site, list[ApiCall]]:
+        """The calls of `piped` by the sites of the scopes around them, each once a site."""
+        return _grouped(
+            (site, each)
+            for each in self.piped
+            for site in {one.site for one in each.context.scopes}
+        )
+
+    @cached_property
+    def named(self) -> dict[str, list[ApiCall]]:
+        """The calls outside every computation by the last name; for when all is read."""
+        return _grouped((each.last, each) for each in self.calls)
+
+    @cached_property
+    def at(self) -> dict[Site, list[ApiCall]]:
+        """The calls outside every computation by where they stand; for when all is read."""
+        return _grouped((each.site, each) for each in self.calls)
+
+    @cached_property
+    def by_result(self) -> dict[int, list[ApiCall]]:
+        """All calls by the identity of what they gave; for when all is read."""
+        return _grouped((id(each.result), each) for each in self.all_calls())
+
+    def all_calls(self) -> Iterator[ApiCall]:
+        """Every call of something outside the project."""
+        yield from self.calls
+        for computation in self.computations:
+            yield from computation.calls
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Every host cluster, of all computations."""
+        for computation in self.computations:
+            yield from computation.clusters

@@ -1,0 +1,145 @@
+"""The tensors inside nested structures; putting into dicts and taking out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from tpulint.absint.domain.events import Context, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Text, Value, join
+
+DEPTH = 5  # structures within structures
+STRUCTURES = (Choice, Sequence, Mapping)
+
+
+def tensors(value: Value) -> Iterator[Tensor]:
+    """Yield the tensors in `value`, structures opened."""
+    for tensor, _ in distinguished(value):
+        yield tensor
+
+
+def all_tensors(values: Iterable[Value]) -> list[Tensor]:
+    """Return the tensors in all of `values`, structures opened."""
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, STRUCTURES):
+            _collect(value, found, 1)
+    return found
+
+
+def _collect(value: Choice | Sequence | Mapping, found: list[Tensor], depth: int) -> None:
+    """Add the tensors in a structure to those that were found."""
+    for item in parts(value):
+        if isinstance(item, Tensor):
+            found.append(item)
+        elif depth < DEPTH and isinstance(item, STRUCTURES):
+            _collect(item, found, depth + 1)
+
+
+def parts(value: Choice | Sequence | Mapping) -> list[Value]:
+    """Return the values directly in a structure."""
+    if isinstance(value, Choice):
+        return list(value.options)
+    return list(value.items if isinstance(value, Sequence) else value.items.values())
+
+
+def distinguished(
+    value: Value, depth: int = 0, chosen: bool = False, kinds: bool = False
+) -> Iterator[tuple[Tensor, bool]]:
+    """Yield the tensors in `value`, each with whether it is one of several alternatives.
+
+    kinds: of several tensors of one kind none is an alternative.
+    """
+    if isinstance(value, Tensor):
+        yield value, chosen
+    elif depth < DEPTH:
+        if isinstance(value, Choice):
+            chosen = chosen or not (kinds and are_of_one_kind(value.options))
+        elif not isinstance(value, STRUCTURES):
+            return
+        for item in parts(value):
+            yield from distinguished(item, depth + 1, chosen, kinds)
+
+
+def are_of_one_kind(values: Iterable[Value]) -> bool:
+    """Return whether all are tensors that were made under the same scopes, with the same facts."""
+    found = [each if isinstance(each, Tensor) else None for each in values]
+    return None not in found and len({_kind(each) for each in found if each is not None}) == 1
+
+
+def _kind(tensor: Tensor) -> Hashable:
+    made = tensor.made
+    home = None if made is None else (tuple(map(id, made.scopes)), made.run)
+    facts = (tensor.sort, tensor.dtype, tensor.data, tensor.unread, tensor.result_of)
+    return (home, tensor.clusters, facts)
+
+
+def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
+    """`mapping[key] = item` at `context`; perhaps, if that is under a condition."""
+    known = mapping.items.get(key)
+    mapping.places.pop(key, None)
+    if known is None or key in mapping.set_at:
+        mapping.set_at[key] = context
+    if context.runs_once_with(mapping.made):
+        mapping.perhaps.discard(key)
+    elif known is not None:
+        item = join([known, item])
+    else:
+        mapping.perhaps.add(key)
+        mapping.open = True
+    mapping.set(key, item)
+
+
+def copied(
+    mapping: Mapping, made: Context | None, items: dict[object, Value] | None = None
+) -> Mapping:
+    """Return a copy that is made at `made`: what is put into `mapping` later it does not hold.
+
+    items: those of the copy, where they are copies too.
+    """
+    items = mapping.items if items is None else items
+    keys, set_at = list(mapping.keys), dict(mapping.set_at)
+    perhaps = set(mapping.perhaps)
+    places = dict(mapping.places)
+    rest = keys, set_at, made, perhaps, places, mapping.complete
+    return Mapping(items, mapping.open, mapping.site, *rest)
+
+
+def item_of(mapping: Mapping, key: Value) -> Value:
+    """`mapping[key]`."""
+    if not isinstance(key, Const):
+        unseen = [] if mapping.complete else [UNKNOWN]
+        return join([*mapping.items.values(), *unseen]) if mapping.items else UNKNOWN
+    keyless = [item for key, item in mapping.items.items() if isinstance(key, tuple)]
+    if mapping.complete and keyless and key.value not in mapping.items:
+        return join(keyless)
+    known = mapping.items.get(key.value, UNKNOWN)
+    if all(_of_one_family(known, each) for each in keyless):
+        return known
+    return join([known, *keyless])
+
+
+def _of_one_family(known: Value, other: Value) -> bool:
+    """Return whether both are objects of one class: then each has a key of its own in the dict."""
+    if not isinstance(known, ExternalObject) or not isinstance(other, ExternalObject):
+        return False
+    return known.path == other.path
+
+
+def drop(mapping: Mapping, key: object, context: Context) -> None:
+    """`del mapping[key]` at `context`; perhaps, if that is under a condition."""
+    if context.runs_once_with(mapping.made):
+        mapping.remove(key)
+        mapping.set_at.pop(key, None)
+    elif key in mapping.items:
+        mapping.perhaps.add(key)
+        mapping.open = True
+
+
+def start_of(value: Value) -> str | None:
+    """Return the known beginning of a string; None where it is unknown, or `value` is no string."""
+    if isinstance(value, Const):
+        return value.value if isinstance(value.value, str) else None
+    return value.starts if isinstance(value, (Text, Tensor)) else None

@@ -1,0 +1,213 @@
+"""Reading and writing attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Names
+from functools import lru_cache
+
+from tpulint.absint.domain.events import Context, Tensor, Variable
+from tpulint.absint.domain.objects import (
+    RENAMED,
+    Class,
+    ContextManagerValue,
+    Env,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Super,
+    mro,
+)
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
+    ContextQuery,
+    External,
+    ModuleValue,
+    Opaque,
+    Partial,
+    Value,
+    join,
+    options,
+    outside,
+)
+from tpulint.absint.interpreter import calls
+from tpulint.absint.interpreter.calls import opaque_arguments
+from tpulint.absint.interpreter.frame import Frame
+
+WITH_METHODS = (
+    *(Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound, Tensor, Variable),
+)
+METHOD = "?."  # the path of a method whose receiver the call carries
+
+
+def method(receiver: Value, name: str) -> Bound:
+    return Bound(_method(name), receiver)
+
+
+@lru_cache(maxsize=4096)
+def _method(name: str) -> External:
+    return External(METHOD + name)
+
+
+def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
+    """`base.name`."""
+    if isinstance(base, External):
+        return of_outside(frame, base, name)
+    found = frame.library.attribute(frame, base, name, site)
+    if found is not None:
+        return found
+    if isinstance(base, Choice):
+        held = [each for each in base.options if each != NONE] or base.options  # None has no `name`
+        return join(get(frame, option, name, site) for option in held)
+    if isinstance(base, ModuleValue):
+        return frame.session.module_attribute(base, name, frame)
+    if isinstance(base, Instance):
+        return _of_instance(frame, base, name, site)
+    if isinstance(base, Class):
+        found = _in_class(base, name)
+        return _outer_attribute(base, name) if found is None else _unbound(found, base)
+    if isinstance(base, Opaque):
+        return base.child(name, f"{base.path}.{name}")
+    if isinstance(base, Super):
+        return _of_super(frame, base, name)
+    if isinstance(base, ExternalObject):
+        known = base.attributes.get(name)
+        return method(base, name) if known is None else known
+    return method(base if isinstance(base, WITH_METHODS) else UNKNOWN, name)
+
+
+def of_outside(frame: Frame, base: External, name: str) -> Value:
+    """Return the attribute of something that is not in the project."""
+    if name in frame.library.context_queries:
+        return ContextQuery(name)
+    return outside(f"{base.path}.{name}")
+
+
+def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
+    found = base.attributes.get(name)
+    if found is None:
+        found = _bound_name(frame, base, name, site)
+    if found is None and _set_up(frame, base, name):
+        found = base.attributes.get(name)
+    if found is not None:
+        return found
+    if name == "__class__":
+        return base.cls
+    if name == "__dict__":
+        return Mapping(base.attributes, True, made=base.context, attributes=base.attributes)
+    if any(isinstance(each, External) for each in mro(base.cls)):
+        return method(base, name)
+    return base.attributes.setdefault(name, Opaque(f"self.{name}"))
+
+
+def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
+    """Read the methods that set `self.name`, unseen; return whether there was one to read."""
+    if name in instance.attempted:
+        return False
+    instance.attempted.add(name)
+    tried = False
+    for cls in mro(instance.cls):
+        if not isinstance(cls, Class):
+            continue
+        for index in cls.module.facts.setters(cls.code, name):
+            function = cls.names.get(cls.module.facts.functions[index].name)
+            if isinstance(function, Function) and not frame.session.is_active(function):
+                there = frame.inner(cls.module, Env({}), Context(muted=True))
+                args = opaque_arguments(function, instance)
+                with frame.session.guessing():
+                    calls.call_function(there, function, args, Site(cls.module, -1))
+                tried = True
+        if name in instance.attributes:
+            break
+    return tried
+
+
+def _bound_name(frame: Frame, base: Instance, name: str, site: Site) -> Value | None:
+    """Return a method or a class attribute seen through the instance; properties are called."""
+    found = _in_class(base.cls, name)
+    if not isinstance(found, Function):
+        return found
+    if "property" in found.hints:
+        return calls.call(frame, Bound(found, base), (), site, name)
+    if "staticmethod" in found.hints:
+        return found
+    return Bound(found, base.cls if "classmethod" in found.hints else base)
+
+
+def _of_super(frame: Frame, base: Super, name: str) -> Value:
+    """Return the next definition after the owner's in the instance's order, bound to it."""
+    line = mro(base.instance.cls) if isinstance(base.instance, Instance) else []
+    line = line if base.owner in line else mro(base.owner)
+    for each in line[line.index(base.owner) + 1 :]:
+        if isinstance(each, Class) and name in each.names:
+            found = each.names[name]
+            return Bound(found, base.instance) if isinstance(found, Function) else found
+    return method(base.instance, name)
+
+
+def _unbound(found: Value, cls: Class) -> Value:
+    if isinstance(found, Function) and "classmethod" in found.hints:
+        return Bound(found, cls)
+    return found
+
+
+def _in_class(cls: Class, name: str) -> Value | None:
+    for each in mro(cls):
+        if isinstance(each, Class) and name in each.names:
+            return each.names[name]
+    return None
+
+
+def _outer_attribute(cls: Class, name: str) -> Value:
+    for each in mro(cls):
+        if isinstance(each, External):
+            return External(f"{each.path}.{name}")
+    return UNKNOWN
+
+
+def put(frame: Frame, base: Value, name: str, item: Value) -> None:
+    """`base.name = item`; under a condition the old value stays possible."""
+    frame.library.bind(item, name)
+    if isinstance(base, Choice):
+        for option in base.options:
+            put(frame, option, name, item)
+        return
+    if isinstance(base, (Instance, ExternalObject)):
+        store, since = base.attributes, base.context
+    elif isinstance(base, Opaque):
+        store, since = base.children, None
+    elif isinstance(base, Class):
+        store, since = base.names, None
+    else:
+        if isinstance(base, Function) and name == "__name__":
+            base.hints |= {RENAMED}
+        return
+    before = store.get(name)
+    if before is not None and not frame.context.runs_once_with(since):
+        item = join([before, item])
+    store[name] = item
+
+
+def put_any(base: Value) -> None:
+    """`setattr(base, name, item)` where the name is not seen: plain attributes may be others now.
+
+    Those that hold methods, or what a library made, are not what is set so.
+    """
+    for each in options(base):
+        if isinstance(each, Instance):
+            for cls in reversed(mro(each.cls)):
+                names = cls.names if isinstance(cls, Class) else {}
+                _make_unknown(each, names)
+            _make_unknown(each, dict(each.attributes))
+
+
+def _make_unknown(instance: Instance, names: Names[str, Value]) -> None:
+    for name, value in names.items():
+        if all(isinstance(option, Const) for option in options(value)):
+            instance.attributes[name] = Opaque(f"self.{name}")

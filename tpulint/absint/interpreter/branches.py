@@ -1,0 +1,305 @@
+"""Branches, loops and handlers: what is read under a condition, and what holds after it."""
+
+from __future__ import annotations
+
+from tpulint.absint.domain.context import (
+    AFTER_RETURN,
+    COND,
+    LOOP,
+    ONCE,
+    ROUND,
+    TRY,
+    WHILE,
+    WITH,
+    ConditionKey,
+    Scope,
+)
+from tpulint.absint.domain.events import Context, Tensor
+from tpulint.absint.domain.objects import ExternalObject, TraceTimeValue
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import UNKNOWN, Value, join
+from tpulint.absint.interpreter import operators, transfer
+from tpulint.absint.interpreter.conditions import (
+    condition_key,
+    guards_creation,
+    truth,
+)
+from tpulint.absint.interpreter.expressions import UNROLL, value
+from tpulint.absint.interpreter.frame import Entered, Frame
+from tpulint.syntax.nodes import (
+    Block,
+    Define,
+    DefineClass,
+    Display,
+    Expression,
+    For,
+    If,
+    Jump,
+    Match,
+    Node,
+    Raise,
+    Return,
+    Try,
+    While,
+    parts,
+)
+
+Names = dict[str, Value]
+NESTED_ROUNDS = 2  # loops in one another whose rounds are read one by one
+
+
+def if_(frame: Frame, node: If) -> bool:
+    test = value(frame, node.test)
+    known = truth(test)
+    if known is not None:
+        return _settled(frame, node, known)
+    computation = frame.context.computation
+    if computation is not None:
+        answer = frame.library.device_answer(node.test)
+        if answer is None and frame.library.is_host_only(computation, test):
+            answer = False
+        if answer is not None:
+            return frame.block(node.body if answer else node.orelse)
+    site = frame.site(node.place)
+    if isinstance(test, TraceTimeValue):
+        transfer.note_trace_time_value(frame, "decides", test, site)
+    if isinstance(test, Tensor) and frame.context.converts_control_flow:
+        return _traced_if(frame, node, test)
+    transfer.note_tensor_test(frame, test, node.test, "if")
+    key = condition_key(frame.library, test, node.test, site)
+    start, before = dict(frame.env.names), frame.ways_out
+    with _branch(frame, key, test, True) as then_side:
+        ended = frame.block(node.body)
+    fails = frame.ways_out == before
+    then_names, frame.env.names = frame.env.names, start
+    with _branch(frame, key, test, False) as else_side:
+        else_ended = frame.block(node.orelse)
+    if ended:  # the rest of the block is the else side's, under its condition
+        frame.resume(_unless_it_fails(frame, else_side.end, key, False) if fails else else_side.end)
+        return else_ended
+    if else_ended:
+        frame.env.names = then_names
+        fails = frame.ways_out == before
+        frame.resume(_unless_it_fails(frame, then_side.end, key, True) if fails else then_side.end)
+        return False
+    frame.env.names = _joined(then_names, frame.env.names)
+    return False
+
+
+def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Entered:
+    """Enter a branch of a test, which may depend on a guess."""
+    context, computation = frame.context.when(key, branch), frame.context.computation
+    if computation is not None:
+        guess = frame.library.guess_of_branch(computation, test, branch)
+        if guess is not None:
+            context = context.when(guess, 0)
+    return frame.at(context)
+
+
+def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool) -> Context:
+    """Return the end of a branch where the other one ends in an error that nothing catches."""
+    if frame.context.is_tried:
+        return end
+    return end.unless_it_fails(frame.context.when(key, branch), frame.context)
+
+
+def _settled(frame: Frame, node: If, known: bool) -> bool:
+    """Read an `if` whose test is known here; what it makes the first time it makes once."""
+    body = node.body if known else node.orelse
+    if not guards_creation(node.test):
+        return frame.block(body)
+    once = Scope(ONCE, frame.site(node.place))
+    if not known and node.body and isinstance(node.body[-1], (Return, Raise)):
+        frame.open(once)  # the rest of the function, too, is reached the first time only
+        return frame.block(body)
+    with frame.scopes_closed():
+        frame.open(once)
+        return frame.block(body)
+
+
+def _traced_if(frame: Frame, node: If, test: Tensor) -> bool:
+    """`if tensor:` in code that is converted: a conditional, by the names set."""
+    site = frame.site(node.place)
+    start, returned = dict(frame.env.names), len(frame.returns)
+    transfer.touch(frame, [test], site, "predicate")
+    with frame.within(Scope(COND, site, test, converted=True)):
+        ended = frame.block(node.body)
+    then_names = frame.env.names
+    frame.env.names = dict(start)
+    with frame.within(Scope(COND, site, test, converted=True)):
+        else_ended = frame.block(node.orelse)
+    names = _joined(then_names, frame.env.names)
+    frame.env.names = _through(frame, start, names, test, site)
+    if len(frame.returns) > returned and frame.context.computation is None:
+        frame.open(Scope(WITH, site, effect=AFTER_RETURN))
+    return ended and else_ended
+
+
+def _through(frame: Frame, start: Names, names: Names, test: Value, site: Site) -> Names:
+    """Turn names that traced control flow changed into its outputs."""
+    return {
+        name: item if start.get(name) is item else transfer.leave_control(frame, item, [test], site)
+        for name, item in names.items()
+    }
+
+
+def _joined(left: Names, right: Names) -> Names:
+    if left == right:
+        return left
+    names = dict(right)
+    for name, item in left.items():
+        other = names.get(name)
+        names[name] = item if other is None or other is item else join([item, other])
+    return names
+
+
+def for_(frame: Frame, node: For) -> bool:
+    source = value(frame, node.iterated)
+    site = frame.site(node.place)
+    traced = frame.context.converts_control_flow and (
+        isinstance(source, Tensor)
+        or (isinstance(source, ExternalObject) and "range" in source.path)
+    )
+    kind = WHILE if traced else LOOP
+    item = operators.element_of(frame, source, site)
+    known = operators.items_of(frame, source)
+    if known is not None and not known:
+        return frame.block(node.orelse)
+    if known is not None and len(known) <= UNROLL and _is_unrolled(frame, node):
+        return _rounds(frame, node, known, site)
+    start = dict(frame.env.names)
+    with frame.within(Scope(kind, site, source, converted=traced)):
+        frame.assign(node.target, item)
+        _round(frame, node.body)
+    if known is None:
+        frame.env.names = _joined(start, frame.env.names)
+    if traced:
+        frame.env.names = _through(frame, start, frame.env.names, source, site)
+    _else(frame, node.body, node.orelse)
+    return False
+
+
+def _is_unrolled(frame: Frame, node: For) -> bool:
+    """Return whether the rounds of a loop are read one by one: they are written out."""
+    if not isinstance(node.iterated, Display) or _jumps(node.body):
+        return False
+    return len(frame.context.scopes.rounds) < NESTED_ROUNDS
+
+
+def _rounds(frame: Frame, node: For, items: list[Value], site: Site) -> bool:
+    """Read a loop once for each item: what a round makes is another thing than the next one's.
+
+    What follows a conditional `return` is reached under its condition, in later rounds as well.
+    """
+    for number, item in enumerate(items):
+        with frame.scopes_closed():
+            frame.open(Scope(ROUND, site, number))
+            frame.assign(node.target, item)
+            if frame.block(node.body):
+                return True
+    return frame.block(node.orelse)
+
+
+def while_(frame: Frame, node: While) -> bool:
+    site = frame.site(node.place)
+    start = dict(frame.env.names)
+    test = value(frame, node.test)
+    if truth(test) is False:
+        return frame.block(node.orelse)
+    traced = isinstance(test, Tensor) and frame.context.converts_control_flow
+    transfer.note_tensor_test(frame, test, node.test, "while")
+    with frame.within(Scope(WHILE if traced else LOOP, site, test, converted=traced)):
+        ended = _round(frame, node.body)
+    if truth(test) is not True:
+        frame.env.names = _joined(start, frame.env.names)
+    if traced:
+        frame.env.names = _through(frame, start, frame.env.names, test, site)
+    _else(frame, node.body, node.orelse)
+    return ended and truth(test) is True
+
+
+def _round(frame: Frame, body: Block) -> bool:
+    """One round of a loop, which may be left or cut short at each of its jumps."""
+    outer, frame.jumps = frame.jumps, []
+    ended = frame.block(body)
+    for names in frame.jumps:
+        frame.env.names = _joined(frame.env.names, names)
+    ended = ended and not frame.jumps
+    frame.jumps = outer
+    return ended
+
+
+def _else(frame: Frame, body: Block, orelse: Block) -> None:
+    """Read the `else` of a loop with this body: what leaves the loop passes it by."""
+    if not orelse:
+        return
+    if not _leaves(body):
+        frame.block(orelse)
+        return
+    start = dict(frame.env.names)
+    with frame.when(ConditionKey("else", id(orelse)), True):
+        frame.block(orelse)
+    frame.env.names = _joined(start, frame.env.names)
+
+
+def _leaves(body: Block) -> bool:
+    """Return whether a loop with this body may be left by a `break` of its own."""
+    return _jumps(body, ("break",))
+
+
+def _jumps(body: Block, kinds: tuple[str, ...] = ("break", "continue")) -> bool:
+    """Return whether a loop with this body has such a jump of its own."""
+    stack: list[Node] = [*body]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Jump):
+            if each.kind in kinds:
+                return True
+        elif not isinstance(each, (Expression, For, While, Define, DefineClass)):
+            stack.extend(parts(each))
+    return False
+
+
+def try_(frame: Frame, node: Try) -> bool:
+    start = frame.context
+    unset = dict(frame.env.names)
+    with frame.scopes_closed():
+        if node.handlers:
+            frame.open(Scope(TRY, frame.site(-1)))
+        ended = frame.block(node.body)
+    ends = []
+    names = frame.env.names
+    failed = _joined(unset, names)
+    for number, handler in enumerate(node.handlers):
+        if handler.caught is not None:
+            value(frame, handler.caught)
+        frame.env.names = dict(failed)
+        with frame.at(start.when(ConditionKey("except", id(node)), number)):
+            if handler.name is not None:
+                frame.store(handler.name, UNKNOWN)
+            handler_ended = frame.block(handler.body)
+        ends.append(handler_ended)
+        if not handler_ended:
+            names = _joined(names, frame.env.names)
+    frame.env.names = names
+    if not ended:
+        ended = frame.block(node.orelse)
+        ended = ended and all(ends)
+    else:
+        ended = all(ends)
+    return frame.block(node.final) or ended
+
+
+def match_(frame: Frame, node: Match) -> bool:
+    value(frame, node.subject)
+    start = dict(frame.env.names)
+    names = dict(start)
+    for number, case in enumerate(node.cases):
+        frame.env.names = dict(start)
+        with frame.when(ConditionKey("match", id(node)), number):
+            if case.guard is not None:
+                value(frame, case.guard)
+            if not frame.block(case.body):
+                names = _joined(names, frame.env.names)
+    frame.env.names = names
+    return False

@@ -1,0 +1,288 @@
+"""Calling: who is called, with which names bound, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tpulint.absint.domain.context import (
+    CALLEE,
+    DECORATED,
+    FUNCTION,
+    UNCONVERTED,
+    WITH,
+    ConditionKey,
+    Scope,
+)
+from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.objects import (
+    RENAMED,
+    Class,
+    ContextManagerValue,
+    Env,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    TracedCall,
+    function_of,
+    mro,
+)
+from tpulint.absint.domain.site import CallStep, Site
+from tpulint.absint.domain.values import (
+    CALLEES,
+    NONE,
+    UNKNOWN,
+    UNLISTED,
+    Bound,
+    Choice,
+    External,
+    Opaque,
+    Partial,
+    Value,
+    join,
+)
+from tpulint.absint.interpreter import dataclass_fields
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.syntax.nodes import Expression
+
+Arguments = tuple[Argument, ...]
+
+
+@dataclass(eq=False)
+class Suspended(Value):
+    """A call of a @contextmanager function that was not entered yet."""
+
+    function: Function
+    args: Arguments
+
+
+def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = "") -> Value:
+    """Call `callee(*args)` and return the result; `named` is its last name as it is written."""
+    if isinstance(callee, Choice):
+        return _call_choice(frame, callee, args, site, named)
+    wrapper = frame.library.wrapper(named, callee)
+    if wrapper is not None:
+        return frame.library.call(frame, wrapper, None, args, site)
+    if isinstance(callee, External):
+        return frame.library.call(frame, callee, None, args, site)
+    if isinstance(callee, Function):
+        return call_function(frame, callee, args, site)
+    if isinstance(callee, Bound):
+        if isinstance(callee.function, External):
+            return frame.library.call(frame, callee.function, callee.receiver, args, site)
+        if isinstance(callee.receiver, Instance) and isinstance(callee.function, Function):
+            frame.library.note_method_call(frame, callee.function, callee.receiver, args, site)
+        return call(frame, callee.function, (given(callee.receiver, site), *args), site)
+    if isinstance(callee, Partial):
+        first = tuple(given(each, site) for each in callee.args)
+        named_args = tuple(Argument(key, "", each, site) for key, each in callee.kwargs)
+        later = {each.keyword for each in args if each.keyword}
+        kept = tuple(each for each in named_args if each.keyword not in later)
+        return call(frame, callee.function, (*first, *args, *kept), site)
+    if isinstance(callee, Class):
+        return instantiate(frame, callee, args, site)
+    if isinstance(callee, Instance):
+        return _call_instance(frame, callee, args, site)
+    if isinstance(callee, ExternalObject):
+        return frame.library.call_object(frame, callee, args, site)
+    if callee is UNLISTED:
+        frame.session.leave_out(site, named or "a function", f"one of more than {CALLEES}")
+    return frame.library.call_unknown(frame, callee, args, site, named)
+
+
+def given(value: Value, site: Site) -> Argument:
+    return Argument(None, "", value, site)
+
+
+def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
+    """Each alternative is called, under the condition that it is the one."""
+    found = _callees(frame, callee)
+    if len(found) == 1:
+        return call(frame, found[0], args, site, named)
+    results = []
+    for number, option in enumerate(found):
+        key = frame.library.condition_of_call(option)
+        one = ConditionKey(CALLEE, site, answers=len(found))
+        with frame.when(key, True) if key else frame.when(one, number):
+            results.append(call(frame, option, args, site, named))
+    return join(results)
+
+
+def _callees(frame: Frame, choice: Choice) -> list[Value]:
+    """Return the callees among the options: none is None, for calling that ends in an error."""
+    found = [each for each in choice.options if each != NONE]
+    return _of_one_body(frame.library.callees(frame.context, found) or list(choice.options))
+
+
+def _of_one_body(found: list[Value]) -> list[Value]:
+    """Leave one of a function and what traces it: either way its body is reached."""
+    kept: list[Value] = []
+    for each in found:
+        same = [number for number, other in enumerate(kept) if _are_one(each, other)]
+        if not same:
+            kept.append(each)
+        elif _is_traced(each):
+            kept[same[0]] = each
+    return kept
+
+
+def _are_one(callee: Value, other: Value) -> bool:
+    """Return whether both run the same code with the same names, for the same object."""
+    if isinstance(callee, Bound) and isinstance(other, Bound):
+        return callee.receiver is other.receiver and _are_one(callee.function, other.function)
+    if isinstance(callee, Function) and isinstance(other, Function):
+        return callee.code is other.code and callee.env is other.env
+    return False
+
+
+def _is_traced(callee: Value) -> bool:
+    function = function_of(callee)
+    return function is not None and function.traced
+
+
+def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
+    for cls in mro(callee.cls):
+        method = cls.names.get("__call__") if isinstance(cls, Class) else None
+        if isinstance(method, Function):
+            return call(frame, Bound(method, callee), args, site)
+    return frame.library.call_instance(frame, callee, args, site)
+
+
+def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
+    """Make a new object, and read `__init__` with it."""
+    found = frame.library.instantiate(frame, cls, args, site)
+    if found is not None:
+        return found
+    made = Instance(cls, site, frame.context)
+    bases = mro(cls)
+    if any(isinstance(each, External) for each in bases):
+        frame.may_build()
+    for each in bases:
+        if isinstance(each, Class) and isinstance(each.names.get("__init__"), Function):
+            call(frame, Bound(each.names["__init__"], made), args, site)
+            return made
+    frame.library.initialize(frame, made, args, site)
+    dataclass_fields.fill(made, args)
+    return made
+
+
+def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:
+    """Read the body of `function` with its parameters bound."""
+    if not frame.may_enter(function, args, site):
+        return UNKNOWN
+    context = frame.context.called(CallStep(site, function.name))
+    if function.traced:
+        made = TracedCall(function, context.conditions)
+        label = frame.library.traced_function
+        context = context.inside(Scope(FUNCTION, site, made, label=label))
+    elif DECORATED in function.hints:
+        context = context.inside(Scope(WITH, site, UNKNOWN, effect=DECORATED))
+    if UNCONVERTED in function.hints:
+        context = context.inside(Scope(WITH, site, effect=UNCONVERTED))
+    inner = frame.inner(function.module, Env({}, function.env, function), context, function)
+    inner.caller, inner.call_site = frame, site
+    bind(inner, function, args)
+    if "contextmanager" in function.hints:
+        return ContextManagerValue("generator", site, Suspended(function, args))
+    with frame.session.entered(function, args):
+        return finish(inner, function)
+
+
+def finish(inner: Frame, function: Function) -> Value:
+    """Run the body; the values returned (or yielded) are the result."""
+    ended = inner.block(function.code.body)
+    if function.code.is_generator:
+        return Sequence("list", [item for item, _ in inner.yields], True)
+    if not ended:
+        inner.returns.append(NONE)
+    return join(inner.returns) if inner.returns else UNKNOWN
+
+
+def bind(inner: Frame, function: Function, args: Arguments) -> None:
+    """Put the arguments under the parameters' names, as Python does."""
+    code = function.code.parameters
+    names = code.names_by_position
+    env = inner.env.names
+    rest: list[Value] = []
+    starred = False
+    position = 0
+    keywords: dict[str, Value] = {}
+    for each in args:
+        if each.star == "*":
+            starred = True
+            rest.append(UNKNOWN)
+        elif each.star == "**":
+            keywords.setdefault("**", UNKNOWN)
+        elif each.keyword is not None:
+            keywords[each.keyword] = each.value
+            inner.given[each.keyword] = each
+        elif position < len(names) and not starred:
+            env[names[position]] = each.value
+            inner.given[names[position]] = each
+            position += 1
+        else:
+            rest.append(each.value)
+    for name, default in code.named:
+        if name in keywords:
+            env[name] = keywords.pop(name)
+        elif name not in env:
+            if starred or "**" in keywords:
+                env[name] = UNKNOWN
+            else:
+                env[name] = _default(inner, function, name, default)
+    if code.star is not None:
+        env[code.star] = Sequence("tuple", rest, starred)
+    if code.star_star is not None:
+        known = {key: item for key, item in keywords.items() if key != "**"}
+        env[code.star_star] = Mapping(known, "**" in keywords, made=inner.context)
+
+
+def _default(inner: Frame, function: Function, name: str, default: Expression | None) -> Value:
+    """Read a default where the function was defined."""
+    known = function.defaults.get(name)
+    if known is not None:
+        return known
+    if default is None:
+        return Opaque(name)
+    outer = function.env or inner.session.module_env(function.module)
+    there = inner.inner(function.module, outer, inner.context.quietly())
+    return there.value(default)
+
+
+def traced(callee: Value) -> Value:
+    """Return `callee` as a library traces it."""
+    if isinstance(callee, Function):
+        return replace(callee, traced=True)
+    if isinstance(callee, Bound) and isinstance(callee.function, Function):
+        return Bound(replace(callee.function, traced=True), callee.receiver)
+    if isinstance(callee, Partial):
+        return Partial(_renamed(traced(callee.function)), callee.args, callee.kwargs)
+    if isinstance(callee, Choice):
+        return join(traced(option) for option in callee.options)
+    return callee
+
+
+def _renamed(callee: Value) -> Value:
+    """Return a callable that is not seen by its name when it is traced: a `partial` has none."""
+    if isinstance(callee, Function):
+        return replace(callee, hints=callee.hints | {RENAMED})
+    return callee
+
+
+def opaque_arguments(function: Function, receiver: Value | None) -> tuple[Argument, ...]:
+    """Return opaque things named as the parameters of `function`."""
+    code = function.code.parameters
+    names = [each.name for each in code.by_position]
+    site = Site(function.module, -1)
+    found = []
+    for position, name in enumerate(names):
+        value = receiver if position == 0 and receiver is not None else Opaque(name)
+        found.append(Argument(None, "", value, site))
+    for name, _ in code.keyword_only:
+        found.append(Argument(name, "", Opaque(name), site))
+    if code.star is not None:
+        found.append(Argument(None, "*", UNKNOWN, site))
+    if code.star_star is not None:
+        found.append(Argument(None, "**", UNKNOWN, site))
+    return tuple(found)

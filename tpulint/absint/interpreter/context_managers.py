@@ -1,0 +1,202 @@
+"""Context managers: which scope a `with` block adds, and contexts entered by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope
+from tpulint.absint.domain.events import ContextChange, Dependencies
+from tpulint.absint.domain.objects import (
+    ContextManagerValue,
+    Env,
+    ExternalObject,
+    Function,
+    Instance,
+)
+from tpulint.absint.domain.site import CallStep, Site
+from tpulint.absint.domain.values import (
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
+    Opaque,
+    Value,
+    join,
+    options,
+)
+from tpulint.absint.interpreter import attributes, calls, transfer
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.syntax.nodes import CallNode, Expression, WithItem, last_name
+
+
+def enter(frame: Frame, manager: Value, site: Site) -> Value:
+    """Enter a `with` item: the scope it adds, the value that `as` binds."""
+    if isinstance(manager, Choice):
+        return _enter_one_of(frame, manager, site)
+    if isinstance(manager, ContextManagerValue):
+        if manager.effect == "generator":
+            return _enter_generator(frame, manager, site)
+        if manager.effect == DEPENDENCIES:
+            transfer.touch(frame, [manager.payload], site, DEPENDENCIES)
+        push(frame, manager, site)
+        return manager if manager.effect == STACK else manager.payload
+    if isinstance(manager, Instance):
+        entering = attributes.get(frame, manager, "__enter__", site)
+        if isinstance(entering, Bound) and isinstance(entering.function, Function):
+            return calls.call(frame, entering, (), site, "__enter__")
+    if isinstance(manager, Opaque) or manager is UNKNOWN:
+        frame.open(Scope(WITH, site, manager, effect=UNSEEN))
+    if isinstance(manager, (ExternalObject, Opaque, Instance)):
+        return manager
+    return UNKNOWN
+
+
+def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
+    """Enter the first scope that an option adds; it is sure where all add one of that meaning.
+
+    Of the scopes of several owners it is that of the device's, which is sure, for the premise of
+    all that is said is that the program runs on the device.
+    """
+    library, outer = frame.library, len(frame.context.scopes)
+    with frame.scopes_closed():
+        bound = [enter(frame, option, site) for option in manager.options]
+        extra = sorted(
+            frame.context.scopes[outer:],
+            key=lambda each: not library.is_preferred_owner(each.payload),
+        )
+    effects = [each.effect for each in extra if each.kind == WITH]
+    sure = len(effects) == len(manager.options) and len(set(effects)) == 1
+    if sure and not library.is_preferred_owner(extra[0].payload):
+        sure = len({library.scope_owner(each.payload) for each in extra}) == 1
+    frame.open(*(replace(each, perhaps=not sure) for each in extra[:1]))
+    return bound[0]
+
+
+def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:
+    frame.open(Scope(WITH, site, manager.payload, effect=manager.effect))
+
+
+def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> Value:
+    """Enter a @contextmanager function: the scopes open at its yield are open in the block."""
+    assert isinstance(manager.payload, calls.Suspended)
+    function, args = manager.payload.function, manager.payload.args
+    if not frame.may_enter(function, args, site):
+        return UNKNOWN
+    context = frame.context.called(CallStep(site, function.name))
+    inner = frame.inner(function.module, Env({}, function.env, function), context, function)
+    calls.bind(inner, function, args)
+    with frame.session.entered(function, args):
+        inner.block(function.code.body)
+    if not inner.yields:
+        return UNKNOWN
+    outer = len(frame.context.scopes)
+    extra = [scopes[outer:] for _, scopes in inner.yields]
+    first = next((each for each in extra if each), ())
+    sure = len({tuple(map(_effect, each)) for each in extra}) == 1
+    frame.open(*(first if sure else (replace(each, perhaps=True) for each in first)))
+    return join(item for item, _ in inner.yields)
+
+
+def _effect(scope: Scope) -> object:
+    return scope.effect if scope.kind == WITH else scope.kind
+
+
+def leave(
+    frame: Frame, manager: Value, site: Site, built: int, returned: tuple[Value, ...] = ()
+) -> None:
+    """Leave a `with` item whose block built so many operations; a stack closes what it holds."""
+    if isinstance(manager, ContextManagerValue) and manager.effect == STACK:
+        change(frame, manager, "exit", site)
+    elif isinstance(manager, ContextManagerValue) and manager.effect == DEPENDENCIES:
+        computation = frame.context.computation
+        if computation is not None and not frame.context.muted:
+            found = Dependencies(manager.payload, site, frame.context, built, returned)
+            computation.dependencies.append(found)
+    elif isinstance(manager, Instance):
+        leaving = attributes.get(frame, manager, "__exit__", site)
+        if isinstance(leaving, Bound) and isinstance(leaving.function, Function):
+            three = tuple(calls.given(Const(None), site) for _ in range(3))
+            calls.call(frame, leaving, three, site, "__exit__")
+
+
+def by_hand(
+    frame: Frame, manager: ContextManagerValue, name: str, items: list[Value], site: Site
+) -> Value:
+    """Call a method of a context manager by hand: `__enter__`, `Enter`, `close`, ..."""
+    if name in ("__enter__", "Enter"):
+        change(frame, manager, "enter", site)
+        return manager.payload
+    if name in ("__exit__", "Exit", "close"):
+        change(frame, manager, "exit", site)
+        return UNKNOWN
+    if name == "pop_all":
+        return _given_away(frame, manager, site)
+    if name == "enter_context" and items:
+        for option in options(items[0]):
+            if isinstance(option, ContextManagerValue):
+                note(frame, option.effect, "enter", site, manager)
+                return option.payload
+        return UNKNOWN
+    return UNKNOWN
+
+
+def _given_away(frame: Frame, manager: ContextManagerValue, site: Site) -> ContextManagerValue:
+    """Return a new stack that holds what was entered on `manager`."""
+    taken = ContextManagerValue(STACK, site)
+    computation = frame.context.computation
+    if computation is not None and not frame.context.muted:
+        for entered in computation.context_changes:
+            if entered.holder is manager:
+                entered.holder = taken
+    return taken
+
+
+def change(frame: Frame, manager: ContextManagerValue, direction: str, site: Site) -> None:
+    note(frame, manager.effect, direction, site, manager)
+
+
+def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) -> None:
+    """Write down that a context was entered or left by hand."""
+    if frame.context.muted:
+        return
+    computation = frame.context.computation
+    if computation is not None:
+        found = ContextChange(effect, direction, site, frame.context, holder)
+        computation.context_changes.append(found)
+
+
+EXPECTS = "assertRaises"  # and `assertRaisesRegex`, `assertRaisesOpError`, ...
+RAISES = "raises"  # pytest's
+MARKS = frozenset(["expectedFailure", "xfail"])
+
+
+def is_failing_call(name: str) -> bool:
+    """Return whether a call of this name runs what must raise."""
+    return name.startswith(EXPECTS) or name == RAISES
+
+
+def expects_failure(items: list[WithItem]) -> bool:
+    """Return whether one of the items of a `with` expects its block to fail."""
+    return any(is_failing_call(_called(each.manager)) for each in items)
+
+
+def is_marked_to_fail(decorators: list[Expression]) -> bool:
+    """Return whether a test function is marked to fail."""
+    return any(last_name(each) in MARKS or _called(each) in MARKS for each in decorators)
+
+
+@contextmanager
+def unrecorded(frame: Frame) -> Iterator[None]:
+    """Record nothing meanwhile; what other modules define is still read for itself."""
+    session = frame.session
+    known = set(session.called)
+    with frame.muted():
+        yield
+    own = {id(each) for each in frame.module.facts.functions}
+    session.called -= {each for each in session.called - known if each not in own}
+
+
+def _called(node: Expression) -> str:
+    return last_name(node.callee) if isinstance(node, CallNode) else ""

@@ -1,0 +1,86 @@
+"""Attributes that no assignment sets: the fields of dataclasses and of named tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.objects import Class, Instance, Sequence, mro
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import UNKNOWN, Const, External, Value
+from tpulint.syntax import ir
+from tpulint.syntax.nodes import AnnotatedAssign, Block, Constant, Name
+
+TUPLES = ("typing.NamedTuple", "collections.namedtuple")
+
+
+def fill(made: Instance, args: tuple[Argument, ...]) -> None:
+    """Give an object without an `__init__` the fields that its class declares."""
+    fields = list(dict.fromkeys(_declared(made.cls)))
+    plain = iter(fields)
+    starred = False
+    for each in args:
+        name = each.keyword
+        if each.star:
+            starred = True
+        elif name is None and not starred:
+            name = next(plain, None)
+        if name in fields:
+            made.attributes[name] = each.value
+    if starred:
+        for name in fields:
+            made.attributes.setdefault(name, UNKNOWN)
+
+
+def _declared(cls: Class) -> Iterator[str]:
+    """Yield the annotated names in the bodies of a class and its bases, the last base first."""
+    for each in reversed(mro(cls)):
+        if isinstance(each, Class):
+            for statement in each.code.body:
+                match statement:
+                    case AnnotatedAssign(target=Name(id=name)):
+                        yield name
+
+
+def items(value: Value) -> list[Value] | None:
+    """Return the fields of a named tuple in their order.
+
+    It is None where it is none or one is not seen.
+    """
+    if not isinstance(value, Instance):
+        return None
+    bases = mro(value.cls)
+    if not any(isinstance(each, External) and each.path in TUPLES for each in bases):
+        return None
+    found = [_field(value, name) for name in dict.fromkeys(_declared(value.cls))]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(found) else None
+
+
+def _field(value: Instance, name: str) -> Value | None:
+    return value.attributes.get(name) or value.cls.names.get(name)
+
+
+def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class | None:
+    """Return the class that `namedtuple(name, fields)` makes.
+
+    It is None where the fields are not seen.
+    """
+    if isinstance(fields, Const) and isinstance(fields.value, str):
+        names = fields.value.replace(",", " ").split()
+    elif isinstance(fields, Sequence) and not fields.open:
+        names = [text for each in fields.items if (text := _text(each))]
+        if len(names) != len(fields.items):
+            return None
+    else:
+        return None
+    body: Block = [AnnotatedAssign(Name(site.place, each), Constant(None), None) for each in names]
+    code = ir.ClassCode(_text(name) or "tuple", site.place, [], [], [], body)
+    return Class(code, site.module, None, (External("collections.namedtuple"),), {})
+
+
+def _text(value: Value | None) -> str | None:
+    """Return a field's name, given by itself or with its type."""
+    if isinstance(value, Sequence) and value.items:
+        value = value.items[0]
+    return value.value if isinstance(value, Const) and isinstance(value.value, str) else None

@@ -1,0 +1,340 @@
+"""The values of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tpulint.absint.domain.context import COND, LOOP, Scope
+from tpulint.absint.domain.events import Argument, Tensor
+from tpulint.absint.domain.objects import Function, Mapping, Sequence, TraceTimeValue
+from tpulint.absint.domain.values import (
+    UNKNOWN,
+    Const,
+    External,
+    Imported,
+    Opaque,
+    Value,
+    join,
+)
+from tpulint.absint.interpreter import (
+    attributes,
+    calls,
+    operators,
+    transfer,
+)
+from tpulint.absint.interpreter.conditions import condition_key, truth
+from tpulint.absint.interpreter.definitions import named_defaults
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.syntax.nodes import (
+    Attribute,
+    Await,
+    BinaryOperation,
+    BoolOperation,
+    CallNode,
+    Compare,
+    Comprehension,
+    Conditional,
+    Constant,
+    DictDisplay,
+    Display,
+    Expression,
+    FormattedString,
+    Lambda,
+    Name,
+    NamedExpression,
+    Not,
+    Other,
+    Slice,
+    Starred,
+    Subscript,
+    UnaryOperation,
+    Yield,
+    YieldFrom,
+    last_name,
+    walk,
+)
+from tpulint.syntax.places import NOWHERE, first_place, own_place
+
+UNROLL = 16  # items of a loop or a comprehension that are read one by one
+
+
+def value(frame: Frame, node: Expression) -> Value:
+    """Return the value of an expression."""
+    return _HANDLERS[type(node)](frame, node)
+
+
+def _name(frame: Frame, node: Name) -> Value:
+    found = frame.env.names.get(node.id)
+    if found is not None and not isinstance(found, Imported):
+        return found
+    return frame.lookup(node.id)
+
+
+def _constant(frame: Frame, node: Constant) -> Value:
+    return Const(node.value)
+
+
+def _attribute(frame: Frame, node: Attribute) -> Value:
+    base = _HANDLERS[type(node.base)](frame, node.base)
+    if type(base) is External:  # of most attributes the place is never asked
+        return attributes.of_outside(frame, base, node.name)
+    return attributes.get(frame, base, node.name, frame.site(node.place))
+
+
+def _call(frame: Frame, node: CallNode) -> Value:
+    callee = _HANDLERS[type(node.callee)](frame, node.callee)
+    arguments = actual_arguments(frame, node)
+    return calls.call(frame, callee, arguments, frame.site(node.place), last_name(node.callee))
+
+
+def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
+    """Return the arguments of `call` as written; `*known` and `**known` are opened."""
+    found: list[Argument] = []
+    for each in call.arguments:
+        node = each.value
+        item = _HANDLERS[type(node)](frame, node)
+        site = frame.site(call.place if each.place == NOWHERE else each.place)
+        if each.star == "*" and isinstance(item, Sequence) and not item.open:
+            found += [Argument(None, "", one, site, node) for one in item.items]
+        elif each.star == "**" and isinstance(item, Mapping) and not item.open:
+            found += [Argument(str(key), "", one, site, node) for key, one in item.items.items()]
+        else:
+            found.append(Argument(each.keyword, each.star, item, site, node))
+    return tuple(found)
+
+
+def _display(frame: Frame, node: Display) -> Value:
+    items: list[Value] = []
+    is_open = False
+    for each in node.items:
+        if isinstance(each, Starred):
+            spread = value(frame, each.value)
+            items += spread.items if isinstance(spread, Sequence) else [UNKNOWN]
+            is_open = is_open or not isinstance(spread, Sequence) or spread.open
+        else:
+            items.append(value(frame, each))
+    starred = any(isinstance(each, Starred) for each in node.items)
+    places = () if starred else tuple(own_place(each) for each in node.items)
+    site = frame.site(node.place)
+    return Sequence(node.kind, items, is_open, site, frame.context, places=places)
+
+
+def _dict(frame: Frame, node: DictDisplay) -> Value:
+    made = Mapping({}, False, frame.site(node.place), made=frame.context)
+    for each in node.items:
+        item = value(frame, each.value)
+        key = value(frame, each.key) if each.key is not None else None
+        if isinstance(key, Const):
+            made.set(key.value, item)
+            made.places[key.value] = own_place(each.value)
+        elif key is None and isinstance(item, Mapping):
+            made.update(item)
+        else:
+            made.open = True
+            made.set(("?", len(made.items)), item)
+            if key is not None:
+                made.keys.append(key)
+    return made
+
+
+def _subscript(frame: Frame, node: Subscript) -> Value:
+    base = value(frame, node.base)
+    index = value(frame, node.index)
+    if isinstance(base, Sequence) and isinstance(node.index, Slice):
+        return Sequence(base.kind, list(base.items), True, frame.site(node.place), frame.context)
+    return operators.subscript(frame, base, index, frame.site(node.place))
+
+
+def _slice(frame: Frame, node: Slice) -> Value:
+    for bound in node.bounds:
+        value(frame, bound)
+    return UNKNOWN
+
+
+def _lambda(frame: Frame, node: Lambda) -> Value:
+    code = frame.module.facts.functions[node.function]
+    return Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
+
+
+def _conditional(frame: Frame, node: Conditional) -> Value:
+    test = value(frame, node.test)
+    known = truth(test)
+    if known is None and frame.context.computation is not None:
+        known = frame.library.device_answer(node.test)
+    if known is not None:
+        return value(frame, node.body if known else node.orelse)
+    site = frame.site(node.place)
+    if isinstance(test, TraceTimeValue):
+        transfer.note_trace_time_value(frame, "decides", test, site)
+    traced = isinstance(test, Tensor) and frame.context.converts_control_flow
+    transfer.note_tensor_test(frame, test, node.test, "if")
+    key = condition_key(frame.library, test, node.test, site)
+    results = []
+    for branch, side in ((True, node.body), (False, node.orelse)):
+        scope = Scope(COND, site, test, converted=True) if traced else None
+        with frame.within(scope) if scope is not None else frame.when(key, branch):
+            results.append(value(frame, side))
+    if traced:
+        return operators.merged(frame, results, test, site)
+    return join(results)
+
+
+def _bool(frame: Frame, node: BoolOperation) -> Value:
+    """Read `and` or `or`: the operands after an unknown one are reached under a condition."""
+    wanted = node.op == "and"
+    results: list[Value] = []
+    with frame.at(frame.context):
+        for each in node.items:
+            item = value(frame, each)
+            known = truth(item)
+            if known is (not wanted):
+                results.append(item)
+                break
+            if known is None:
+                results.append(item)
+                site = frame.site(first_place(each))
+                frame.assume(condition_key(frame.library, item, each, site), wanted)
+            elif each is node.items[-1]:
+                results.append(item)
+    return join(results)
+
+
+def _not(frame: Frame, node: Not) -> Value:
+    item = value(frame, node.operand)
+    known = truth(item)
+    if known is not None:
+        return Const(not known)
+    if isinstance(item, Opaque):
+        return item.negated()
+    if isinstance(item, Tensor) and item.sort == "structure":
+        return UNKNOWN  # a dict of tensors is asked whether it is empty
+    return operators.operation(frame, [item], frame.site(first_place(node)), "not")
+
+
+def _compare(frame: Frame, node: Compare) -> Value:
+    left = value(frame, node.left)
+    site = frame.site(first_place(node))
+    result: Value = UNKNOWN
+    before = node.left
+    for each in node.comparisons:
+        right = value(frame, each.right)
+        result = operators.compare(frame, each.op, left, right, site, (before, each.right))
+        left, before = right, each.right
+    return result if len(node.comparisons) == 1 else UNKNOWN
+
+
+def _binary(frame: Frame, node: BinaryOperation) -> Value:
+    left = value(frame, node.left)
+    right = value(frame, node.right)
+    site = frame.site(first_place(node))
+    return operators.binary(frame, node.op, left, right, site, (node.left, node.right))
+
+
+def _unary(frame: Frame, node: UnaryOperation) -> Value:
+    item = value(frame, node.operand)
+    return operators.operation(frame, [item], frame.site(first_place(node)), node.op)
+
+
+def _comprehension(frame: Frame, node: Comprehension) -> Value:
+    """Read a comprehension: unrolled over few known items, else once."""
+    first, *inner_clauses = node.clauses
+    source = value(frame, first.iterated)
+    site, saved = frame.site(node.place), frame.env.names
+    results: list[Value] = []
+    items = operators.items_of(frame, source)
+    known = items is not None and len(items) <= UNROLL and not inner_clauses and not first.tests
+    with frame.within(Scope(LOOP, site)):
+        if items is None or not known:
+            items = [operators.element_of(frame, source, site)]
+        for item in items:
+            frame.env.names = dict(saved)
+            frame.assign(first.target, item)
+            for each in inner_clauses:
+                inner = value(frame, each.iterated)
+                frame.assign(each.target, operators.element_of(frame, inner, site))
+            for test in (test for each in node.clauses for test in each.tests):
+                transfer.note_tensor_test(frame, value(frame, test), test, "if", converts=False)
+            results.append(value(frame, node.element))
+            if node.key is not None:
+                value(frame, node.key)
+    frame.env.names = saved
+    if node.kind == "dict":
+        made = {("?", n): each for n, each in enumerate(results)}
+        return Mapping(made, True, site, complete=True)
+    alike = _alike(node.element, [each.target for each in node.clauses])
+    return Sequence("list", results, not known, site, alike=alike)
+
+
+def _alike(element: Expression, targets: list[Expression]) -> frozenset[int]:
+    """Return the positions of a list that mean the same each time a comprehension makes it."""
+    if not isinstance(element, Display) or element.kind == "set":
+        return frozenset()
+    varying = _names(*targets)
+    return frozenset(n for n, each in enumerate(element.items) if not varying & _names(each))
+
+
+def _names(*nodes: Expression) -> set[str]:
+    """Return the names in expressions."""
+    return {each.id for each in walk(*nodes) if isinstance(each, Name)}
+
+
+def _await(frame: Frame, node: Await) -> Value:
+    return value(frame, node.value)
+
+
+def _yield(frame: Frame, node: Yield) -> Value:
+    item = value(frame, node.value)
+    frame.may_build()  # who takes it goes on from here
+    frame.yields.append((item, frame.context.scopes))
+    return UNKNOWN
+
+
+def _yield_from(frame: Frame, node: YieldFrom) -> Value:
+    item = value(frame, node.value)
+    element = operators.element_of(frame, item, frame.site(node.place))
+    frame.yields.append((element, frame.context.scopes))
+    return UNKNOWN
+
+
+def _named(frame: Frame, node: NamedExpression) -> Value:
+    item = value(frame, node.value)
+    frame.store(node.name, item)
+    return item
+
+
+def _parts(frame: Frame, node: FormattedString | Other) -> Value:
+    for part in node.items:
+        value(frame, part)
+    return UNKNOWN
+
+
+def _starred(frame: Frame, node: Starred) -> Value:
+    return value(frame, node.value)
+
+
+_HANDLERS: dict[type[Expression], Callable[[Frame, Any], Value]] = {
+    Name: _name,
+    Constant: _constant,
+    Attribute: _attribute,
+    CallNode: _call,
+    Display: _display,
+    DictDisplay: _dict,
+    Subscript: _subscript,
+    Slice: _slice,
+    Lambda: _lambda,
+    Conditional: _conditional,
+    BoolOperation: _bool,
+    Not: _not,
+    Compare: _compare,
+    BinaryOperation: _binary,
+    UnaryOperation: _unary,
+    Comprehension: _comprehension,
+    Await: _await,
+    Yield: _yield,
+    YieldFrom: _yield_from,
+    NamedExpression: _named,
+    FormattedString: _parts,
+    Other: _parts,
+    Starred: _starred,
+}

@@ -1,0 +1,373 @@
+"""One call of a function (or one run of a module's body) while it is being read."""
+
+from __future__ import annotations
+
+import builtins
+from abc import ABC, abstractmethod
+from typing import Protocol, TypeVar
+
+from tpulint.absint.domain.context import ConditionKey, Scope
+from tpulint.absint.domain.events import Argument, Computation, Context
+from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, Instance
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import UNKNOWN, External, Imported, Value, join
+from tpulint.absint.interpreter.module_linking import Importer
+from tpulint.absint.interpreter.session import Session
+from tpulint.absint.resolver.project import Project
+from tpulint.syntax.nodes import Block, Expression, Name, Pass, Statement
+from tpulint.syntax.places import place_of
+
+BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
+NOTHING_READ = Pass()
+Options = tuple[tuple[str, Value], ...]
+F = TypeVar("F", bound="Frame")
+
+
+class HasContext(Protocol):
+    """A frame, as far as this file is concerned."""
+
+    context: Context
+
+
+class Entered:
+    """A context that holds in a `with` block; `end` is the one that the block ended in."""
+
+    __slots__ = ("_before", "_frame", "end")
+
+    def __init__(self, frame: HasContext, context: Context) -> None:
+        self._frame = frame
+        self._before = frame.context
+        self.end = context
+
+    def __enter__(self) -> Entered:
+        self._frame.context = self.end
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end = self._frame.context
+        self._frame.context = self._before
+
+
+class Scoped:
+    """The scopes that are open before a `with` block, and again after it."""
+
+    __slots__ = ("_frame", "_scopes")
+
+    def __init__(self, frame: HasContext) -> None:
+        self._frame = frame
+        self._scopes = frame.context.scopes
+
+    def __enter__(self) -> None:
+        """Leave the context as it is."""
+
+    def __exit__(self, *_: object) -> None:
+        if self._frame.context.scopes is not self._scopes:
+            self._frame.context = self._frame.context._replace(scopes=self._scopes)
+
+
+class Library:
+    """What a front end knows of the libraries that a program uses; this one knows none.
+
+    A front end derives from it. The interpreter asks it wherever a library gives Python code a
+    meaning of its own, and knows no library itself.
+    """
+
+    # Attributes that ask what is open while device code is built.
+    context_queries: frozenset[str] = frozenset()
+    # The last names of calls that take a tensor without reading it.
+    passing_calls: frozenset[str] = frozenset()
+    traced_function = "a traced function"  # what `explain` calls one
+
+    # Calls
+
+    def wrapper(self, named: str, callee: Value) -> External | None:
+        """Return what a configured wrapper stands for, where one is called."""
+        return None
+
+    def call(
+        self,
+        frame: Frame,
+        callee: External,
+        receiver: Value | None,
+        args: tuple[Argument, ...],
+        site: Site,
+    ) -> Value:
+        """Return the result of calling a function or method by its dotted name."""
+        return UNKNOWN
+
+    def call_object(
+        self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
+    ) -> Value:
+        """Return the result of calling an object of an outside class."""
+        return UNKNOWN
+
+    def call_unknown(
+        self, frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+    ) -> Value:
+        """Return the result of calling something that is not seen."""
+        return UNKNOWN
+
+    def call_instance(
+        self, frame: Frame, callee: Instance, args: tuple[Argument, ...], site: Site
+    ) -> Value:
+        """Return the result of calling an object of the project whose class has no `__call__`."""
+        return self.call_unknown(frame, callee, args, site, "")
+
+    def note_method_call(
+        self,
+        frame: Frame,
+        method: Function,
+        receiver: Instance,
+        args: tuple[Argument, ...],
+        site: Site,
+    ) -> None:
+        """Note that a method of a class of the project is called."""
+
+    def callees(self, context: Context, callees: list[Value]) -> list[Value]:
+        """Return those of several callees that a program on the device may mean."""
+        return callees
+
+    def condition_of_call(self, callee: Value) -> ConditionKey | None:
+        """Return the test that is true where this one of several callees is called."""
+        return None
+
+    # Values and names
+
+    def bind(self, value: Value, name: str) -> None:
+        """Note that `value` is bound to `name`."""
+
+    def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:
+        """Return `base.name`; None where Python's own lookup says what it is."""
+        return None
+
+    def members(self, value: External) -> frozenset[str]:
+        """Return the names of all members of the enumeration that `value` is a member of."""
+        return frozenset()
+
+    def scope_owner(self, value: object) -> str | None:
+        """Return the kind of what entered a scope, where it matters which of several did."""
+        return None
+
+    def is_preferred_owner(self, value: object) -> bool:
+        """Return whether of several owners of scopes this is the one that the program has."""
+        return False
+
+    # Definitions
+
+    def define(self, frame: Frame, function: Function) -> None:
+        """Note that a function is defined."""
+
+    def decorate(
+        self, frame: Frame, function: Value, decorator: External, options: Options
+    ) -> Value | None:
+        """Return what a decorator with these options makes of a function, None if not known."""
+        return None
+
+    def may_trace(self, decorator: str) -> bool:
+        """Return whether an unseen decorator of this name may trace the function."""
+        return False
+
+    def instantiate(
+        self, frame: Frame, cls: Class, args: tuple[Argument, ...], site: Site
+    ) -> Value | None:
+        """Return the object of a class that stands for a library's own, else None."""
+        return None
+
+    def initialize(
+        self, frame: Frame, made: Instance, args: tuple[Argument, ...], site: Site
+    ) -> None:
+        """Read the `__init__` that an object of the project inherits from a library's class."""
+
+    # Branches and modules
+
+    def device_answer(self, test: Expression) -> bool | None:
+        """Return what a test gives in code for the device; None where it asks something else."""
+        return None
+
+    def is_host_only(self, computation: Computation, test: Value) -> bool:
+        """Return whether the callee of `computation` runs on the host where `test` is true."""
+        return False
+
+    def guess_of_branch(
+        self, computation: Computation, test: Value, branch: bool
+    ) -> ConditionKey | None:
+        """Return the guess that a branch in device code depends on."""
+        return None
+
+    def follows(self, project: Project, path: str, asking: Importer | None) -> bool:
+        """Return whether the module at `path` is read where `asking` imports it."""
+        return True
+
+    def is_generated(self, project: Project, path: str) -> bool:
+        """Return whether the module at `path` holds nothing that runs, and is never read."""
+        return False
+
+
+class Frame(ABC):
+    """Names, context and results of one call.
+
+    The context moves as scopes are entered (`with frame.within(scope):`) and as the paths
+    of branches join; it is changed nowhere but here and in `entered`.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        library: Library,
+        module: Module,
+        env: Env,
+        context: Context,
+        function: Function | None = None,
+    ) -> None:
+        self.session = session
+        self.library = library
+        self.module = module
+        self.env = env
+        self.context = context
+        self.function = function
+        self.returns: list[Value] = []
+        self.yields: list[tuple[Value, tuple[Scope, ...]]] = []
+        self.statement: Statement = NOTHING_READ  # the one that is being read
+        self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
+        self.caller: Frame | None = None
+        self.call_site: Site | None = None
+        self.given: dict[str, Argument] = {}
+
+    # Evaluation: expressions, statements and calls reach one another through the frame
+
+    @abstractmethod
+    def value(self, node: Expression) -> Value:
+        """Return what an expression stands for."""
+
+    @abstractmethod
+    def block(self, body: Block) -> bool:
+        """Read statements; return True when what follows them is never reached."""
+
+    @abstractmethod
+    def assign(self, target: Expression, item: Value) -> None:
+        """Bind a target (a name, attribute, item or nest of them) to `item`."""
+
+    def inner(
+        self: F, module: Module, env: Env, context: Context, function: Function | None = None
+    ) -> F:
+        """Return a new frame of the same reading."""
+        return type(self)(self.session, self.library, module, env, context, function)
+
+    # Context
+
+    def at(self, context: Context) -> Entered:
+        return Entered(self, context)
+
+    def within(self, scope: Scope) -> Entered:
+        return Entered(self, self.context.inside(scope))
+
+    def when(self, key: ConditionKey, branch: object) -> Entered:
+        return Entered(self, self.context.when(key, branch))
+
+    def muted(self) -> Entered:
+        """Enter the same context with nothing recorded."""
+        return Entered(self, self.context.quietly())
+
+    def open(self, *scopes: Scope) -> None:
+        """Enter scopes that stay open until the enclosing `scopes_closed` block ends."""
+        self.context = self.context._replace(scopes=self.context.scopes.and_inside(*scopes))
+
+    def scopes_closed(self) -> Scoped:
+        """Close at the end of the block what was opened in it; conditions stay."""
+        return Scoped(self)
+
+    def assume(self, key: ConditionKey, branch: object) -> None:
+        """Reach what follows only under a condition."""
+        self.context = self.context.when(key, branch)
+
+    def resume(self, context: Context) -> None:
+        """Go on in `context`, where a branch ended: what follows is reached by it alone."""
+        self.context = context
+
+    @property
+    def ways_out(self) -> int:
+        """The number of ways that lead on from what was read, without an error."""
+        return len(self.returns) + len(self.jumps)
+
+    # Budgets
+
+    def may_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
+        """Return whether there is budget to read `function`, which is called at `site`."""
+        may = self.session.may_enter(function, args, site)
+        if not may:
+            self.may_build()
+        return may
+
+    def may_build(self) -> None:
+        """Count something that builds an operation, or may build one unseen."""
+        if not self.context.muted:
+            self.session.operations += 1
+
+    # Places and names
+
+    def site(self, place: int) -> Site:
+        """Return the site at `place`; in an f-string there is none: its statement's is taken."""
+        if place < 0:
+            place = place_of(self.statement)
+        return self.module.sites.get(place) or self.module.site(place)
+
+    def naming(self, argument: Argument, site: Site) -> tuple[Site, Argument]:
+        """Return the call that names what `argument` stands for, out through parameters.
+
+        A fault of a forwarded function is fixed where it is named, not in the forwarding wrapper.
+        """
+        frame: Frame | None = self
+        while frame is not None and isinstance(argument.node, Name):
+            given = frame.given.get(argument.node.id)
+            if given is None or frame.call_site is None:
+                break
+            site, argument, frame = frame.call_site, given, frame.caller
+        return site, argument
+
+    def lookup(self, name: str) -> Value:
+        """Return what `name` stands for here, by Python's scoping."""
+        env: Env | None = self.env
+        while env is not None:
+            found = env.names.get(name)
+            if found is not None:
+                is_import = isinstance(found, Imported)
+                return self.session.looked_up(found, self) if is_import else found
+            env = env.outer
+        starred = self.session.module_name(self.module, name)
+        if starred is not None:
+            return self.session.looked_up(starred, self)
+        return self.builtin(name)
+
+    def builtin(self, name: str) -> Value:
+        return BUILTINS.get(name, UNKNOWN)
+
+    def store(self, name: str, value: Value) -> None:
+        """Bind `name` where Python would; under a condition in an outer scope, perhaps."""
+        self.library.bind(value, name)
+        if self.function is None or name in self.function.code.inside.bound:
+            self.env.names[name] = value
+            return
+        env = self.env.outer
+        while env is not None and name not in env.names:
+            env = env.outer
+        holder = env or self.session.module_env(self.module)
+        before = holder.names.get(name)
+        if before is not None and not self.context.runs_once_with(None):
+            value = join([before, value])
+        holder.names[name] = value
+
+
+class Observer(Protocol):
+    """A receiver of what a program's frames do, in their order.
+
+    statements: it wants to know of each statement, not only of the calls.
+    """
+
+    @property
+    def statements(self) -> bool: ...
+
+    def called(self, frame: Frame, function: Function, followed: bool) -> None:
+        """Note that `frame` calls a function of the project, which may be left out."""
+
+    def read(self, frame: Frame, statement: Statement, context: Context) -> None:
+        """Note that `frame` has read a statement, which began in `context`."""

@@ -1,0 +1,170 @@
+"""Modules on demand: which name of which module an import means."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Protocol
+
+from tpulint.absint.domain.events import Context
+from tpulint.absint.domain.objects import Env
+from tpulint.absint.domain.program import ProgramEvents
+from tpulint.absint.domain.site import Module
+from tpulint.absint.domain.values import (
+    UNKNOWN,
+    DeferredName,
+    External,
+    Imported,
+    ModuleValue,
+    Value,
+    outside,
+)
+from tpulint.absint.resolver.project import Project
+
+HOPS = 16  # re-exports of one name
+
+
+class Importer(Protocol):
+    """Code that asks for a name of another module: a frame, as far as this file is concerned."""
+
+    context: Context
+    module: Module
+
+
+class ModuleLinker(ABC):
+    """The resolver of names of modules, which are read when they are first asked for.
+
+    follow_all: whatever is imported is read. passed_by: a module was not read that might
+    have mattered to a host cluster.
+    """
+
+    def __init__(self, project: Project, program: ProgramEvents) -> None:
+        self.project = project
+        self.program = program
+        self.follow_all = False
+        self.passed_by = False
+        self.passed: set[tuple[str, str]] = set()  # what was called of modules passed by
+        self._envs: dict[Module, Env] = {}
+        self._star_imports: dict[Module, list[Value]] = {}
+
+    @abstractmethod
+    def read_body(self, module: Module, env: Env) -> None:
+        """Read the body of a module; its names are bound in `env`."""
+
+    def module_env(self, module: Module) -> Env:
+        """Return the names of `module`, whose body is read at the first question."""
+        env = self._envs.get(module)
+        if env is None:
+            env = self._envs[module] = Env({})
+            self.program.modules.append(module)
+            self.read_body(module, env)
+        return env
+
+    def is_read(self, path: str) -> bool:
+        """Return whether the module at `path` has been read."""
+        module = self.project.known(path)
+        return module is not None and module in self._envs
+
+    def import_all(self, module: Module, source: Value) -> None:
+        """`from source import *` in `module`."""
+        self._star_imports.setdefault(module, []).append(source)
+
+    def module_name(self, module: Module, name: str) -> Value | None:
+        """Return a global of `module`, its star imports included; None where there is none."""
+        external = None
+        for starred in self._with_star_imports(module):
+            found = self.module_env(starred).names.get(name)
+            if found is not None:
+                return found
+            external = external or self._external_star(starred, name)
+        return external
+
+    def _with_star_imports(self, module: Module) -> Iterator[Module]:
+        """Yield the module, and what it imports with a star, each once."""
+        # Modules may import each other with a star.
+        stack, seen = [module], {module}
+        while stack:
+            found = stack.pop()
+            yield found
+            for source in reversed(self._star_imports.get(found, ())):
+                if isinstance(source, ModuleValue) and self.follows(source.path):
+                    starred = self.project.module(source.path)
+                    if starred is not None and starred not in seen:
+                        seen.add(starred)
+                        stack.append(starred)
+
+    def _external_star(self, module: Module, name: str) -> External | None:
+        """Return the name outside the project that a star import of `module` may mean."""
+        for source in self._star_imports.get(module, ()):
+            if isinstance(source, External) and not name.startswith("_"):
+                return External(f"{source.path}.{name}")
+        return None
+
+    @abstractmethod
+    def matters(self, path: str, asking: Importer | None) -> bool:
+        """Return whether the module at `path` matters where it is imported (`Library.follows`)."""
+
+    @abstractmethod
+    def is_generated(self, path: str) -> bool:
+        """Return whether the module at `path` holds nothing that runs."""
+
+    def follows(self, path: str, asking: Importer | None = None) -> bool:
+        """Return whether the module at `path` is read.
+
+        On the host it may only cost time: what is handed on to an entry point is read after all.
+        """
+        if self.is_generated(path):
+            return False
+        if self.follow_all or self.matters(path, asking):
+            return True
+        self.passed_by = True
+        return False
+
+    def module_attribute(
+        self, base: ModuleValue, name: str, asking: Importer | None, hops: int = 0
+    ) -> Value:
+        """`module.name`: a global, or a module inside the package."""
+        found = None
+        if self.follows(base.path, asking):
+            module = self.project.module(base.path)
+            found = self.module_name(module, name) if module is not None else None
+            again = Imported(base.path, base.dotted, name)
+            if found is not None and not isinstance(found, External) and found != again:
+                return self.looked_up(found, asking, hops + 1)
+        inner = self.project.files.child(base.path, name)
+        if inner is not None:
+            return ModuleValue(inner, f"{base.dotted}.{name}")
+        return found if found is not None else DeferredName(f"{base.dotted}.{name}", base, name)
+
+    def read_after_all(self, value: Value) -> Value:
+        """`value`, its module read although it was passed by: it was given to an entry point."""
+        if not isinstance(value, DeferredName):
+            return value
+        module = self.project.module(value.base.path)
+        found = self.module_name(module, value.name) if module is not None else None
+        return value if found is None else self.looked_up(found, None)
+
+    def looked_up(self, value: Value, asking: Importer | None, hops: int = 0) -> Value:
+        """`value`, an imported name followed to what it names (modules may import in a ring)."""
+        if not isinstance(value, Imported):
+            return value
+        if hops > HOPS:
+            return UNKNOWN
+        base = ModuleValue(value.path, value.dotted)
+        return self.module_attribute(base, value.name, asking, hops)
+
+    def imported(self, module: Module, dotted: str, level: int) -> Value:
+        """Return what `import dotted` binds; outside names stay dotted names."""
+        found = self.project.files.locate(module.path, dotted, level)
+        name = dotted if level == 0 else f"{'.' * level}{dotted}"
+        return External(name) if found is None else ModuleValue(found, name)
+
+    def import_name(
+        self, module: Module, source: Value, dotted: str, level: int, name: str
+    ) -> Value:
+        """Return what `from source import name` binds."""
+        if isinstance(source, ModuleValue):
+            return Imported(source.path, source.dotted, name)
+        whole = f"{dotted}.{name}" if dotted else name
+        inner = self.project.files.locate(module.path, whole, level)
+        return outside(whole) if inner is None else ModuleValue(inner, whole)

@@ -1,0 +1,322 @@
+"""Operators, subscripts and iteration over abstract values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tpulint.absint.domain.events import Tensor, Variable
+from tpulint.absint.domain.objects import (
+    Class,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+)
+from tpulint.absint.domain.properties import of_scalars, uniform
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import item_of, start_of
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Const,
+    ContextQuery,
+    External,
+    Opaque,
+    Text,
+    Value,
+    join,
+    options,
+)
+from tpulint.absint.interpreter import dataclass_fields, transfer
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.finding import Certainty
+from tpulint.syntax.nodes import Expression
+from tpulint.syntax.places import NOWHERE, first_place
+
+REPEAT = 64
+LONGEST = 4096  # characters of a string that is put together
+
+
+def operation(
+    frame: Frame,
+    items: Iterable[Value],
+    site: Site,
+    name: str,
+    operands: tuple[Expression, ...] = (),
+) -> Value:
+    """Apply an operator, which builds an operation on tensors and variables."""
+    frame.may_build()
+    listed = list(items)
+    if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
+        return listed[0]
+    drawn = transfer.first_trace_time_value(listed)
+    if not any(map(_may_be_touched, listed)):
+        return drawn or UNKNOWN
+    if drawn is not None:
+        transfer.note_trace_time_value(frame, "computes", drawn, site)
+    transfer.touch(frame, listed, site, name, operands=_sites(frame, operands, site))
+    made = transfer.result(frame, listed, site)
+    made.uniform = uniform(listed) or _is_how_often(name, listed)
+    made.shape = () if name != "getitem" and of_scalars(listed) else None
+    return made
+
+
+def _may_be_touched(value: Value) -> bool:
+    """Return whether it is a tensor or a variable, or may be one."""
+    if isinstance(value, Choice):
+        return any(map(_may_be_touched, value.options))
+    return isinstance(value, (Tensor, Variable))
+
+
+def _is_how_often(name: str, operands: list[Value]) -> bool:
+    """Return whether it is `step % n`: every how many steps something happens is a setting."""
+    if name != "Modulo" or not uniform(operands[:1]):
+        return False
+    return not any(isinstance(each, (Tensor, Variable)) for each in options(operands[1]))
+
+
+def _sites(frame: Frame, operands: tuple[Expression, ...], site: Site) -> tuple[Site, ...]:
+    """Return the sites of the operands, for findings about one of them; without one, `site`."""
+    places = [first_place(each) for each in operands]
+    return tuple(site if place == NOWHERE else frame.site(place) for place in places)
+
+
+def compare(
+    frame: Frame, op: str, left: Value, right: Value, site: Site, operands: tuple[Expression, ...]
+) -> Value:
+    asked = [
+        each for side in (left, right) for each in options(side) if isinstance(each, ContextQuery)
+    ]
+    if asked:
+        return asked[0]
+    if op in ("Is", "IsNot"):
+        verdict = _identical(left, right)
+        return UNKNOWN if verdict is None else Const(verdict is (op == "Is"))
+    if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
+        return Const((left.value == right.value) is (op == "Equal"))
+    if _are_members(frame, left, right) and op in ("Equal", "NotEqual"):
+        return Const((left == right) is (op == "Equal"))
+    if isinstance(left, Opaque) and isinstance(right, (Const, External)):
+        if isinstance(right, External):
+            same = left.equal_to(right.last, frame.library.members(right))
+        else:
+            same = left.equal_to(repr(right.value))
+        if op in ("Equal", "NotEqual"):
+            return same if op == "Equal" else same.negated()
+    if op in ("Equal", "NotEqual") and NONE in (left, right):
+        other = left if right == NONE else right
+        if any(isinstance(each, Tensor) for each in options(other)):
+            verdict = _identical(other, NONE)  # no tensor is compared with None
+            return UNKNOWN if verdict is None else Const(verdict is (op == "Equal"))
+    if op in ("In", "NotIn"):
+        answer = _is_member(frame, left, right, op == "In")
+        if answer is not None:
+            return answer
+        inside = _held(left, right)
+        return UNKNOWN if inside is None else Const(inside is (op == "In"))
+    return operation(frame, [left, right], site, op, operands)
+
+
+def _are_members(frame: Frame, *values: Value) -> bool:
+    """Return whether all are members of one enumeration: no two of these are one."""
+    groups = [isinstance(each, External) and frame.library.members(each) for each in values]
+    return all(groups) and len(set(groups)) <= 1
+
+
+def _is_member(frame: Frame, value: Value, members: Value, inside: bool) -> Opaque | None:
+    """Return the answer to `value in members`, or its opposite, as that to one comparison.
+
+    To be one of all members but one is not to be the last of them.
+    """
+    if not (isinstance(value, Opaque) and isinstance(members, Sequence)):
+        return None
+    listed = [each for each in members.items if isinstance(each, External)]
+    if members.open or not listed or not _are_members(frame, *members.items):
+        return None
+    every, names = frame.library.members(listed[0]), frozenset(each.last for each in listed)
+    if len(names) not in (1, len(every) - 1):
+        return None
+    if len(names) > 1:
+        names, inside = every - names, not inside
+    same = value.equal_to(min(names), every)
+    return same if inside else same.negated()
+
+
+def _held(key: Value, holder: Value) -> bool | None:
+    """`in`, of a dict (the others are not modelled)."""
+    if not isinstance(holder, Mapping) or not isinstance(key, Const):
+        return None
+    if key.value in holder.items and key.value not in holder.perhaps:
+        return True
+    return None if holder.open else False
+
+
+def _identical(left: Value, right: Value) -> bool | None:
+    """`is`, where one side is None (the other uses of `is` are not modelled)."""
+    if right != NONE:
+        return None
+    verdicts: set[bool | None] = set()
+    for option in options(left):
+        if isinstance(option, Const):
+            verdicts.add(option.value is None)
+        elif isinstance(option, (Tensor, Variable, Function, Class, Instance, Sequence, Mapping)):
+            verdicts.add(False)
+        else:
+            verdicts.add(None)
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def binary(
+    frame: Frame,
+    op: str,
+    left: Value,
+    right: Value,
+    site: Site,
+    operands: tuple[Expression, ...] = (),
+) -> Value:
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and op == "Add":
+        is_open = left.open or right.open
+        return Sequence(left.kind, left.items + right.items, is_open, site)
+    if isinstance(left, Sequence) and op == "Multiply":
+        return repeated(left, right, site)
+    if isinstance(right, Sequence) and op == "Multiply":
+        return repeated(right, left, site)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return folded(op, left.value, right.value)
+    starts = start_of(left)
+    items = [left, right] if starts is not None else [_present(left), _present(right)]
+    made = operation(frame, items, site, op, operands)
+    return made if starts is None else _begun(op, starts, made)
+
+
+def _present(value: Value) -> Value:
+    """Return an operand that may be None: with None there is nothing to compute."""
+    if not isinstance(value, Choice):
+        return value
+    return join([each for each in value.options if each != NONE])
+
+
+def _begun(op: str, starts: str, made: Value) -> Value:
+    """`"text" + unknown`, and `"text %s" % unknown`."""
+    if op == "Modulo":
+        starts = starts.partition("%")[0]
+    elif op != "Add":
+        return made
+    if isinstance(made, Tensor):
+        made.starts = starts
+        return made
+    return Text(starts) if made is UNKNOWN else made
+
+
+def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
+    """`[x] * n`: the same items n times, or at least once where n is not known."""
+    count = times.value if isinstance(times, Const) else None
+    if isinstance(count, int) and 0 <= count * max(len(base.items), 1) <= REPEAT:
+        return Sequence(base.kind, base.items * count, base.open, site)
+    only = base.items[0] if len(base.items) == 1 else None
+    alike = frozenset(range(len(only.items))) if isinstance(only, Sequence) else frozenset()
+    return Sequence(base.kind, list(base.items), True, site, alike=alike)
+
+
+def folded(op: str, left: object, right: object) -> Value:
+    """Small integer arithmetic, so that `2 * 4` replicas are eight, and joined strings."""
+    if isinstance(left, str) and isinstance(right, str) and op == "Add":
+        return Const(left + right) if len(left) + len(right) <= LONGEST else Text(left[:LONGEST])
+    if isinstance(left, str) and op == "Modulo":
+        return Text(left.partition("%")[0])
+    if type(left) is int and type(right) is int and abs(left) < 1 << 31 and abs(right) < 1 << 31:
+        if op == "Add":
+            return Const(left + right)
+        if op == "Subtract":
+            return Const(left - right)
+        if op == "Multiply":
+            return Const(left * right)
+        if op == "FloorDivide" and right:
+            return Const(left // right)
+    return UNKNOWN
+
+
+def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
+    if isinstance(base, Choice):
+        return join(subscript(frame, option, index, site) for option in base.options)
+    fields = dataclass_fields.items(base)
+    if fields is not None:
+        base = Sequence("tuple", fields)
+    if isinstance(base, Sequence) and isinstance(index, Const) and isinstance(index.value, int):
+        if -len(base.items) <= index.value < len(base.items) and not base.open:
+            return base.items[index.value]
+        return join(base.items) if base.items and base.open else UNKNOWN
+    if isinstance(base, Sequence):
+        return join(base.items) if base.items else UNKNOWN
+    if isinstance(base, Mapping):
+        return item_of(base, index)
+    if isinstance(base, Tensor):
+        if base.sort == "structure":
+            frame.may_build()
+            return replace(base, sort="tensor")
+        return operation(frame, [base, index], site, "getitem")
+    if isinstance(base, Variable):
+        return operation(frame, [base, index], site, "getitem")
+    if isinstance(base, Opaque):
+        frame.may_build()
+        key = f"[{index.value!r}]" if isinstance(index, Const) else "[?]"
+        if key == "[?]":
+            return UNKNOWN
+        return base.child(key, base.path + key)
+    frame.may_build()
+    return UNKNOWN
+
+
+def items_of(frame: Frame, value: Value) -> list[Value] | None:
+    """Return the items that iteration gives, where all are known."""
+    if isinstance(value, Sequence) and not value.open:
+        return list(value.items)
+    if isinstance(value, Mapping) and not value.open:
+        return [Const(key) for key in value.items]
+    return None
+
+
+def element_of(frame: Frame, value: Value, site: Site) -> Value:
+    """One item of an iteration over `value`."""
+    if isinstance(value, Choice):
+        return join(element_of(frame, option, site) for option in value.options)
+    if isinstance(value, Sequence):
+        return join(value.items) if value.items else UNKNOWN
+    if isinstance(value, Mapping):
+        keys = [Const(key) for key in value.items if not isinstance(key, tuple)]
+        return join(keys) if keys and not value.open else UNKNOWN
+    frame.may_build()
+    if isinstance(value, Tensor):
+        return replace(value, shape=None)
+    return UNKNOWN
+
+
+def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
+    """Return the values that `a, b = value` binds."""
+    if isinstance(value, Choice):
+        rows = [unpack(frame, option, count, site) for option in value.options]
+        return [join(row[n] for row in rows) for n in range(count)]
+    fields = dataclass_fields.items(value)
+    if fields is not None and len(fields) == count:
+        return fields
+    if isinstance(value, Sequence):
+        if not value.open and len(value.items) == count:
+            return list(value.items)
+        return [join(value.items) if value.items and value.open else UNKNOWN] * count
+    if isinstance(value, Tensor):
+        frame.may_build()
+        sort = "unseen" if value.sort == "unseen" else "tensor"
+        return [replace(value, sort=sort, shape=None) for _ in range(count)]
+    if isinstance(value, Opaque):
+        return [value.child(f"[{n}]", f"{value.path}[{n}]") for n in range(count)]
+    if isinstance(value, ExternalObject) and value.last == "get_next":
+        return [value] * count  # the components of one element come the same way
+    return [UNKNOWN] * count
+
+
+def merged(frame: Frame, results: list[Value], predicate: Value, site: Site) -> Value:
+    """Return the result of traced branches, whose tensors leave through the conditional."""
+    return transfer.leave_control(frame, join(results), [predicate], site, Certainty.DEFINITE)

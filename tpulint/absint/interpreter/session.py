@@ -1,0 +1,224 @@
+"""The state of one reading of a program: its budgets, and the identity of what it meets."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from tpulint.absint.domain.events import Context, Operation, Variable
+from tpulint.absint.domain.objects import Class, Function, Instance, function_of
+from tpulint.absint.domain.program import ProgramEvents, ReadingFailure
+from tpulint.absint.domain.site import CallStep, Site
+from tpulint.absint.domain.values import Value, options
+from tpulint.absint.interpreter.budgets import RECURSION, Arguments, Budgets, Identity, Pushed
+from tpulint.absint.interpreter.module_linking import ModuleLinker
+from tpulint.absint.resolver.project import Project
+from tpulint.finding import UnfollowedCall
+
+
+class GraphOperations:
+    """The maker of the operations of one reading; it remembers what the next one takes."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._where: tuple[Site, tuple[object, ...]] | None = None
+        self._calls: Sequence[CallStep] = ()
+        self._taken: list[Operation] = []
+        self._touched: list[Operation] = []
+        self._written: list[Operation] = []
+
+    def take(self, operation: Operation | None, context: Context, site: Site) -> None:
+        """Note that the operation at `site` takes a result of `operation`."""
+        if operation is not None and context.computation is not None:
+            self._begin(context, site)
+            self._taken.append(operation)
+
+    def touch(
+        self, context: Context, site: Site, mode: str, after: Operation | None
+    ) -> Operation | None:
+        """Return the operation that touches a variable: what writes takes what was given."""
+        if context.computation is None:
+            return None
+        self._begin(context, site)
+        given = [] if mode == "read" else [*self._taken, *self._touched]
+        made = self._make(context, given, mode == "unknown")
+        made.after = (after,) if after is not None else ()
+        (self._written if mode == "write" else self._touched).append(made)
+        return made
+
+    def result(
+        self, taken: Iterable[Operation | None], context: Context, site: Site, unseen: bool
+    ) -> Operation | None:
+        """Return the operation that makes a tensor at `site` of `taken` and what was touched.
+
+        What a write gives is a read that waits for it, so no data crosses between the two.
+        """
+        # `_UnreadVariable` of tensorflow/python/ops/resource_variable_ops.py.
+        if context.computation is None:
+            return None
+        self._begin(context, site)
+        known = [each for each in taken if each is not None]
+        made = self._make(context, [*known, *self._touched], unseen)
+        made.after = tuple(self._written)
+        return made
+
+    def _begin(self, context: Context, site: Site) -> None:
+        where = site, context.scopes.rounds
+        if where != self._where or context.call_chain is not self._calls:
+            self._where, self._calls = where, context.call_chain
+            self._taken, self._touched, self._written = [], [], []
+
+    def _make(self, context: Context, sources: Iterable[Operation], unseen: bool) -> Operation:
+        made = Operation(self._count, context, tuple(dict.fromkeys(sources)), unseen=unseen)
+        self._count += 1
+        if context.computation is not None and not context.muted:
+            context.computation.operations.append(made)
+        return made
+
+
+class Session(ModuleLinker):
+    """One reading: findings go into `program`, faults of the interpreter's own into `errors`.
+
+    called: functions (by the id of their code) that something calls: they are no roots.
+    mains: functions that a program starts with.
+    wanted: names of functions whose callers may know more than a reading without them.
+    closures: functions in functions that run steps, by the id of their code.
+    opens_clusters: the program names host clusters, so they may be opened anywhere.
+    operations: how many operations were built so far, those that may have been included.
+    graph: those of computations.
+    """
+
+    def __init__(self, project: Project, program: ProgramEvents) -> None:
+        super().__init__(project, program)
+        self.failures: list[ReadingFailure] = []
+        self.called: set[int] = set()
+        self.mains: set[int] = set()
+        self.wanted: set[str] = set()
+        self.closures: dict[int, Function] = {}
+        self.opens_clusters = False
+        self.operations = 0
+        self.graph = GraphOperations()
+        self._variables: dict[object, Variable] = {}
+        self._generic: dict[int, Instance] = {}
+        self._budgets = Budgets()
+        self._reasons: dict[int, dict[str, None]] = {}  # why calls were not followed, by code
+        self._unfollowed: dict[tuple[Site, str, str], None] = {}  # with names and limits
+        self._run = 0
+
+    # Runs and budgets
+
+    def new_run(self) -> Context:
+        """Return the context of a fresh reading, with fresh budgets."""
+        self._run += 1
+        self._budgets.renew()
+        return Context(run=self._run)
+
+    def may_enter(self, function: Function, args: Arguments, site: Site) -> bool:
+        """Return whether there is budget to read `function`, called at `site`."""
+        budget = self._budgets.exceeded(function, args)
+        if budget is None:
+            return True
+        self._reasons.setdefault(id(function.code), {})[budget] = None
+        if budget != RECURSION:  # what a recursive function does has been read
+            if site.place < 0:
+                site = Site(function.module, function.code.place)
+            self.leave_out(site, function.name or "a lambda", budget)
+        return False
+
+    def leave_out(self, site: Site, name: str, limit: str) -> None:
+        """Note that a limit of the analysis keeps a call of `name` from being followed."""
+        self._unfollowed[site, name, limit] = None
+
+    @property
+    def unfollowed(self) -> list[UnfollowedCall]:
+        """The calls that a limit of the analysis kept from being followed, by place."""
+        return sorted(
+            UnfollowedCall(site.span.filename, *site.span.start, name, limit)
+            for site, name, limit in self._unfollowed
+        )
+
+    def skipped(self) -> set[str]:
+        """Return the functions that were reached in modules that were never read."""
+        return {name for path, name in self.passed if not self.is_read(path)}
+
+    def reasons(self, function: Function) -> list[str]:
+        """Return why calls of `function` were not followed, each reason once."""
+        return list(self._reasons.get(id(function.code), ()))
+
+    def is_active(self, function: Function) -> bool:
+        """Return whether the function is being read."""
+        return self._budgets.is_active(function)
+
+    def entered(self, function: Function, args: Arguments) -> Pushed[Identity]:
+        """Return what makes the function one that is being read, in a `with` block."""
+        self.called.add(id(function.code))
+        return self._budgets.entered(function, args)
+
+    @contextmanager
+    def guessing(self) -> Iterator[None]:
+        """Read a function only for what it sets: what it calls on the way may still be a root."""
+        before, self.called = self.called, set(self.called)
+        try:
+            yield
+        finally:
+            self.called = before
+
+    @contextmanager
+    def guarded(self, what: str) -> Iterator[None]:
+        """Let a fault of the reader's own cost one root, never the run, and report it."""
+        try:
+            yield
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{os.path.basename(last.filename)}:{last.lineno}"
+            text = f"{type(error).__name__}: {error}"
+            self.failures.append(ReadingFailure(what, text, place))
+
+    # Identity
+
+    def known(self, value: Value) -> None:
+        """Remember that what calls this function was seen: it is no root."""
+        for option in options(value):
+            function = function_of(option)
+            if function is not None:
+                self.called.add(id(function.code))
+
+    def variable(
+        self,
+        name: str,
+        sort: str,
+        site: Site,
+        context: Context,
+        named: Hashable | None = None,
+        *,
+        reuse: bool = False,
+    ) -> Variable:
+        """Return the variable that the call at `site` makes on this call chain.
+
+        With `reuse` it is the one that was made before as `named`, if there is one.
+        """
+        rounds = context.scopes.rounds
+        key = (site, tuple(call.site for call in context.call_chain), rounds, sort)
+        found = self._variables.get(key)
+        if found is None and named is not None:
+            found = self._variables.get(named) if reuse else None
+            found = found or Variable(name, sort, site, context)
+            self._variables[key] = self._variables[named] = found
+        if found is None:
+            found = Variable(name, sort, site, context)
+            self._variables[key] = found
+        return found
+
+    def only_variable(self, name: str, sort: str) -> Variable:
+        """Return the variable of which a program has one, whoever makes it."""
+        return self._variables.setdefault((name, sort), Variable(name, sort, None, None))
+
+    def generic_instance(self, cls: Class) -> Instance:
+        """Return the object that represents any instance of `cls`, where methods are roots."""
+        found = self._generic.get(id(cls))
+        if found is None:
+            found = Instance(cls, None, None)
+            self._generic[id(cls)] = found
+        return found

@@ -1,0 +1,308 @@
+"""Transfers, waits and accesses: the effects of an operation on what it takes, by context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tpulint.absint.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, ConditionKey
+from tpulint.absint.domain.events import (
+    TOUCHES,
+    Access,
+    Cluster,
+    Context,
+    Effect,
+    LayerCall,
+    Operation,
+    Tensor,
+    Use,
+    Variable,
+)
+from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
+from tpulint.absint.domain.properties import uniform
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import DEPTH, STRUCTURES, all_tensors, distinguished, parts
+from tpulint.absint.domain.values import Choice, Value, join, options
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.finding import Certainty
+from tpulint.syntax.nodes import BoolOperation, Expression
+from tpulint.syntax.places import first_place
+
+NO_CLUSTERS: frozenset[Cluster] = frozenset()
+MAY_HOLD = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable
+
+
+def touch(
+    frame: Frame,
+    items: Iterable[Value],
+    site: Site,
+    taker: str,
+    certainty: Certainty = Certainty.DEFINITE,
+    mode: str = "read",
+    operands: tuple[Site, ...] = (),
+) -> None:
+    """Give `items` to an operation at `site`: tensors cross, variables are read.
+
+    operands: the site of each item, where they are known.
+    """
+    for number, item in enumerate(items):
+        if not isinstance(item, MAY_HOLD):
+            continue
+        shown = operands[number] if operands else site
+        if isinstance(item, Tensor):
+            take(frame, item, site, taker, certainty, False, shown)
+            continue
+        for tensor, alternative in distinguished(item, kinds=True):
+            take(frame, tensor, site, taker, certainty, alternative, shown)
+        for variable, alternative in variables_told_apart(item):
+            access(frame, variable, mode, taker, site, alternative, shown=shown)
+
+
+def variables(value: Value) -> Iterable[Variable]:
+    """Yield the variables in `value`, structures opened."""
+    for variable, _ in variables_told_apart(value):
+        yield variable
+
+
+def variables_told_apart(
+    value: Value, alternative: bool = False, depth: int = 0
+) -> Iterable[tuple[Variable, bool]]:
+    """Yield the variables in `value`, each with whether it is one of several alternatives."""
+    if isinstance(value, Variable):
+        yield value, alternative
+    elif depth < DEPTH and isinstance(value, STRUCTURES):
+        alternative = alternative or isinstance(value, Choice)
+        for item in parts(value):
+            yield from variables_told_apart(item, alternative, depth + 1)
+
+
+def access(
+    frame: Frame,
+    variable: Variable,
+    mode: str,
+    how: str,
+    site: Site,
+    alternative: bool = False,
+    after: Operation | None = None,
+    shown: Site | None = None,
+) -> None:
+    """Write down that `variable` is touched here, or another one: an `alternative`.
+
+    shown: the site of the variable itself, where the operation at `site` takes more.
+    """
+    context = frame.context
+    if alternative:
+        context = context.when(ConditionKey(ALTERNATIVE, site), variable)
+    operation = None
+    if mode in TOUCHES:
+        operation = frame.session.graph.touch(context, site, mode, after)
+    if frame.context.muted:
+        return
+    found = Access(variable, mode, how, shown or site, context, operation)
+    computation = frame.context.computation
+    (computation.accesses if computation else frame.session.program.accesses).append(found)
+
+
+def take(
+    frame: Frame,
+    tensor: Tensor,
+    site: Site,
+    taker: str,
+    certainty: Certainty,
+    alternative: bool = False,
+    shown: Site | None = None,
+) -> None:
+    """Write down what it means that `tensor` is used here: a transfer, a wait, an escape.
+
+    shown: the site of the tensor itself, where the operation at `site` takes more.
+    """
+    context, home = frame.context, tensor.made
+    frame.session.graph.take(_source(tensor), context, site)
+    if context.muted or home is None or home.run != context.run:
+        return
+    if tensor.unread is not None and _is_read(tensor) and taker not in frame.library.passing_calls:
+        access(frame, tensor.unread, "read", taker, site, alternative, tensor.operation, shown)
+    noted: list[list[Use]] = []
+    cluster = context.cluster
+    source = tensor.result_of
+    if source is not None and source is not cluster:
+        if cluster is not None:
+            source.feeds.append(cluster)
+            cluster.fed_by.append(source)
+        elif context.computation is source.computation:
+            noted.append(source.uses)
+    elif cluster is not None and home.cluster is None and home.computation is context.computation:
+        noted.append(cluster.receives)
+    if escapes(home, context):
+        owner = home.computation or context.computation
+        noted.append(owner.uses if owner else frame.session.program.uses)
+    if noted:
+        use = Use(tensor, shown or site, context, certainty, taker, alternative)
+        for uses in noted:
+            uses.append(use)
+
+
+def _source(tensor: Tensor) -> Operation | None:
+    """Return the operation of which another one takes `tensor`."""
+    return None if _is_read(tensor) else tensor.operation
+
+
+def _is_read(tensor: Tensor) -> bool:
+    """Return whether taking this reads a variable: it is what a write gives, with no value yet."""
+    return tensor.unread is not None and tensor.operation is not None
+
+
+def read_here(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
+    """Return `tensor`, or what is read of it where it is what a write gives."""
+    if not _is_read(tensor):
+        return tensor
+    take(frame, tensor, tensor.site or site, "return", Certainty.DEFINITE)
+    return passed_on(frame, tensor, tensor.site or site)
+
+
+def escapes(home: Context, context: Context) -> bool:
+    """Return whether a tensor made at `home` is out of reach at `context`: its scope has ended."""
+    if home.scopes is context.scopes:
+        return False
+    open_scopes = {id(scope) for scope in context.scopes}
+    enclosing = ("computation", "cluster", COND, WHILE, FUNCTION)
+    return any(scope.kind in enclosing and id(scope) not in open_scopes for scope in home.scopes)
+
+
+def result(frame: Frame, items: Iterable[Value], site: Site, sort: str = "tensor") -> Tensor:
+    """Return the tensor that an operation on `items` makes here."""
+    return flow(frame, all_tensors(items), site, sort)
+
+
+def flow(
+    frame: Frame,
+    taken: list[Tensor],
+    site: Site,
+    sort: str = "tensor",
+    operation: Operation | None = None,
+) -> Tensor:
+    """Return a new tensor, made of `taken` by a new operation or by this one."""
+    context = frame.context
+    here = context.cluster
+    made = Tensor(context, site, sort, NO_CLUSTERS if here is None else frozenset([here]))
+    made.computed = here is None and context.computation is not None
+    for tensor in taken:
+        made.clusters |= tensor.clusters
+        made.per_replica |= tensor.per_replica
+        made.replica_id |= tensor.replica_id
+        made.computed |= tensor.computed
+        made.data |= tensor.data and sort != "unseen"
+    made.layer = _met(taken, context)
+    made.operation = operation or frame.session.graph.result(
+        [_source(each) for each in taken], context, site, sort == "unseen"
+    )
+    return made
+
+
+def _met(taken: list[Tensor], context: Context) -> LayerCall | None:
+    """Return what of a model that is being put together an operation on `taken` depends on."""
+    if not taken or context.computation is not None:
+        return None
+    sources = tuple([each.layer for each in taken if each.layer is not None])
+    if not sources:
+        return None
+    return sources[0] if len(sources) == 1 else LayerCall(None, (), None, context, sources)
+
+
+def passed_on(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
+    """`tensor` as it is seen here: the same content, made here."""
+    made = flow(frame, [tensor], site, tensor.sort)
+    made.uniform = tensor.uniform
+    return made
+
+
+def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0) -> Value:
+    """`value` with every tensor in it changed; the structure stays."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if depth >= DEPTH:
+        return value
+    if isinstance(value, Choice):
+        return join(each_tensor(option, change, depth + 1) for option in value.options)
+    if isinstance(value, Sequence):
+        items = [each_tensor(item, change, depth + 1) for item in value.items]
+        return Sequence(value.kind, items, value.open, value.site)
+    if isinstance(value, Mapping):
+        pairs = {key: each_tensor(item, change, depth + 1) for key, item in value.items.items()}
+        return Mapping(pairs, value.open, value.site)
+    return value
+
+
+def leave_control(
+    frame: Frame,
+    value: Value,
+    predicates: list[Value],
+    site: Site,
+    certainty: Certainty = Certainty.DEFINITE,
+) -> Value:
+    """Return the outputs of traced control flow: made here, of what its bodies returned."""
+    touch(frame, predicates, site, "predicate", certainty)
+    chosen = all_tensors(predicates)
+    agreed = uniform(predicates)
+
+    def out(tensor: Tensor) -> Value:
+        if tensor.result_of is not None:
+            tensor.result_of.uses.append(
+                Use(tensor, site, frame.context, certainty, "control flow")
+            )
+        made = flow(frame, [tensor, *chosen], site, tensor.sort)
+        made.uniform = tensor.uniform and agreed
+        return made
+
+    return each_tensor(value, out)
+
+
+ASKS = "asks"
+
+
+def note_tensor_test(
+    frame: Frame, test: Value, node: Expression, asks: str, *, converts: bool = True
+) -> None:
+    """Write down that `asks`, a word of Python's, needs the truth of the tensor `test`.
+
+    converts: such a test becomes an operation, where control flow is converted at all.
+    """
+    if not isinstance(test, (Tensor, Choice)):
+        return
+    context = frame.context
+    if context.muted or not context.on_device or (converts and context.converts_control_flow):
+        return
+    found = options(test)
+    asked = [each for each in found if _is_data(each)]
+    if not asked:
+        return
+    computation = context.computation
+    assert computation is not None
+    first = isinstance(node, BoolOperation) and asked[0] is found[0]  # `and` asks it first
+    site = frame.site(first_place(node))
+    sure = first or len(found) == 1
+    computation.effects.append(Effect(ASKS, asks, site, context, site, sure))
+
+
+def _is_data(value: Value) -> bool:
+    """Return whether this is a tensor whose value is known at run time only.
+
+    A part of the inputs may be a dict of tensors, which is asked whether it is empty.
+    """
+    return isinstance(value, Tensor) and value.sort == "tensor" and value.data and value.computed
+
+
+def first_trace_time_value(items: Iterable[Value]) -> TraceTimeValue | None:
+    """Return the first of the values that is frozen."""
+    for each in items:
+        if type(each) is TraceTimeValue:
+            return each
+    return None
+
+
+def note_trace_time_value(frame: Frame, kind: str, value: TraceTimeValue, site: Site) -> None:
+    """Write down that device code computes with it, or decides by it."""
+    if frame.context.on_device and not frame.context.muted:
+        computation = frame.context.computation
+        assert computation is not None
+        found = Effect(kind, value.path, site, frame.context, value.site, True)
+        computation.effects.append(found)

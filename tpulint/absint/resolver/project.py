@@ -1,0 +1,80 @@
+"""The project's modules: which file an import means, read when it is first needed."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+
+from tpulint.absint.domain.site import Module
+from tpulint.absint.resolver.files import PACKAGE, Files
+from tpulint.source import UnreadableSource, read_source
+from tpulint.syntax import ir
+
+Facts = Callable[[str, bytes, str], "ir.ModuleSummary | None"]
+
+
+@functools.lru_cache(maxsize=1)
+def _by_path(filenames: tuple[str, ...], folder: str) -> dict[str, str]:
+    """Return the files by absolute path: all programs of a run are read among the same."""
+    return {os.path.normpath(os.path.join(folder, name)): name for name in filenames}
+
+
+class Project:
+    """Maps dotted names to files and files to modules.
+
+    `facts` gives a file's summary; `filenames` are the files of the run, as it names them.
+    """
+
+    def __init__(self, facts: Facts, files: Files, filenames: Sequence[str] = ()) -> None:
+        self._facts = facts
+        self._filenames = filenames
+        self.files = files
+        self._modules: dict[str, Module | None] = {}
+        self._answers: dict[tuple[str, Callable[[bytes], bool]], bool] = {}
+
+    def add(self, filename: str, module: Module | None) -> None:
+        self._modules[os.path.abspath(filename)] = module
+
+    def module(self, path: str) -> Module | None:
+        """Return the module of the file at `path` (absolute); None where it cannot be read."""
+        if path not in self._modules:
+            self._modules[path] = self._load(path)
+        return self._modules[path]
+
+    def known(self, path: str) -> Module | None:
+        """Return the module of the file at `path`, if it was asked for."""
+        return self._modules.get(path)
+
+    def _load(self, path: str) -> Module | None:
+        if not self.files.is_written(path):
+            empty = ir.ModuleSummary([], [], [], [])
+            return Module(os.path.relpath(path), path, "", empty)
+        shown = self._shown.get(path) or os.path.relpath(path)
+        try:
+            source = read_source(shown, self.files.disk.read(path))
+        except (OSError, UnreadableSource):
+            return None
+        facts = self._facts(shown, source.data, source.text)
+        if facts is None:
+            return None
+        module = Module(shown, path, source.text, facts)
+        module.reported = path in self._shown
+        return module
+
+    @functools.cached_property
+    def _shown(self) -> dict[str, str]:
+        return _by_path(tuple(self._filenames), os.getcwd())
+
+    def holds(self, path: str, is_in: Callable[[bytes], bool], package: bool | None = None) -> bool:
+        """Return `is_in` of the bytes of the module at `path`, computed once for each question.
+
+        package: the answer for an `__init__`, where that is known.
+        """
+        known = self._answers.get((path, is_in))
+        if known is None:
+            known = package if os.path.basename(path) == PACKAGE else None
+            if known is None:
+                known = is_in(self.files.data(path))
+            self._answers[path, is_in] = known
+        return known
