@@ -27,6 +27,7 @@ from tpulint.config.files import (
     user_config_path,
 )
 from tpulint.disk import read_regular
+from tpulint.finding import Applicability, Severity
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -136,9 +137,15 @@ _active = PluginSet(PluginOptions(installed=False))
 def register_rule(rule: type[Rule]) -> None:
     """Note a rule of a plug-in. Raises ValueError for one that cannot be shown to users."""
     where = f"rule {rule.__name__}"
-    for name in ("code", "name", "summary", "severity"):
+    for name, kind in (("code", str), ("name", str), ("summary", str), ("severity", Severity)):
         if not hasattr(rule, name):
             raise ValueError(f"{where} has no `{name}`")
+        if not isinstance(getattr(rule, name), kind):
+            raise ValueError(f"{where}: `{name}` is not a {kind.__name__}")
+    if not all(isinstance(fix, Applicability) for fix in rule.fixes):
+        raise ValueError(f"{where}: `fixes` is not a tuple of Applicability")
+    # Without `check` it is abstract, and TypeError says so: here, and not in each program.
+    rule()
     if re.fullmatch(SHAPE, rule.code) is None:
         raise ValueError(f"{where}: the code {rule.code!r} is not three capitals and three digits")
     if re.fullmatch(KEBAB_CASE, rule.name) is None:
@@ -160,14 +167,18 @@ class PluginChoice(NamedTuple):
 
 
 def choose(
-    starts: Iterable[str], given: Iterable[str] = (), *, isolated: bool = False, none: bool = False
+    starts: Iterable[str],
+    rules_dirs: Iterable[str] = (),
+    *,
+    isolated: bool = False,
+    no_plugins: bool = False,
 ) -> PluginChoice:
     """Return the plug-ins for a run on the directories `starts`.
 
-    `given` are the directories that the user names on the command line. `isolated` leaves out the
-    configuration and what is installed, `none` only the latter.
+    `rules_dirs` are those of the command line. `isolated` leaves out the configuration and what is
+    installed, `no_plugins` only the latter.
     """
-    directories = [os.path.abspath(directory) for directory in given]
+    directories = [os.path.abspath(directory) for directory in rules_dirs]
     notes: list[str] = []
     allowed = () if isolated else allowed_rules_directories()
     for start in () if isolated else starts:
@@ -178,7 +189,7 @@ def choose(
                 directories.append(directory)
             else:
                 notes.append(refusal(named_rules_directories(start).file, directory))
-    options = PluginOptions(not (isolated or none), tuple(dict.fromkeys(directories)))
+    options = PluginOptions(not (isolated or no_plugins), tuple(dict.fromkeys(directories)))
     return PluginChoice(options, tuple(dict.fromkeys(notes)))
 
 
@@ -186,7 +197,7 @@ def is_inside(directory: str, allowed: Iterable[str]) -> bool:
     """Return whether `directory`, links resolved, is one of `allowed` or below one."""
     real = os.path.realpath(directory)
     return any(
-        f"{real}{os.sep}".startswith(f"{os.path.realpath(each)}{os.sep}") for each in allowed
+        f"{real}{os.sep}".startswith(f"{os.path.realpath(path)}{os.sep}") for path in allowed
     )
 
 
@@ -245,7 +256,7 @@ def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
         return []  # importing importlib.metadata takes longer than most checks
     from importlib.metadata import distributions
 
-    found: dict[str, tuple[Plugin, list[EntryPoint]]] = {}
+    by_name: dict[str, tuple[Plugin, list[EntryPoint]]] = {}
     for distribution in distributions():
         entry_points = [
             entry_point
@@ -254,10 +265,10 @@ def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
         ]
         name = distribution.metadata["Name"]
         # The first distribution of a name on the path is the one that imports find.
-        if entry_points and name not in found:
+        if entry_points and name not in by_name:
             full = f"{name} {distribution.version}"
-            found[name] = Plugin(full, full), entry_points
-    return [found[name] for name in sorted(found)]
+            by_name[name] = Plugin(full, full), entry_points
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _names_tpulint(directory: str) -> bool:

@@ -105,7 +105,7 @@ def page_tests(
     blocks = [block for page in read_pages(Path(directory)) for block in page.blocks]
     if not blocks:
         raise ValueError(f"{directory}: there is no page with a program")
-    directories = tuple(os.path.abspath(each) for each in rules_dirs)
+    directories = tuple(os.path.abspath(path) for path in rules_dirs)
 
     @pytest.mark.parametrize("block", blocks, ids=[block.name for block in blocks])
     def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
@@ -145,18 +145,18 @@ def found_marks(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> l
     )
 
 
-def assert_same(found: Iterable[Expected], expected: Iterable[Expected]) -> None:
-    """Fail where the findings differ, with expected and found side by side."""
-    left, right = set(expected), set(found)
+def assert_same(reported: Iterable[Expected], expected: Iterable[Expected]) -> None:
+    """Fail where the findings differ, with both side by side."""
+    left, right = set(expected), set(reported)
     assert left == right, "\n" + side_by_side(left, right)
 
 
-def side_by_side(expected: Set[Expected], found: Set[Expected]) -> str:
-    """Return a table of one row per place: what is expected there, and what was found."""
+def side_by_side(expected: Set[Expected], reported: Set[Expected]) -> str:
+    """Return a table of one row per place: what is expected there, and what is reported."""
     rows = [("", "place", "expected", "found")]
-    for filename, row in sorted({(mark.filename, mark.row) for mark in expected | found}):
+    for filename, row in sorted({(mark.filename, mark.row) for mark in expected | reported}):
         left = _at(expected, filename, row)
-        right = _at(found, filename, row)
+        right = _at(reported, filename, row)
         rows.append((" " if left == right else ">", f"{filename}:{row}", left, right))
     widths = [max(len(cells[column]) for cells in rows) for column in range(4)]
     return "\n".join(

@@ -13,6 +13,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests.integration.server.editor import editor
+from tests.integration.server.editor import run as play
 from tpulint import plugins
 from tpulint.cli.main import main
 from tpulint.codes import CODES
@@ -231,6 +233,8 @@ def test_a_code_of_two_plugins_is_an_error_that_names_both(
         (rule("acme1"), "ValueError: rule DumpOnDevice: the code 'acme1' is not three capitals"),
         (rule(name="dump"), "ValueError: rule DumpOnDevice: the name 'dump' is not two or more"),
         (rule().replace("    summary", "    text"), "ValueError: rule DumpOnDevice has no `summar"),
+        (rule().replace("Severity.WARNING", "'warning'"), "`severity` is not a Severity"),
+        (rule().replace("def check", "def look"), "TypeError: Can't instantiate abstract class"),
         (rule("TPU999"), "TPU999: codes that begin with TPU belong to tpulint"),
     ],
 )
@@ -511,3 +515,19 @@ def test_a_helper_library_is_described_by_installed_models(
     write(helped, {"lint/models.py": MODELS})
     assert run(capsys, "check", "step.py")[0] == 0
     assert run(capsys, "check", "step.py", "--rules-dir", "lint")[0] == 1
+
+
+def test_an_editor_shows_an_installed_rule(acme: Path, project: Path) -> None:
+    async def scenario() -> None:
+        text = PROGRAM.format(mark="  # tpulint: ignore[ACM102]")
+        (project / "step.py").write_text(text)
+        async with editor(project, path=[acme]) as it:
+            uri = it.open(project / "step.py")
+            assert ("ACM101", 9) in await it.found(uri)
+            (project / "step.py").write_text(text.replace("ACM102", "ACM101"))
+            it.edit(uri, text.replace("ACM102", "ACM101"))
+            column = len("    acme.dump(x)  # tpulint: ignore[ACM")
+            assert "Reports acme.dump." in (await it.hover(uri, 9, column) or "")
+            assert await it.found(uri) == []
+
+    play(scenario)

@@ -44,7 +44,7 @@ def activate(options: argparse.Namespace, start: str) -> tuple[str, ...]:
     files = [each for each in vars(options).get("config") or () if os.path.isfile(each)]
     isolated = bool(vars(options).get("isolated"))
     choice = plugins.choose(
-        files or [start], options.rules_dir or (), isolated=isolated, none=options.no_plugins
+        files or [start], options.rules_dir or (), isolated=isolated, no_plugins=options.no_plugins
     )
     plugins.activate(choice.options)
     return choice.notes

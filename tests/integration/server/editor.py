@@ -162,10 +162,12 @@ async def editor(
     kind: str = "neovim",
     options: Mapping[str, object] | None = None,
     watches: bool = False,
+    path: Sequence[Path] = (),
 ) -> AsyncIterator[Editor]:
     """Start a server, as the newest editor of a kind does; it must end well.
 
-    `watches`: it says which files change on the disk, and can be asked to pull again.
+    `watches`: it says which files change on the disk, and can be asked to pull again. `path`: where
+    the server finds packages, beside this checkout.
     """
     capabilities = client_capabilities(kind)
     if watches:
@@ -179,7 +181,7 @@ async def editor(
     client = make_test_lsp_client()
     registered: list[types.RegistrationParams] = []
     client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda each: registered.append(each))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *path)))}
     await client.start_io(*COMMAND, env=environment)
     process = client._server
     assert process is not None
