@@ -138,9 +138,9 @@ def _tensorflows_class(ours: type[Any]) -> Any:
 
 def explained(message: str, rule: str, place: str | None) -> str:
     """Return `message` and a line with the place and the rule, as far as they are known."""
-    known = [f"at {place}"] if place else []
-    known += [f"[{rule} {CODES[rule].name}]"] if rule else []
-    return "\n  ".join([message, " ".join(known)] if known else [message])
+    details = [f"at {place}"] if place else []
+    details += [f"[{rule} {CODES[rule].name}]"] if rule else []
+    return "\n  ".join([message, " ".join(details)] if details else [message])
 
 
 class DeadlockError(RuntimeFault, tf.errors.DeadlineExceededError):  # type: ignore[misc]

@@ -65,20 +65,20 @@ def _is_ours(error: BaseException) -> bool:
 
 def _innermost(error: BaseException) -> tuple[str, int]:
     """Return the file and line in tpulint where `error` arose."""
-    found = [
-        (each.tb_frame.f_code.co_filename, each.tb_lineno)
-        for each in _frames(error.__traceback__)
-        if each.tb_frame.f_code.co_filename.startswith(_HERE)
+    places = [
+        (entry.tb_frame.f_code.co_filename, entry.tb_lineno)
+        for entry in _frames(error.__traceback__)
+        if entry.tb_frame.f_code.co_filename.startswith(_HERE)
     ]
-    filename, line = found[-1] if found else (__file__, 0)
+    filename, line = places[-1] if places else (__file__, 0)
     return os.path.join("tpulint", "runtime", filename.removeprefix(_HERE)), line
 
 
 def _operation(error: BaseException) -> Any | None:
     """Return the operation in the innermost frame of tpulint's that has one."""
-    for each in reversed(list(_frames(error.__traceback__))):
-        if each.tb_frame.f_code.co_filename.startswith(_HERE):
-            values = list(each.tb_frame.f_locals.values())
+    for entry in reversed(list(_frames(error.__traceback__))):
+        if entry.tb_frame.f_code.co_filename.startswith(_HERE):
+            values = list(entry.tb_frame.f_locals.values())
             ops = [value for value in values if isinstance(value, tf.Operation)]
             tensors = [value for value in values if isinstance(value, tf.Tensor)]
             ops += [value.op for value in tensors if hasattr(value, "graph")]

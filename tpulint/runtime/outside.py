@@ -65,8 +65,8 @@ def experimental_map_outside_compilation(
     number = max(len(cut) for cut in shards if cut is not None)
     results = []
     for index in range(number):
-        given = [arg if cut is None else cut[index] for arg, cut in zip(args, shards)]
-        results.append(_outside_compilation(True, computation, tuple(given), dict(kwargs)))
+        arguments = [arg if cut is None else cut[index] for arg, cut in zip(args, shards)]
+        results.append(_outside_compilation(True, computation, tuple(arguments), dict(kwargs)))
     return tf.nest.map_structure(lambda *shards: cores.joined(shards, split), *results)
 
 

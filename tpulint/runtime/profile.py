@@ -88,15 +88,15 @@ class Profile:
 @contextmanager
 def profile() -> Iterator[Profile]:
     """Watch the computations that are built and run in the context."""
-    found = Profile()
+    profile = Profile()
     lock = threading.Lock()
 
     def add(event: SegmentRun) -> None:
         with lock:
-            found.events.append(event)
+            profile.events.append(event)
 
     with watch_segments(add):
-        yield found
+        yield profile
 
 
 def _row(total: LaneTotal) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ Operation = Any
 
 @on_coordinator()
 def python_function(
-    function: Callable[..., Any], given: Sequence[Tensor], dtypes: Sequence[Any]
+    function: Callable[..., Any], arguments: Sequence[Tensor], dtypes: Sequence[Any]
 ) -> list[Tensor]:
     """Return tensors of `dtypes` that `function` computes; it lives as long as this graph.
 
@@ -33,10 +33,12 @@ def python_function(
 
     `tf.numpy_function` ties it to the outermost graph, which for a tf.function never goes.
     """
-    made: list[Tensor] = tf.numpy_function(function, list(given), list(dtypes), stateful=True)
+    results: list[Tensor] = tf.numpy_function(
+        function, list(arguments), list(dtypes), stateful=True
+    )
     *_, outermost = graphs_outwards(ops.get_default_graph())
     _keep(outermost._py_funcs_used_in_graph.pop())
-    return made
+    return results
 
 
 class OwnFunction:
@@ -55,12 +57,12 @@ class OwnFunction:
 
 
 @on_coordinator()
-def own_operation(function: Callable[..., Any], given: Sequence[Tensor]) -> Operation:
+def own_operation(function: Callable[..., Any], arguments: Sequence[Tensor]) -> Operation:
     """Return an operation, of no results, that calls an `OwnFunction` in this process."""
     own = OwnFunction(function)
     _keep(own)
     token = script_ops._py_funcs.insert(own)
-    return gen_script_ops.py_func(input=list(given), token=token, Tout=[])
+    return gen_script_ops.py_func(input=list(arguments), token=token, Tout=[])
 
 
 def _keep(function: Any) -> None:

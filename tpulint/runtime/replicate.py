@@ -54,7 +54,7 @@ def replicate(
         EscapedTensorError: a tensor is used outside the graph that made it (TPU303), or outside
             the host cluster that made it and did not return it (TPU207).
     """
-    found: list[Any] = split_compile_and_replicate(
+    built: list[Any] = split_compile_and_replicate(
         computation,
         inputs,
         infeed_queue,
@@ -64,7 +64,7 @@ def replicate(
         padding_spec=padding_spec,
         xla_options=xla_options,
     )[1]
-    return found
+    return built
 
 
 @tracebacks.builder

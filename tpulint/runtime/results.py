@@ -47,16 +47,16 @@ def unrunnable(graph: Any) -> set[Any]:
 
     Those others cannot run either, and TensorFlow must be able to say so.
     """
-    found = {getattr(twin, "op", twin) for twin in twins(graph).values() if twin.graph is graph}
-    if not found:
-        return found
+    nodes = {getattr(twin, "op", twin) for twin in twins(graph).values() if twin.graph is graph}
+    if not nodes:
+        return nodes
     ops = graph.get_operations()
-    found |= {op for op in ops if is_marked(op)}
+    nodes |= {op for op in ops if is_marked(op)}
     for op in ops:
         sources = [*(tensor.op for tensor in op.inputs), *op.control_inputs]
-        if op not in found and not found.isdisjoint(sources):
+        if op not in nodes and not nodes.isdisjoint(sources):
             return set()
-    return found
+    return nodes
 
 
 class _Library:
@@ -121,9 +121,9 @@ def marked_graph(outputs: Any) -> Any:
         ValueError: nothing in `outputs` comes from a TPU computation.
     """
     for value in tf.nest.flatten(outputs, expand_composites=True):
-        found = _marked(value)
-        if found is not None:
-            return found.graph
+        marked = _marked(value)
+        if marked is not None:
+            return marked.graph
     raise ValueError(
         "no output of a TPU computation is among these values; of a tf.function, give the "
         "ConcreteFunction that was built"
@@ -141,18 +141,18 @@ def _marked(value: Any) -> Marked | None:
 
 
 def _in_graph(graph: Any, name: str | None) -> Marked | None:
-    known = _known(graph)
-    found = known.get(name) if name else next(iter(known.values()), None)
-    return found[0] if found else None
+    counterparts = _known(graph)
+    counterpart = counterparts.get(name) if name else next(iter(counterparts.values()), None)
+    return counterpart[0] if counterpart else None
 
 
 def _known(graph: Any) -> dict[str, tuple[Marked, Any]]:
-    known: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
-    return known
+    counterparts: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
+    return counterparts
 
 
-def _remember_eager(value: Any, known: tuple[Marked, Any]) -> None:
-    _of_eager[id(value)] = known
+def _remember_eager(value: Any, counterpart: tuple[Marked, Any]) -> None:
+    _of_eager[id(value)] = counterpart
     weakref.finalize(value, _of_eager.pop, id(value), None).atexit = False
 
 

@@ -121,8 +121,10 @@ class Engine:
             if batch.training:
                 self._unanswered[core] = batch
             return [
-                one.of(self._tables[table.name]["parameters"])
-                for one, table in zip(batch.lookups, self._tables_of_features(), strict=True)
+                feature_lookup.of(self._tables[table.name]["parameters"])
+                for feature_lookup, table in zip(
+                    batch.lookups, self._tables_of_features(), strict=True
+                )
             ]
 
     def gradients(self, core: int, gradients: Sequence[Any], rates: Sequence[float]) -> None:
@@ -160,13 +162,13 @@ class Engine:
     def _update(self, answers: Sequence[tuple[_Batch, Sequence[Any], Sequence[float]]]) -> None:
         parts: dict[int, list[tuple[Any, Any]]] = defaultdict(list)
         for batch, gradients, _ in answers:
-            for feature, one, gradient in zip(
+            for feature, feature_lookup, gradient in zip(
                 self._features(), batch.lookups, gradients, strict=True
             ):
-                parts[feature.table_id].append((one.rows, one.back(gradient)))
-        for table_id, found in parts.items():
-            rows = np.concatenate([rows for rows, _ in found])
-            summands = np.concatenate([each for _, each in found])
+                parts[feature.table_id].append((feature_lookup.rows, feature_lookup.back(gradient)))
+        for table_id, pieces in parts.items():
+            rows = np.concatenate([rows for rows, _ in pieces])
+            summands = np.concatenate([values for _, values in pieces])
             table = self._config.table_descriptor[table_id]
             self._update_table(table, rows, summands, answers[0][2])
 
@@ -190,13 +192,13 @@ class Engine:
     def _step(self, table: Any, rate: float, rows: Any, gradients: Any) -> None:
         values = self._tables[table.name]
         names = ("parameters", *SLOTS[table.optimization_parameters.WhichOneof("parameters")])
-        found = updated(
+        updated_rows = updated(
             table.optimization_parameters,
             rate,
             {name: values[name][rows] for name in names},
             gradients,
         )
-        for name, new in found.items():
+        for name, new in updated_rows.items():
             values[name][rows] = new
 
 
@@ -216,9 +218,9 @@ class Lookup:
 
     def of(self, table: Any) -> Any:
         """Return the looked up vectors, one a sample; without rows it is zero."""
-        found = np.zeros((math.prod(self.shape), table.shape[1]), np.float32)
-        np.add.at(found, self.samples, table[self.rows] * self.gains[:, None])
-        return found.reshape((*self.shape, table.shape[1]))
+        vectors = np.zeros((math.prod(self.shape), table.shape[1]), np.float32)
+        np.add.at(vectors, self.samples, table[self.rows] * self.gains[:, None])
+        return vectors.reshape((*self.shape, table.shape[1]))
 
     def back(self, gradient: Any) -> Any:
         """Return the gradients of the rows, from that of the result."""
@@ -237,13 +239,13 @@ def lookup(
     Raises:
         ValueError: the feature does not fit `shape`.
     """
-    given = np.ones(len(rows), np.float32) if weights.size == 0 else weights.astype(np.float32)
+    gains = np.ones(len(rows), np.float32) if weights.size == 0 else weights.astype(np.float32)
     build: Callable[..., Lookup] = _ragged
     if indices_or_splits.ndim == 2:
         build = _sparse
     elif indices_or_splits.size == 0:
         build = _dense
-    return build(tuple(shape), combiner, indices_or_splits, rows, given)
+    return build(tuple(shape), combiner, indices_or_splits, rows, gains)
 
 
 def _dense(shape: tuple[int, ...], _: str, __: Any, rows: Any, ___: Any) -> Lookup:
@@ -313,8 +315,11 @@ def updated(parameters: Any, rate: float, rows: Rows, gradient: Any) -> Rows:
     rows = {**rows, "parameters": rows["parameters"] * np.float32(1.0 - decay)}
     kind = parameters.WhichOneof("parameters")
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = _UPDATES[kind](getattr(parameters, kind), np.float32(rate), rows, gradient)
-    return {**found, "parameters": _clipped(found["parameters"], parameters.clipping_limits)}
+        updated_rows = _UPDATES[kind](getattr(parameters, kind), np.float32(rate), rows, gradient)
+    return {
+        **updated_rows,
+        "parameters": _clipped(updated_rows["parameters"], parameters.clipping_limits),
+    }
 
 
 def _clipped(values: Any, limits: Any) -> Any:

@@ -57,7 +57,9 @@ def set_up(config: Any) -> None:
 def load(variables: dict[str, dict[str, Any]]) -> None:
     """Load the tables from the host's sharded variables, by table and slot."""
     for table, slots in variables.items():
-        _engine().load(table, {name: one.variables[0].numpy() for name, one in slots.items()})
+        _engine().load(
+            table, {name: variable.variables[0].numpy() for name, variable in slots.items()}
+        )
 
 
 def retrieve(variables: dict[str, dict[str, Any]]) -> None:
@@ -108,8 +110,10 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
         with tf.control_dependencies([_called(engine, expect, [core], tf.bool, place)]):
             (number,) = exchanges.dequeue(_queue_of(engine, core), [tf.int64])
         explain_wait(number.op, _NO_BATCH, "TPU709")
-        found = _called(engine, take, [core, number], [tf.float32] * len(shapes), place)
-        return [tf.ensure_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
+        tensors = _called(engine, take, [core, number], [tf.float32] * len(shapes), place)
+        return [
+            tf.ensure_shape(tensor, shape) for tensor, shape in zip(tensors, shapes, strict=True)
+        ]
 
     after_failures(_marked_graph(), engine.forget_failed_step)
     return list(outside_compilation(host, _own_core()))
@@ -119,12 +123,12 @@ def send_gradients(gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> Oper
     """Send the gradients of the replica's last batch, and the dynamic learning rates."""
     engine, count, place = _engine(), len(gradients), users_place()
 
-    def send(core: Any, *given: Any) -> bool:
-        engine.gradients(int(core), given[:count], given[count:])
+    def send(core: Any, *arrays: Any) -> bool:
+        engine.gradients(int(core), arrays[:count], arrays[count:])
         return True
 
-    def host(core: Tensor, *given: Tensor) -> Tensor:
-        return _called(engine, send, [core, *given], tf.bool, place)
+    def host(core: Tensor, *tensors: Tensor) -> Tensor:
+        return _called(engine, send, [core, *tensors], tf.bool, place)
 
     after_failures(_marked_graph(), engine.forget_failed_step)
     return outside_compilation(host, _own_core(), *gradients, *rates).op
@@ -137,8 +141,8 @@ def _queue(engine: Engine, core: int) -> Tensor:
 
 def _queue_of(engine: Engine, core: Tensor) -> Tensor:
     """Return the queue of the core whose number the tensor `core` has."""
-    found = tf.stack([_queue(engine, number) for number in range(max(_cores()) + 1)])
-    return tf.raw_ops.Gather(params=found, indices=core)
+    queues = tf.stack([_queue(engine, number) for number in range(max(_cores()) + 1)])
+    return tf.raw_ops.Gather(params=queues, indices=core)
 
 
 def _engine() -> Engine:
@@ -183,7 +187,7 @@ def _cores() -> list[int]:
 def _called(
     engine: Engine,
     function: Callable[..., Any],
-    given: Sequence[Tensor],
+    arguments: Sequence[Tensor],
     kinds: Any,
     place: Any,
 ) -> Any:
@@ -199,7 +203,7 @@ def _called(
         except ValueError as error:
             raise token_for(EmbeddingError(str(error), place=place)) from error
 
-    return tf.numpy_function(report_internal_errors(call), list(given), kinds, stateful=True)
+    return tf.numpy_function(report_internal_errors(call), list(arguments), kinds, stateful=True)
 
 
 _TPU = "tensorflow.python.tpu"
@@ -330,8 +334,8 @@ def _refuse(what: str) -> None:
 
 def _shapes(config: bytes) -> list[list[int]]:
     """Return the shape of each feature's activations."""
-    found = tpu_embedding_configuration_pb2.TPUEmbeddingConfiguration.FromString(config)
+    settings = tpu_embedding_configuration_pb2.TPUEmbeddingConfiguration.FromString(config)
     return [
-        [*feature.input_shape, found.table_descriptor[feature.table_id].dimension]
-        for feature in found.feature_descriptor
+        [*feature.input_shape, settings.table_descriptor[feature.table_id].dimension]
+        for feature in settings.feature_descriptor
     ]

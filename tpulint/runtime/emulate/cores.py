@@ -87,17 +87,17 @@ def _run_function(
     """Run a function, or an operation of any kind, where its device is."""
     _refuse_lost(inputs)
     name = operation.decode() if isinstance(operation, bytes) else operation
-    known = emulator.current_part(FunctionCores)
-    if hosts_are_apart() and known.holds_computation(name):
+    functions = emulator.current_part(FunctionCores)
+    if hosts_are_apart() and functions.holds_computation(name):
         where = COORDINATORS_CPU
     else:
         where = run_by(device) if is_there(device) else device
     results = run(handle, where, operation, inputs, *others)
-    is_function = name in known or eager_context.context().has_function(name)
+    is_function = name in functions or eager_context.context().has_function(name)
     if device and is_emulated(device) and (on_pod(device) or not is_function):
         set_core(results, host_of(device) if is_function else device)
-    if name in known:
-        for result, core in zip(results, known[name](device or "", inputs)):
+    if name in functions:
+        for result, core in zip(results, functions[name](device or "", inputs)):
             set_core(result, core)
     _through_optional(name, [inputs] if name == "OptionalFromValue" else inputs, results)
     return results
@@ -132,7 +132,7 @@ def _through_optional(operation: str, arguments: Sequence[Any], results: Any) ->
     """Let what comes out of an eager optional report the cores that went into it."""
     if operation == "OptionalFromValue":
         (optional,) = results if isinstance(results, list) else [results]
-        setattr(optional, _IN_OPTIONAL, [core_of(one) for one in arguments[0]])
+        setattr(optional, _IN_OPTIONAL, [core_of(component) for component in arguments[0]])
     elif operation == "OptionalGetValue":
         for result, core in zip(results, getattr(arguments[0], _IN_OPTIONAL, ())):
             set_core(result, core)
@@ -227,7 +227,7 @@ def parts_of_outputs(op: Any, num_cores: int) -> list[Parts] | None:
         return None
     if sharding.type != xla_data_pb2.OpSharding.TUPLE:
         return None
-    return [_parts_of(one, num_cores) for one in sharding.tuple_shardings]
+    return [_parts_of(part, num_cores) for part in sharding.tuple_shardings]
 
 
 def _parts_of(sharding: Any, num_cores: int) -> Parts:
@@ -316,13 +316,14 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
         self._cores[name] = cores = [default if core is None else core for core in cores]
         if any(core is not None for core in cores):
             self[name] = lambda device, arguments: [
-                _of_call(core, device, [core_of(one) for one in arguments]) for core in cores
+                _of_call(core, device, [core_of(argument) for argument in arguments])
+                for core in cores
             ]
 
     def _core(self, tensor: Any, component: int | None = None) -> Core:
         """Return the core of `tensor`, of a graph, or of `component` of it, an optional."""
-        known = getattr(tensor.graph, _CORES, {})
-        while tensor.name not in known and tensor.op.type == "Identity":
+        cores_of_results = getattr(tensor.graph, _CORES, {})
+        while tensor.name not in cores_of_results and tensor.op.type == "Identity":
             if is_emulated(tensor.op.device):
                 break
             tensor = tensor.op.inputs[0]
@@ -335,16 +336,18 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
             branches = [
                 graph.outputs[tensor.value_index] for graph in functions.function_graphs(op)
             ]
-            cores = [self._with(self._core(one, component), op.inputs[1:]) for one in branches]
+            cores = [
+                self._with(self._core(output, component), op.inputs[1:]) for output in branches
+            ]
             return next((core for core in cores if core is not None), core_of(op))
         if op.type == "OptionalFromValue" and component is not None:
             return self._core(op.inputs[component])
         if op.type in _ITERATE:
             return self._core(op.inputs[0], tensor.value_index)
         if op.type == "Placeholder" and tensor.dtype in _HANDLES:
-            given = [one.name for one in tensor.graph.inputs]
-            return given.index(tensor.name) if tensor.name in given else None
-        found: str | None = known.get(tensor.name)
+            names = [input_.name for input_ in tensor.graph.inputs]
+            return names.index(tensor.name) if tensor.name in names else None
+        found: str | None = cores_of_results.get(tensor.name)
         if found is None and is_emulated(tensor.op.device):
             return graphs.canonical_device(tensor.op.device)  # type: ignore[no-any-return]
         return found

@@ -51,8 +51,8 @@ def _list_logical_devices(
         names = [f"/device:TPU:{core}" for core in range(pod.cores_per_host)]
     else:  # they are there, with their hosts, once the program has connected to these
         names = pod.devices if pod.is_connected else []
-    known = {device.name for device in devices}  # the hosts of a pod that are processes
-    cores = [_LogicalDevice(name, name.split(":")[-2]) for name in names if name not in known]
+    listed = {device.name for device in devices}  # the hosts of a pod that are processes
+    cores = [_LogicalDevice(name, name.split(":")[-2]) for name in names if name not in listed]
     return devices + [core for core in cores if device_type in (None, core.device_type)]
 
 
@@ -71,12 +71,12 @@ def _list_physical_devices(
 @patch("tensorflow.python.client.session.BaseSession.list_devices", why=_LISTED, when=When.EMULATED)
 def _list_devices(original: Callable[..., list[Any]], self: Any) -> list[Any]:
     devices = original(self)
-    known = {device.name for device in devices}  # the hosts of a pod that are processes
+    listed = {device.name for device in devices}  # the hosts of a pod that are processes
     names = current_pod().devices if is_on_emulated_tpu(self) else []
     return devices + [
         session._DeviceAttributes(name, name.split(":")[-2], 0, 0)
         for name in names
-        if name not in known
+        if name not in listed
     ]
 
 
@@ -168,13 +168,13 @@ def _is_on_cloud(_: Callable[[], bool]) -> bool:
 @contextlib.contextmanager
 def systems_forgotten() -> Iterator[None]:
     """Forget at the end the systems that were initialized in the context."""
-    known = tpu_strategy_util._INITIALIZED_TPU_SYSTEMS
-    before = dict(known)
+    systems = tpu_strategy_util._INITIALIZED_TPU_SYSTEMS
+    before = dict(systems)
     try:
         yield
     finally:
-        known.clear()
-        known.update(before)
+        systems.clear()
+        systems.update(before)
 
 
 @patch(f"{_TPU_OPS}.configure_distributed_tpu", why=_SYSTEM, when=When.EMULATED)

@@ -54,8 +54,8 @@ def answers(address: str) -> bool:
 def resolved(address: str) -> Peers:
     """Return the pairs of IP address and port that `address` means."""
     host, port = parts_of(address)
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return frozenset((str(one[4][0]), port) for one in found)
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return frozenset((str(info[4][0]), port) for info in infos)
 
 
 def own_address_towards(addresses: tuple[str, ...], port: int) -> str:
@@ -81,12 +81,12 @@ def close_connections(peers: Peers) -> None:
     """
     import psutil
 
-    for one in psutil.Process().net_connections("tcp"):
+    for tcp in psutil.Process().net_connections("tcp"):
         # An address of IPv4 on a socket of IPv6 begins with "::ffff:".
-        if one.raddr and (one.raddr.ip.removeprefix("::ffff:"), one.raddr.port) in peers:
+        if tcp.raddr and (tcp.raddr.ip.removeprefix("::ffff:"), tcp.raddr.port) in peers:
             with (
                 contextlib.suppress(OSError),
-                socket.socket(fileno=os.dup(one.fd)) as connection,
+                socket.socket(fileno=os.dup(tcp.fd)) as connection,
             ):
                 connection.shutdown(socket.SHUT_RDWR)
 

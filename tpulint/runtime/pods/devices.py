@@ -178,8 +178,8 @@ def is_there(device: str | None) -> bool:
 
 def host_of(device: str) -> str:
     """Return the CPU of the host that has `device`."""
-    found: str = spec_of(device).replace(device_type="CPU", device_index=0).to_string()
-    return found
+    cpu: str = spec_of(device).replace(device_type="CPU", device_index=0).to_string()
+    return cpu
 
 
 @functools.lru_cache(maxsize=4096)

@@ -106,9 +106,9 @@ def python_operation(dataset: Any) -> Any:
     """Return an operation of `dataset`, or of what it is made of, that calls Python, or None."""
     datasets, graphs = [dataset], []
     while datasets:
-        each = datasets.pop()
-        datasets += each._inputs()
-        graphs += [function.function.graph for function in each._functions()]
+        part = datasets.pop()
+        datasets += part._inputs()
+        graphs += [function.function.graph for function in part._functions()]
     seen: set[int] = set()
     while graphs:
         graph = graphs.pop()
@@ -119,7 +119,7 @@ def python_operation(dataset: Any) -> Any:
             if op.type in _PYTHON:
                 return op
         inner = (getattr(function, "graph", None) for function in graph._functions.values())
-        graphs += [each for each in inner if each is not None]
+        graphs += [inner_graph for inner_graph in inner if inner_graph is not None]
     return None
 
 

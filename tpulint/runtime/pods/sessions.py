@@ -125,7 +125,7 @@ def keep_sessions() -> None:
     before the mutex is released deletes it too, and the process is aborted. The next failures
     let go of the session, and with its last reference TensorFlow deletes it.
     """
-    _kept.append(tuple(each for each in _alive if not each._closed))
+    _kept.append(tuple(alive for alive in _alive if not alive._closed))
 
 
 class SessionGraph:
@@ -154,13 +154,13 @@ class SessionGraph:
     def _needed(self, names: list[str]) -> list[Any]:
         """Return the NodeDefs of `names` and of those before them that are not here yet."""
         nodes = self._nodes()
-        found: dict[str, Any] = {}
+        needed: dict[str, Any] = {}
         while names:
             name = names.pop()
-            if name not in found and name not in self._operations:
-                found[name] = nodes[name]
-                names.extend(_node(given) for given in nodes[name].input)
-        return list(found.values())
+            if name not in needed and name not in self._operations:
+                needed[name] = nodes[name]
+                names.extend(_node(input_) for input_ in nodes[name].input)
+        return list(needed.values())
 
     def _nodes(self) -> dict[str, Any]:
         """Return the NodeDefs of the program's graph as it is now, by name."""
@@ -177,25 +177,25 @@ class SessionGraph:
         options = c_api_util.ScopedTFImportGraphDefOptions()
         # Groups are known by their names: what they are named after need not be here.
         c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options.options, False)
-        for each in nodes:
+        for original in nodes:
             node = part.node.add()
-            node.CopyFrom(each)
+            node.CopyFrom(original)
             self._place(node)
             c_api.TF_ImportGraphDefOptionsAddReturnOperation(options.options, node.name)
-            for given in node.input:
-                if _node(given) not in new:
-                    self._map(options.options, given)
+            for input_ in node.input:
+                if _node(input_) not in new:
+                    self._map(options.options, input_)
         self._add_functions(part.library)
-        made = _imported(self.graph, part, options.options)
-        self._operations.update(zip((node.name for node in nodes), made, strict=True))
+        operations = _imported(self.graph, part, options.options)
+        self._operations.update(zip((node.name for node in nodes), operations, strict=True))
 
-    def _map(self, options: Any, given: str) -> None:
+    def _map(self, options: Any, input_: str) -> None:
         """Let an input of the nodes that are added be an output that is here."""
-        here = self._operations[_node(given)]
-        if given.startswith("^"):
-            c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, given[1:], here)
+        here = self._operations[_node(input_)]
+        if input_.startswith("^"):
+            c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, input_[1:], here)
         else:
-            name, _, index = given.partition(":")
+            name, _, index = input_.partition(":")
             place = int(index or 0)
             output = c_api_util.tf_output(here, place)
             c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, place, output)
@@ -207,25 +207,27 @@ class SessionGraph:
             if function.signature.name not in self._functions:
                 library.function.add().CopyFrom(function)
         added = {function.signature.name for function in library.function}
-        library.gradient.extend(one for one in theirs.gradient if one.function_name in added)
+        library.gradient.extend(
+            gradient for gradient in theirs.gradient if gradient.function_name in added
+        )
         self._functions |= added
 
 
 def _imported(graph: Any, part: Any, options: Any) -> list[Any]:
     """Import the GraphDef `part` into `graph`, and return the TF_Operations for which it asks."""
-    given = c_api.TF_NewBufferFromString(part.SerializeToString())
+    buffer = c_api.TF_NewBufferFromString(part.SerializeToString())
     try:
         with graph._c_graph.get() as c_graph:
-            results = c_api.TF_GraphImportGraphDefWithResults(c_graph, given, options)
+            results = c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
     finally:
-        c_api.TF_DeleteBuffer(given)
+        c_api.TF_DeleteBuffer(buffer)
     held = c_api_util.ScopedTFImportGraphDefResults(results)
     return list(c_api.TF_ImportGraphDefResultsReturnOperations(held.results))
 
 
-def _node(given: str) -> str:
+def _node(input_: str) -> str:
     """Return the name of the node that the input `given` of a NodeDef is of."""
-    return given.removeprefix("^").partition(":")[0]
+    return input_.removeprefix("^").partition(":")[0]
 
 
 OWN_SCOPE = "tpulint/"
@@ -282,7 +284,7 @@ def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
         served = getattr(self, _GRAPH, None)
         if served is not None:
             # TensorFlow passes on their names only, which are those of the session's graph, too.
-            served.grow(map(name_of, [*(one.oper for one in (*feeds, *fetches)), *targets]))
+            served.grow(map(name_of, [*(tensor.oper for tensor in (*feeds, *fetches)), *targets]))
             self._extend_graph()
         try:
             return run(self, options, feeds, fetches, targets, metadata)
@@ -337,14 +339,16 @@ def _server() -> Any:
     return tf.distribute.Server({own: ["localhost:0"]}, job_name=own, task_index=0)
 
 
-def _config(given: Any) -> Any:
+def _config(config_of_program: Any) -> Any:
     """Return the ConfigProto `given` for a session of this process and all hosts of the pod.
 
     They share their devices: so each can run functions of which parts are on others. Grappler is
     left out: that of 2.12 moves calls out of the loops that their arguments are in.
     """
     config = config_pb2.ConfigProto()
-    config.CopyFrom(eager_context.context().config if given is None else given)
+    config.CopyFrom(
+        eager_context.context().config if config_of_program is None else config_of_program
+    )
     config.MergeFrom(
         config_pb2.ConfigProto(
             share_cluster_devices_in_session=True,

@@ -83,9 +83,9 @@ def reached_only_through(image: Operation, original: Operation) -> None:
 
 
 def _reached_from(op: Operation) -> set[Operation]:
-    found: set[Operation] = set()
-    gradients_util._MarkReachedOps([op], found, [op.graph])
-    return found
+    reached: set[Operation] = set()
+    gradients_util._MarkReachedOps([op], reached, [op.graph])
+    return reached
 
 
 @patch(
@@ -125,5 +125,5 @@ def _mark_reached(
             queue.append(ways[op])
         for output in op.outputs:
             if backprop_util.IsTrainable(output):
-                found = gradients_util._Consumers(output, functions)
-                queue.extend(one for one in found if one not in images)
+                consumers = gradients_util._Consumers(output, functions)
+                queue.extend(consumer for consumer in consumers if consumer not in images)

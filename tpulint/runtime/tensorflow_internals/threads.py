@@ -50,8 +50,8 @@ def num_threads() -> int:
     """Return how many operations TensorFlow runs at once, unless a session has its own threads."""
     # The property would make a whole new configuration at each call of a Python function.
     context = eager_context.context()
-    given = 0 if context._config is None else context._config.inter_op_parallelism_threads
-    return int(context._inter_op_parallelism_threads or given or _num_cores())
+    configured = 0 if context._config is None else context._config.inter_op_parallelism_threads
+    return int(context._inter_op_parallelism_threads or configured or _num_cores())
 
 
 @functools.lru_cache(maxsize=1)
@@ -103,11 +103,11 @@ def _innermost_frame(thread: int) -> FrameType | None:
 def stack_of_thread(thread: int) -> list[tuple[str, int]]:
     """Return (file, line) of each Python frame of that thread, outermost first."""
     frame = sys._current_frames().get(thread)
-    found: list[tuple[str, int]] = []
+    lines: list[tuple[str, int]] = []
     while frame is not None:
-        found.append((frame.f_code.co_filename, frame.f_lineno))
+        lines.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
-    return found[::-1]
+    return lines[::-1]
 
 
 def _probe_functions() -> None:

@@ -63,8 +63,8 @@ def _without_own(traceback: TracebackType | None) -> TracebackType | None:
             frames.append(traceback)
         traceback = traceback.tb_next
     rest: TracebackType | None = None
-    for each in reversed(frames):
-        rest = TracebackType(rest, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    for entry in reversed(frames):
+        rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return rest
 
 
