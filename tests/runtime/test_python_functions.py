@@ -30,7 +30,7 @@ def test_only_the_users_functions_count_as_those_that_hold_a_thread() -> None:
     with mock.patch.object(
         kind,
         "__call__",
-        python_functions.calls_of_users_functions(run, kind.__call__),
+        python_functions.intercept_user_functions(run, kind.__call__),
     ):
         assert float(step()) == 1.0
     assert noted == [3]

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from tpulint.runtime.emulate.cores import note_computation
+from tpulint.runtime.emulate.cores import mark_computation
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
-from tpulint.runtime.internal import ours, partly_ours
+from tpulint.runtime.internal import wrap_internal_errors, wrap_internal_errors_except_user_code
 from tpulint.runtime.mark.marked import Marked, Mode, ReplicateRequest, StepOutputs
 from tpulint.runtime.mark.replicate import MarkResult, mark, warn_of_idle_padding
 from tpulint.runtime.mark.validate import check_marked
@@ -33,23 +33,23 @@ def run(
 
     None where there are no replicas. The step is in the graph that is being built.
     """
-    with partly_ours():
+    with wrap_internal_errors_except_user_code():
         outcome = mark(request, mode)
     if outcome is None:
         return None
     check_marked(outcome.context, outcome.marked, request.device_assignment)
     warn_of_idle_padding(request, outcome)
-    note_computation()
+    mark_computation()
     if mode == "graph":
         guard_fetches(outcome.marked.graph)
-    with apart_from_the_users_nodes():
+    with isolated_scopes():
         return outcome, run_marked(outcome.marked, options)
 
 
 @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
 def run_marked(marked: Marked, options: Options) -> StepOutputs:
     """Build the step that runs `marked`, of which gradients see the marked nodes only."""
-    with gradients.no_recording(), ours():
+    with gradients.no_recording(), wrap_internal_errors():
         program = extract(marked)
         scheduled = schedule(program, options)
         for warning in scheduled.warnings:
@@ -58,7 +58,7 @@ def run_marked(marked: Marked, options: Options) -> StepOutputs:
 
 
 @contextmanager
-def apart_from_the_users_nodes() -> Iterator[None]:
+def isolated_scopes() -> Iterator[None]:
     """Keep operations made in the context out of the user's name, device and colocation scopes."""
-    with tf.name_scope(sessions.OWN_SCOPE), tf.device(None), graphs.no_colocation():
+    with tf.name_scope(sessions.OWN_SCOPE), tf.device(None), graphs.without_colocation():
         yield

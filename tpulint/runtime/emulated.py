@@ -9,14 +9,14 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import emulator
-from tpulint.runtime.emulate.cores import FunctionCores, copies_assigned, name_results
+from tpulint.runtime.emulate.cores import FunctionCores, assign_copies, name_results
 from tpulint.runtime.emulate.names import soft_placement, systems_forgotten
 from tpulint.runtime.emulate.system import system_of
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
-from tpulint.runtime.pods.connections import parts_of
+from tpulint.runtime.pods.connections import split_address
 from tpulint.runtime.pods.devices import Pod
-from tpulint.runtime.pods.hosts import device_scope_restored, functions_left_alone
+from tpulint.runtime.pods.hosts import device_scope_restored, function_optimizer_disabled
 from tpulint.runtime.replicate import split_compile_and_replicate
 from tpulint.runtime.tensorflow_internals.patching import (
     When,
@@ -68,7 +68,7 @@ def emulated_tpu(
         installed(When.EMULATED),
         nullcontext() if outer else soft_placement(),
         nullcontext() if outer else systems_forgotten(),
-        functions_left_alone(),
+        function_optimizer_disabled(),
         device_scope_restored(),
     ):
         yield
@@ -78,7 +78,7 @@ def _number_of_hosts(hosts: int, workers: Sequence[str]) -> int:
     if isinstance(workers, str):
         raise ValueError(f"workers are a list of addresses, not {workers!r}")
     for address in workers:
-        parts_of(address)
+        split_address(address)
     if workers and hosts not in (1, len(workers)):
         raise ValueError(f"{hosts} hosts cannot be {len(workers)} workers")
     return len(workers) or hosts
@@ -158,7 +158,7 @@ def _replicate_on_cores(
     *args: Any,
     **kwargs: Any,
 ) -> list[Any]:
-    with copies_assigned():
+    with assign_copies():
         built = split_compile_and_replicate(
             computation, inputs, infeed_queue, device_assignment, *args, **kwargs
         )

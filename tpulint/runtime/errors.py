@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import tensorflow as tf
 
 from tpulint.codes import CODES
-from tpulint.runtime.source_location import place_of, users_place
+from tpulint.runtime.source_location import place_of, user_location
 
 __all__ = [
     "ArityError",
@@ -74,7 +74,7 @@ class _Explained(type):
             fault.place, fault.rule = said.groups()
             text = message
         else:
-            fault.place = place or users_place()
+            fault.place = place or user_location()
             text = explained(message, fault.rule, fault.place)
         if isinstance(fault, tf.errors.OpError):
             _tensorflows_class(cls).__init__(fault, None, None, text)
@@ -108,7 +108,7 @@ class RuntimeFaultWarning(UserWarning):
     place: str | None = None
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
-        self.place = place or users_place()
+        self.place = place or user_location()
         super().__init__(explained(message, self.rule, self.place))
         for listener in tuple(_listeners):
             listener(self)
@@ -337,11 +337,11 @@ _joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {
 
 def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _Fault:
     """Return `error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
-    fault: _Fault = joined(kind, type(error))(str(error), place=place_of(error), rule=rule)
+    fault: _Fault = combine_classes(kind, type(error))(str(error), place=place_of(error), rule=rule)
     return fault
 
 
-def joined(kind: type[RuntimeFault], theirs: type[Exception]) -> type[Any]:
+def combine_classes(kind: type[RuntimeFault], theirs: type[Exception]) -> type[Any]:
     """Return `kind`, as a class that is also TensorFlow's class `theirs`."""
     if issubclass(kind, theirs):
         return kind

@@ -12,16 +12,16 @@ import tensorflow as tf
 
 from tpulint import __version__
 from tpulint.runtime.errors import InternalError, RuntimeFault
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 
 ISSUES = "https://github.com/tpulint/tpulint/issues"
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
-_OURS = (KeyError, IndexError, AssertionError, NameError, RecursionError)
+BUG_EXCEPTIONS = (KeyError, IndexError, AssertionError, NameError, RecursionError)
 """Exceptions that no code raises on purpose."""
 
 
 @contextmanager
-def ours() -> Iterator[None]:
+def wrap_internal_errors() -> Iterator[None]:
     """Report any exception in the context, which runs no code of the user's, as tpulint's own."""
     try:
         yield
@@ -32,11 +32,11 @@ def ours() -> Iterator[None]:
 
 
 @contextmanager
-def partly_ours() -> Iterator[None]:
+def wrap_internal_errors_except_user_code() -> Iterator[None]:
     """Report the exceptions of tpulint's own code in the context, which also runs the user's."""
     try:
         yield
-    except _OURS as error:
+    except BUG_EXCEPTIONS as error:
         if not isinstance(error, RuntimeFault) and _is_ours(error):
             raise internal_error(error) from error
         raise
@@ -54,7 +54,7 @@ def internal_error(error: Exception) -> InternalError:
         f"TensorFlow {tf.__version__})\n"
         "  It says nothing against the program, which is unchanged. Please report it, with the "
         f"program if you can: {ISSUES}",
-        place=place_of_operation(op) if op is not None else None,
+        place=operation_location(op) if op is not None else None,
     )
 
 

@@ -57,7 +57,7 @@ def experimental_map_outside_compilation(
     """
     if real_tpu():
         return _outside_compilation(True, computation, args, kwargs)
-    tiles = [cores.tiles_of(arg) for arg in args]
+    tiles = [cores.shard_counts(arg) for arg in args]
     split = next((counts for counts in tiles if counts), None)
     if split is None:
         return _outside_compilation(True, computation, args, kwargs)
@@ -67,7 +67,7 @@ def experimental_map_outside_compilation(
     for index in range(number):
         arguments = [arg if cut is None else cut[index] for arg, cut in zip(args, shards)]
         results.append(_outside_compilation(True, computation, tuple(arguments), dict(kwargs)))
-    return tf.nest.map_structure(lambda *shards: cores.joined(shards, split), *results)
+    return tf.nest.map_structure(lambda *shards: cores.join_shards(shards, split), *results)
 
 
 def _outside_compilation(

@@ -14,7 +14,7 @@ from tpulint.runtime.execute.device_program import refused_segment
 from tpulint.runtime.execute.raising import cause_of_cancelling, fault_in, undeclared_output_fault
 from tpulint.runtime.execute.thread_starvation import run_watched
 from tpulint.runtime.feeds import host as _host_feeds  # noqa: F401
-from tpulint.runtime.python_functions import calls_of_users_functions
+from tpulint.runtime.python_functions import intercept_user_functions
 from tpulint.runtime.tensorflow_internals.modules import errors_impl
 from tpulint.runtime.tensorflow_internals.patching import patch, patch_value
 
@@ -49,4 +49,4 @@ def _make_error(_: Callable[..., Any], cls: type[Exception], *args: Any, **kwarg
     why="Python functions of graphs do not hold the last thread that TensorFlow has",
 )
 def _watch_python_functions(original: Callable[..., Any]) -> Callable[..., Any]:
-    return calls_of_users_functions(run_watched, original)
+    return intercept_user_functions(run_watched, original)

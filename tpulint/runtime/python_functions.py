@@ -92,7 +92,7 @@ def _called(function: Any, token: bytes, device: Any, *args: Any) -> Any:
     return function(device, token, args)
 
 
-def around_python_function(
+def wrap_python_function(
     token: bytes, around: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> bytes | None:
     """Return the token of a Python function of the graph that runs `around(function of token)`.
@@ -112,7 +112,7 @@ def around_python_function(
     return bytes(script_ops._py_funcs.insert(replaced).encode())
 
 
-def calls_of_users_functions(
+def intercept_user_functions(
     run: Callable[..., Any], original: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return a `FuncRegistry.__call__` that calls Python functions by `run(original, ...)`.

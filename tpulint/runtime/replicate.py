@@ -13,7 +13,7 @@ from tpulint.runtime.emulate.system import real_tpu
 from tpulint.runtime.errors import EagerExecutionError
 from tpulint.runtime.mark.marked import Mode, ReplicateRequest, StepOutputs
 from tpulint.runtime.mark.replicate import MarkResult
-from tpulint.runtime.results import undifferentiable, undifferentiable_value
+from tpulint.runtime.results import refuse_gradients, refuse_gradients_of_value
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.tensorflow_internals import gradients, graphs, tpu, tracebacks
@@ -139,7 +139,7 @@ def _eagerly(request: ReplicateRequest) -> list[Any]:
     Tapes see what is traced, as in a function of the user's, but not the call of the function.
     """
     traced: list[list[Any]] = []
-    inside = gradients.recording_again if gradients.may_record() else nullcontext
+    inside = gradients.resume_recording if gradients.may_record() else nullcontext
 
     @tf.function(autograph=False)  # type: ignore[untyped-decorator]
     def tpu_step() -> Any:
@@ -153,8 +153,8 @@ def _eagerly(request: ReplicateRequest) -> list[Any]:
         values = tpu_step() if traces else tpu_step.get_concrete_function()()
     for symbol, value in zip(_flat(traced[-1]), _flat(values), strict=True):
         if value is not None:
-            results.remember_same(symbol, value)
-            undifferentiable_value(value, symbol)
+            results.register_same_result(symbol, value)
+            refuse_gradients_of_value(value, symbol)
     return list(values)
 
 
@@ -171,10 +171,10 @@ def _in_graph(request: ReplicateRequest, mode: Mode) -> list[Any]:
     if built is None:
         return []
     outcome, ran = built
-    with driver.apart_from_the_users_nodes():
+    with driver.isolated_scopes():
         with gradients.no_recording():
             status = tf.constant(b"") if request.use_tpu else tf.no_op()
-        results.remember(status, outcome.marked, outcome.compile_status)
+        results.register_result(status, outcome.marked, outcome.compile_status)
         return [status, _results(outcome, ran)]
 
 
@@ -188,7 +188,7 @@ def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
     twins = [[twin for twin in replica if twin is not None] for replica in outcome.results]
     packed = []
     for replica, tensors in zip(
-        outcome.results, undifferentiable(ran.outputs, outcome.marked, twins), strict=True
+        outcome.results, refuse_gradients(ran.outputs, outcome.marked, twins), strict=True
     ):
         rest = iter(tensors)
         flat = [
@@ -199,7 +199,7 @@ def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
 
 
 def _remembered(outcome: MarkResult, executable: Any, twin: Any) -> Any:
-    results.remember(executable, outcome.marked, twin)
+    results.register_result(executable, outcome.marked, twin)
     return executable
 
 

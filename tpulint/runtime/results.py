@@ -21,7 +21,7 @@ _of_eager: dict[int, tuple[Marked, Any]] = {}
 _OF_GRAPH = "_tpulint_marked_results"
 
 
-def remember(executable: Any, marked: Marked, twin: Any) -> None:
+def register_result(executable: Any, marked: Marked, twin: Any) -> None:
     """Note that `executable`, which the user gets, replaces the marked `twin`."""
     if graphs.is_eager_tensor(executable):
         _remember_eager(executable, (marked, twin))
@@ -32,22 +32,26 @@ def remember(executable: Any, marked: Marked, twin: Any) -> None:
     _known(op.graph)[executable.name] = (marked, twin)
 
 
-def remember_same(symbol: Any, value: Any) -> None:
+def register_same_result(symbol: Any, value: Any) -> None:
     """Note that the eager `value` has the marked twin of `symbol`, of a traced graph."""
     _remember_eager(value, _known(symbol.graph)[symbol.name])
 
 
-def twins(graph: Any) -> dict[str, Any]:
-    """Return by name the marked twins of the tensors and operations of `graph` that have one."""
+def marked_counterparts(graph: Any) -> dict[str, Any]:
+    """Return by name the marked nodes that tensors and operations of `graph` stand for."""
     return {name: twin for name, (_, twin) in _known(graph).items()}
 
 
-def unrunnable(graph: Any) -> set[Any]:
+def nodes_without_kernel(graph: Any) -> set[Any]:
     """Return the marked nodes that `graph` itself holds; none where other nodes use them.
 
     Those others cannot run either, and TensorFlow must be able to say so.
     """
-    nodes = {getattr(twin, "op", twin) for twin in twins(graph).values() if twin.graph is graph}
+    nodes = {
+        getattr(twin, "op", twin)
+        for twin in marked_counterparts(graph).values()
+        if twin.graph is graph
+    }
     if not nodes:
         return nodes
     ops = graph.get_operations()
@@ -102,7 +106,7 @@ def _leave_out_marked(library: Any) -> _Library:
 
 def _runnable(graph: Any) -> list[Any] | None:
     """Return the C operations of `graph` without those that cannot run, or None for all."""
-    left_out = unrunnable(graph)
+    left_out = nodes_without_kernel(graph)
     if not left_out or any(tensor.op in left_out for tensor in graph.outputs):
         return None
     left_out |= {tensor.op for tensor in graph.inputs}
@@ -203,7 +207,7 @@ _MESSAGE = (
 )
 
 
-def undifferentiable(
+def refuse_gradients(
     executed: tuple[tuple[Any, ...], ...], marked: Marked, twins: list[list[Any]]
 ) -> list[list[Any]]:
     """Return the results `executed[replica][output]`, as the user gets them.
@@ -224,7 +228,7 @@ def undifferentiable(
     return results
 
 
-def undifferentiable_value(value: Any, symbol: Any) -> None:
+def refuse_gradients_of_value(value: Any, symbol: Any) -> None:
     """Do the same for the eager `value` of the result `symbol` of a traced call."""
     if gradients.is_recording() and value.dtype.is_floating:
         op = symbol.op
@@ -235,7 +239,7 @@ def undifferentiable_value(value: Any, symbol: Any) -> None:
         def refuse(*_: Any) -> None:
             raise LookupError(message)
 
-        gradients.refused_on_tapes(value, symbol, refuse)
+        gradients.refuse_on_tapes(value, symbol, refuse)
 
 
 def _as_one_operation(tensors: list[Any], output: Any) -> list[Any]:
@@ -243,7 +247,7 @@ def _as_one_operation(tensors: list[Any], output: Any) -> list[Any]:
     with graphs.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
         through: list[Any] = tf.identity_n(tensors)
     operations.set_attr(through[0].op, _OUTPUT, string_attr(output.name))
-    gradients.reached_only_through(through[0].op, output)
+    gradients.redirect_gradient_search(through[0].op, output)
     return through
 
 

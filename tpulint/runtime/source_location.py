@@ -20,14 +20,14 @@ _COMMANDS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
-def users_place() -> str | None:
+def user_location() -> str | None:
     """Return "file:line" of the innermost current frame of the user's code, or None."""
-    return _innermost(operations.stack_here())
+    return _innermost(operations.current_stack())
 
 
 def is_called_by_strategy() -> bool:
     """Return whether TPUStrategy has called us on behalf of the user."""
-    for filename, _ in reversed(operations.stack_here()):
+    for filename, _ in reversed(operations.current_stack()):
         if is_users(filename):
             return False
         if os.path.basename(filename) == "tpu_strategy.py":
@@ -40,7 +40,7 @@ def place_in_thread(thread: int) -> str | None:
     return _innermost(threads.stack_of_thread(thread))
 
 
-def place_of_operation(op: Any) -> str | None:
+def operation_location(op: Any) -> str | None:
     """Return "file:line" of the user's code that made `op`, or None."""
     return _innermost(_stack_of(op))
 

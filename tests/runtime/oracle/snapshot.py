@@ -36,7 +36,7 @@ def snapshot(graph: Any) -> Snapshot:
     known = getattr(graph, "_tpulint_marked_results", {})
     scratch = {id(marked.graph): marked.graph for marked, _ in known.values()}
     scratch.pop(id(graph), None)
-    reader = _Reader(results.twins(graph))
+    reader = _Reader(results.marked_counterparts(graph))
     nodes = reader.nodes(graph, {})
     for marked in scratch.values():
         nodes |= reader.nodes(marked, marked.counterparts)

@@ -27,7 +27,7 @@ from tests.runtime.pods.network import (
 )
 from tests.runtime.strategies import pod
 from tpulint.runtime.pods import workers as processes
-from tpulint.runtime.pods.connections import own_address_towards
+from tpulint.runtime.pods.connections import own_address_for
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def test_a_host_that_is_lost_ends_the_step(
     hosts: Any, lose: Any, seconds: float, monkeypatch: Any
 ) -> None:
     """Hang: gRPC waited 20 seconds for a machine that was gone (now 5 where nothing else runs)."""
-    monkeypatch.setattr("tpulint.runtime.pods.connections.SILENT", 2.0)
+    monkeypatch.setattr("tpulint.runtime.pods.connections.REPLY_TIMEOUT_SECONDS", 2.0)
     lost_at: list[float] = []
 
     def lose_the_second(victim: subprocess.Popen[str]) -> None:
@@ -248,7 +248,7 @@ def test_hosts_on_another_machine_reach_this_one(workers: tuple[str, ...]) -> No
     """The other machine is this one, by an address that the system calls another one's."""
     set_up("lo:1", "10.9.8.7", "255.255.255.0")
     there = [one.replace("localhost", "10.9.8.99") for one in workers[:2]]
-    assert own_address_towards(tuple(there), 5) == "10.9.8.7:5"
+    assert own_address_for(tuple(there), 5) == "10.9.8.7:5"
     with pod(workers=there) as strategy:
         assert [float(one) for one in endless(strategy)(tf.constant(False)).values] == [0.5] * 4
         assert "10.9.8.7:" in str(context.get_server_def())

@@ -10,7 +10,7 @@ import pytest
 
 import tpulint.runtime as tpu
 from tests.runtime.run.test_run_programs import ROOT, tpulint
-from tpulint.runtime.pods.connections import answers, own_address_towards, parts_of
+from tpulint.runtime.pods.connections import is_reachable, own_address_for, split_address
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from tpulint.runtime.pods.connections import answers, own_address_towards, parts
     ],
 )
 def test_an_address_is_a_host_and_a_port(address: str, parts: tuple[str, int]) -> None:
-    assert parts_of(address) == parts
+    assert split_address(address) == parts
 
 
 @pytest.mark.parametrize(
@@ -30,18 +30,18 @@ def test_an_address_is_a_host_and_a_port(address: str, parts: tuple[str, int]) -
 )
 def test_another_text_is_no_address(address: str) -> None:
     with pytest.raises(ValueError, match=f"'{address}' is no address of a host: give HOST:PORT"):
-        parts_of(address)
+        split_address(address)
 
 
 def test_what_is_no_server_does_not_answer() -> None:
     with socket.socket() as other:
         other.bind(("localhost", 0))
         address = f"localhost:{other.getsockname()[1]}"
-        assert not answers(address)  # nobody listens
+        assert not is_reachable(address)  # nobody listens
 
 
 def test_hosts_on_this_machine_reach_it_as_localhost() -> None:
-    assert own_address_towards(("localhost:1", "127.0.0.1:2"), 3) == "localhost:3"
+    assert own_address_for(("localhost:1", "127.0.0.1:2"), 3) == "localhost:3"
 
 
 @pytest.mark.parametrize(

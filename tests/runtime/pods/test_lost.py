@@ -21,9 +21,9 @@ def test_false_a_host_that_misses_one_question_is_not_lost(monkeypatch: pytest.M
         if len(closed) == 3:
             ended.set()
 
-    monkeypatch.setattr(connections, "_PAUSE", 0.0)
-    monkeypatch.setattr(connections, "answers", lambda _: questions.pop(0))
-    monkeypatch.setattr(connections, "resolved", lambda _: frozenset({("127.0.0.1", 1)}))
+    monkeypatch.setattr(connections, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "is_reachable", lambda _: questions.pop(0))
+    monkeypatch.setattr(connections, "resolve", lambda _: frozenset({("127.0.0.1", 1)}))
     connections._watch("localhost:1", ended, disconnect, pod)
     assert closed == [(0, 2), (0, 1), (0, 1)]  # of the whole pod once, then of the host alone
 

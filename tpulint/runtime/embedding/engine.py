@@ -21,12 +21,12 @@ from tpulint.runtime.emulate.system import TPUMemory
 from tpulint.runtime.execute.waiting import WaitLimit
 from tpulint.runtime.schedule.locks import Wait
 
-_LOOK = 0.1
+_POLL_SECONDS = 0.1
 """Seconds between two looks whether a wait takes too long."""
 _numbers = itertools.count()
 
 
-class Starved(Exception):
+class EngineDeadlock(Exception):
     """A core waits for the engine, or the engine for a core, and it will never come."""
 
 
@@ -104,11 +104,11 @@ class Engine:
         )
         limit, waits, thread = WaitLimit(), [Wait("host", "other cores", reason)], get_ident()
         with self._lock:
-            while not self._changed.wait_for(lambda: core not in self._answers, _LOOK):
+            while not self._changed.wait_for(lambda: core not in self._answers, _POLL_SECONDS):
                 if limit.is_over(waits, [thread]):
-                    raise Starved(reason)
+                    raise EngineDeadlock(reason)
             if core in self._unanswered:
-                raise Starved(
+                raise EngineDeadlock(
                     f"core {core} has not sent the gradients of its last training batch, for "
                     "which the embedding engine waits: call apply_gradients in each training step, "
                     "or enqueue with training=False"
@@ -135,7 +135,7 @@ class Engine:
         """
         with self._lock:
             if core not in self._unanswered:
-                raise Starved(
+                raise EngineDeadlock(
                     f"core {core} sends embedding gradients, and has dequeued no training batch"
                 )
             self._answers[core] = self._unanswered.pop(core), gradients, rates
@@ -192,7 +192,7 @@ class Engine:
     def _step(self, table: Any, rate: float, rows: Any, gradients: Any) -> None:
         values = self._tables[table.name]
         names = ("parameters", *SLOTS[table.optimization_parameters.WhichOneof("parameters")])
-        updated_rows = updated(
+        updated_rows = update_rows(
             table.optimization_parameters,
             rate,
             {name: values[name][rows] for name in names},
@@ -306,7 +306,7 @@ SLOTS: dict[str, tuple[str, ...]] = {
 """The slots of each optimizer that is offered."""
 
 
-def updated(parameters: Any, rate: float, rows: Rows, gradient: Any) -> Rows:
+def update_rows(parameters: Any, rate: float, rows: Rows, gradient: Any) -> Rows:
     """Return `rows` after a step with `gradient`, as the OptimizationParameters say."""
     gradient = _clipped(gradient, parameters.gradient_clipping_limits)
     decay = parameters.weight_decay_factor

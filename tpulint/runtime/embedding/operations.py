@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime import emulator
-from tpulint.runtime.embedding.engine import Engine, Starved
+from tpulint.runtime.embedding.engine import Engine, EngineDeadlock
 from tpulint.runtime.emulate.system import current_state
 from tpulint.runtime.errors import DeadlockError, EmbeddingError, LostVariableError
 from tpulint.runtime.execute import exchanges
@@ -19,7 +19,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.pods.devices import current_pod
-from tpulint.runtime.source_location import users_place
+from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.modules import (
     tpu_embedding_configuration_pb2,
@@ -78,7 +78,7 @@ def enqueue(
     combiners: Sequence[str],
 ) -> Operation | None:
     """Enqueue a batch for the core `ordinal`, or inside a computation for the replica's own."""
-    engine, count, place = _engine(), len(ids), users_place()
+    engine, count, place = _engine(), len(ids), user_location()
 
     def put(mode: Any, *arrays: Any) -> Any:
         features = list(
@@ -97,7 +97,7 @@ def enqueue(
 
 def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     """Return the activations of the replica's next batch, of `shapes`."""
-    engine, place = _engine(), users_place()
+    engine, place = _engine(), user_location()
 
     def expect(core: Any) -> bool:
         engine.expect(int(core))
@@ -121,7 +121,7 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
 
 def send_gradients(gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> Operation:
     """Send the gradients of the replica's last batch, and the dynamic learning rates."""
-    engine, count, place = _engine(), len(gradients), users_place()
+    engine, count, place = _engine(), len(gradients), user_location()
 
     def send(core: Any, *arrays: Any) -> bool:
         engine.gradients(int(core), arrays[:count], arrays[count:])
@@ -198,7 +198,7 @@ def _called(
             raise token_for(_lost(engine))
         try:
             return function(*values)
-        except Starved as error:
+        except EngineDeadlock as error:
             raise token_for(DeadlockError(str(error), place=place, rule="TPU709")) from error
         except ValueError as error:
             raise token_for(EmbeddingError(str(error), place=place)) from error

@@ -14,13 +14,13 @@ from tpulint.runtime.emulate.system import current_state, lost_variable
 from tpulint.runtime.pods.devices import (
     COORDINATORS_CPU,
     core_name,
+    executing_device,
     host_of,
-    hosts_are_apart,
+    hosts_are_remote,
     is_emulated,
-    is_there,
+    is_on_connected_host,
+    is_on_pod,
     job_of_cores,
-    on_pod,
-    run_by,
 )
 from tpulint.runtime.pods.placement import PLACED, asked_for_device
 from tpulint.runtime.tensorflow_internals import functions, graphs
@@ -88,13 +88,13 @@ def _run_function(
     _refuse_lost(inputs)
     name = operation.decode() if isinstance(operation, bytes) else operation
     functions = emulator.current_part(FunctionCores)
-    if hosts_are_apart() and functions.holds_computation(name):
+    if hosts_are_remote() and functions.holds_computation(name):
         where = COORDINATORS_CPU
     else:
-        where = run_by(device) if is_there(device) else device
+        where = executing_device(device) if is_on_connected_host(device) else device
     results = run(handle, where, operation, inputs, *others)
     is_function = name in functions or eager_context.context().has_function(name)
-    if device and is_emulated(device) and (on_pod(device) or not is_function):
+    if device and is_emulated(device) and (is_on_pod(device) or not is_function):
         set_core(results, host_of(device) if is_function else device)
     if name in functions:
         for result, core in zip(results, functions[name](device or "", inputs)):
@@ -138,7 +138,7 @@ def _through_optional(operation: str, arguments: Sequence[Any], results: Any) ->
             set_core(result, core)
 
 
-def unpacked(variables: Sequence[Any]) -> list[Any]:
+def unpack_variables(variables: Sequence[Any]) -> list[Any]:
     """Return `variables`, or those in the one packed variable among them, one a core."""
     (first, *_) = variables
     if isinstance(first, packed_distributed_variable.PackedDistributedVariable):
@@ -184,7 +184,7 @@ def _replicated_handle(original: Callable[[Any], Any], self: Any) -> Any:
 
 
 @contextlib.contextmanager
-def copies_assigned() -> Iterator[None]:
+def assign_copies() -> Iterator[None]:
     """Make all copies equal after a computation in a function, which is built in the context."""
     touched: dict[int, Any] = {}
     being_built = emulator.current_part(_Touched)
@@ -199,7 +199,7 @@ def copies_assigned() -> Iterator[None]:
             other.assign(first.read_value(), read_value=False)
 
 
-def tiles_of(value: Any) -> list[int] | None:
+def shard_counts(value: Any) -> list[int] | None:
     """Return the number of shards of `value` along each axis, or None if it is not split."""
     if not isinstance(value, tf.Tensor):
         return None
@@ -219,7 +219,7 @@ class Parts:
     counts: tuple[int, ...] = ()
 
 
-def parts_of_outputs(op: Any, num_cores: int) -> list[Parts] | None:
+def output_parts(op: Any, num_cores: int) -> list[Parts] | None:
     """Return the parts of the outputs of `op` on the cores, or None if it has no sharding."""
     try:
         sharding = xla_data_pb2.OpSharding.FromString(op.get_attr("_XlaSharding"))
@@ -239,7 +239,7 @@ def _parts_of(sharding: Any, num_cores: int) -> Parts:
     return Parts(cores, tuple(sharding.tile_assignment_dimensions))
 
 
-def joined(shards: Sequence[Any], counts: Sequence[int]) -> Any:
+def join_shards(shards: Sequence[Any], counts: Sequence[int]) -> Any:
     """Return the tensor that consists of `shards`, `counts` along its axes, the last fastest."""
     left = list(shards)
     for axis, count in reversed(list(enumerate(counts))):
@@ -284,7 +284,7 @@ def name_results(results: Sequence[Any], device_assignment: Any) -> None:
                 _cores_in(tensor.graph)[tensor.name] = graphs.canonical_device(device)
 
 
-def note_computation() -> None:
+def mark_computation() -> None:
     """Note that the graph that is being built, and those around it, hold a TPU computation."""
     for graph in graphs.graphs_outwards(graphs.default_graph()):
         _cores_in(graph)
@@ -308,7 +308,7 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
         One that holds a computation is not compiled as a whole, whatever it asks for: a TPU
         compiles the computation only.
         """
-        if hasattr(graph, _CORES) or not self._holding.isdisjoint(functions.functions_in(graph)):
+        if hasattr(graph, _CORES) or not self._holding.isdisjoint(functions.function_names(graph)):
             self._holding.add(name)
             functions.forget_jit_compile(attrs)
         default = _CALLERS if functions.ON_OP_DEVICE in attrs else None

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tpulint.runtime import emulator
 from tpulint.runtime.errors import LostVariableError
-from tpulint.runtime.source_location import users_place
+from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals import graphs
 
 _CORES_PER_CHIP = 2
@@ -171,14 +171,14 @@ class SystemState:
     def initialize(self) -> None:
         """Note that the program initializes the system."""
         self.is_initialized = True
-        self.table_memory.clear(users_place())
+        self.table_memory.clear(user_location())
         self.table_memory = TPUMemory()
 
     def initialize_memory(self, name: str) -> None:
         """Clear the memory of the TPU `name`, unless it is initialized for the first time."""
         before = self._memories.get(name)
         if before is not None:
-            before.clear(users_place())
+            before.clear(user_location())
         if self._memories:
             self.memory = TPUMemory()
         self._memories[name] = self.memory

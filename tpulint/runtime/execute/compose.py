@@ -34,7 +34,7 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
 from tpulint.runtime.schedule.plan import Plan
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import operations
 
 
@@ -121,7 +121,7 @@ def _values(segment: Segment) -> list[Tensor]:
 
 def _watched(segment: Segment) -> WatchedSegment:
     first = segment.ops[0]
-    return WatchedSegment(lane_of(segment), first.name, place_of_operation(first))
+    return WatchedSegment(lane_of(segment), first.name, operation_location(first))
 
 
 def _is_made_on_host(region: Region, name: str) -> bool:
@@ -280,7 +280,7 @@ class Composer:
         results = self.exchanges.exchange(site, ops, values, images)
         ends = list(dict.fromkeys(result.op for result in results))
         for end in (values[0].op, *ends):
-            operations.keep_apart(end)
+            operations.exempt_from_grappler(end)
         images.effects += ends
         for op, result in zip(ops, results, strict=True):
             result.set_shape(op.outputs[0].shape)
@@ -294,7 +294,7 @@ class Composer:
             constant_or_image(region, tensor.name, images, on_host=on_host) for tensor in op.inputs
         ]
         waits_for = operation_waits(planned, op, frozenset({op.name}), images)
-        segment = WatchedSegment(feed_lane(op), op.name, place_of_operation(op))
+        segment = WatchedSegment(feed_lane(op), op.name, operation_location(op))
         waits_for += self.probes.start(segment, images.replica, values, waits_for)
         results, done = self.feeds.build(op, values, waits_for, images)
         images.tensors.update(

@@ -19,7 +19,7 @@ from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.variables import TouchedVariable, UnsynchronizedVariable
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 """The shared_name with which VarHandleOp makes a variable of its own each time it runs
@@ -93,7 +93,7 @@ def compare_copies(
 
     Copies in other processes are not compared: every step would have to fetch them.
     """
-    if devices.hosts_are_apart():
+    if devices.hosts_are_remote():
         return []
     with tf.control_dependencies(waits_for):
         return [_compare(variable, images) for variable in variables]
@@ -141,7 +141,7 @@ def _warn_of_difference(variable: UnsynchronizedVariable, differs: Any) -> None:
         'combines the values. Create it with `aggregation="mean"` '
         "(`tf.VariableAggregation.MEAN`), or reduce the value over the replicas first"
     )
-    place = place_of_operation(variable.write)
+    place = operation_location(variable.write)
     warning = UnsynchronizedVariableWarning(message, place=place)
     filename, _, line = (place or "").rpartition(":")
     # This thread is TensorFlow's: no frame of the user's is on its stack.

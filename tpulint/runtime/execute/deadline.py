@@ -41,7 +41,7 @@ from tpulint.runtime.extract.kernels import PYTHON_FUNCTIONS
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.schedule.locks import Wait
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import functions, operations
 
 _NUMBER = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
@@ -176,8 +176,8 @@ class Deadline:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
         if self._seconds is None or op.type not in PYTHON_FUNCTIONS:
             return
-        wait = Wait(lane, "Python", "waits for a Python function", place_of_operation(op))
-        token = python_functions.around_python_function(
+        wait = Wait(lane, "Python", "waits for a Python function", operation_location(op))
+        token = python_functions.wrap_python_function(
             op.get_attr("token"), lambda function: _BoundedFunction(function, self, wait)
         )
         if token is not None:

@@ -36,7 +36,7 @@ from tpulint.runtime.extract.copying import Copied, copy_operations, inputs_of
 from tpulint.runtime.extract.region import Graph, Operation, Tensor
 from tpulint.runtime.extract.segments import Segment
 from tpulint.runtime.schedule.plan import Plan
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import functions, operations
 
 
@@ -72,7 +72,7 @@ def _may_be_bounded(tensor: Tensor) -> bool:
 def _enlarge(tensor: Tensor) -> Tensor:
     for axis, size in enumerate(tensor.shape.as_list()):
         if size is None:
-            tensor = operations.as_large_as_its_bound(tensor, axis)
+            tensor = operations.pad_to_bound(tensor, axis)
     return tensor
 
 
@@ -129,7 +129,7 @@ def refused_segment(message: str) -> RuntimeFault | None:
         words = f"{operation.type} `{operation.name}`: {words}"
     rule = next((rule for text, rule in _REFUSALS.items() if text in message), "")
     return as_tensorflow_error(
-        UnsupportedOpError(words, place=place_of_operation(operation), rule=rule)
+        UnsupportedOpError(words, place=operation_location(operation), rule=rule)
     )
 
 
@@ -152,7 +152,7 @@ def _named_operation(graph: Graph, message: str) -> Operation | None:
     operation = None
     for node in reversed(list(inside)):
         candidates = list(_candidates(graph, operation, node, converted))
-        if len({place_of_operation(candidate) for candidate in candidates}) != 1:
+        if len({operation_location(candidate) for candidate in candidates}) != 1:
             break
         operation = candidates[0]
     return operation
@@ -227,7 +227,7 @@ class DeviceProgram:
 
     def launch(self) -> tuple[list[Tensor], Operation]:
         """Return the results of a call of the function here, and the call."""
-        results = operations.launched_by_xla(
+        results = operations.launch_with_xla(
             self._function,
             list(self._fixed.values()),
             list(self._arguments.values()),

@@ -99,7 +99,7 @@ def cached_function(
     """
     if key not in _cached_functions:
         with tf.Graph().as_default():
-            _cached_functions[key] = functions.wrapped(traced, dtypes)
+            _cached_functions[key] = functions.wrap_function(traced, dtypes)
     return _cached_functions[key]
 
 
@@ -251,7 +251,7 @@ class Exchanges:
         if sums:
             key = (*_dtypes(rendezvous), rendezvous.first.comes_once, len(group))
             return cached_function(key, serve, taken)
-        return functions.wrapped(serve, taken)
+        return functions.wrap_function(serve, taken)
 
     def _make_queues(self, way: str) -> list[list[Tensor]]:
         """Return for each rendezvous the queues of all replicas to or from its exchange."""

@@ -20,7 +20,7 @@ import tensorflow as tf
 from tpulint.ordering.operations import INFEED_TAKES
 from tpulint.runtime import python_functions
 from tpulint.runtime.emulate import cores
-from tpulint.runtime.emulate.cores import Parts, parts_of_outputs
+from tpulint.runtime.emulate.cores import Parts, output_parts
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute import exchanges, waiting
 from tpulint.runtime.execute.deadline import watch_loop
@@ -32,7 +32,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.locks import Wait
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import functions, graphs
 
 Direction = Literal["infeed", "outfeed"]
@@ -97,7 +97,7 @@ def dequeue_parts(
         for place, tensor in zip(mine, here, strict=True):
             taken[place].append(tensor)
     return [
-        tf.ensure_shape(cores.joined(shards, part.counts), shape)
+        tf.ensure_shape(cores.join_shards(shards, part.counts), shape)
         for shards, part, shape in zip(taken, parts, shapes, strict=True)
     ]
 
@@ -128,7 +128,9 @@ class HostDequeue:
         """
         if tf.executing_eagerly():
             return self._take_eagerly(handle, dtypes)
-        take = functions.wrapped(lambda queue: self._take_watched(queue, dtypes), [tf.resource])
+        take = functions.wrap_function(
+            lambda queue: self._take_watched(queue, dtypes), [tf.resource]
+        )
         with devices.on_coordinator():
             return list(take(handle))
 
@@ -254,10 +256,10 @@ class Feeds:
     def _parts(self, op: Operation) -> list[Parts] | None:
         if op.type not in INFEED_TAKES or self._cores_per_replica == 1:
             return None
-        return parts_of_outputs(op, self._cores_per_replica)
+        return output_parts(op, self._cores_per_replica)
 
     def _note_wait(self, op: Operation) -> Callable[[Any], None]:
-        lane, place = feed_lane(op), place_of_operation(op)
+        lane, place = feed_lane(op), operation_location(op)
         reason = f"waits in {op.type} '{op.name}' for what is enqueued for its core"
         if lane == "outfeed":
             reason = f"waits in {op.type} '{op.name}' for what the device puts into its outfeed"

@@ -17,7 +17,7 @@ import tensorflow as tf
 from tpulint.runtime.execute.raising import call_python
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.source_location import users_place
+from tpulint.runtime.source_location import user_location
 
 _watchers: list[Callable[[SegmentRun], None]] = []
 _steps = itertools.count()
@@ -84,7 +84,7 @@ class Probes:
 
     def __init__(self) -> None:
         self.wanted = bool(_watchers)
-        self._computation = users_place() if self.wanted else None
+        self._computation = user_location() if self.wanted else None
         self._step = -1
         self._started: dict[tuple[int, WatchedSegment], tuple[float, int]] = {}
         self._lock = threading.Lock()

@@ -19,7 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import python_functions
-from tpulint.runtime.errors import RuntimeFault, UnfetchableError, joined
+from tpulint.runtime.errors import RuntimeFault, UnfetchableError, combine_classes
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.internal import internal_error
 from tpulint.runtime.pods import sessions
@@ -235,6 +235,6 @@ def undeclared_output_fault(message: str) -> RuntimeFault | None:
     if not _NO_KERNEL_FOR_MARKS.search(message):
         return None
     sessions.keep_sessions()
-    kind = joined(UnfetchableError, tf.errors.InvalidArgumentError)
+    kind = combine_classes(UnfetchableError, tf.errors.InvalidArgumentError)
     fault: RuntimeFault = kind(_UNDECLARED_OUTPUT)
     return as_tensorflow_error(fault)

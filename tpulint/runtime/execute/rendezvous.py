@@ -28,7 +28,7 @@ from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.region import Iteration, Operation, RegionSite, Tensor
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.schedule.plan import Rendezvous
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class CollectiveTracker:
             self._names[replica],
             self._names[other],
             f"waits in {collective.op.type} '{collective.op.name}' for {self._names[other]}",
-            place_of_operation(collective.op),
+            operation_location(collective.op),
         )
 
 
@@ -127,7 +127,7 @@ def _why_never(decision: Decision, taken: _LastDecision, iteration: Iteration) -
     now = iteration[: decision.loops]
     if taken.iteration < now or (taken.iteration == now and taken.choice == decision.branch):
         return None
-    place = place_of_operation(decision.op)
+    place = operation_location(decision.op)
     where = f"'{decision.op.name}'" + (f" ({place})" if place else "")
     if taken.iteration > now:
         return f"is in a later iteration of the loop around {where}"

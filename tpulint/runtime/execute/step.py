@@ -44,7 +44,7 @@ from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.locks import AccessSchedule
 from tpulint.runtime.schedule.plan import Plan
 from tpulint.runtime.schedule.schedule import Schedule
-from tpulint.runtime.source_location import users_place
+from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals import functions, operations
 
 _mutex_numbers = itertools.count()
@@ -92,7 +92,7 @@ def assert_system_initialized(marked: Marked) -> list[Operation]:
     """
     if is_initialized() or marked.mode == "graph":
         return []
-    place = users_place()
+    place = user_location()
 
     def look() -> None:
         if not is_initialized():
@@ -162,7 +162,9 @@ class Replicas:
             ]
             for images in self.images
         ]
-        function = functions.wrapped(program, [tensor.dtype for tensor in arguments_by_replica[0]])
+        function = functions.wrap_function(
+            program, [tensor.dtype for tensor in arguments_by_replica[0]]
+        )
         done = []
         for core, images, arguments in zip(
             self.cores, self.images, arguments_by_replica, strict=True
@@ -365,7 +367,7 @@ def execute(scheduled: Schedule) -> StepOutputs:
         _compute_boundary(program, images)
         return run_replicas(scheduled, images)
 
-    function = functions.wrapped(step, [tensor.dtype for tensor in users.values()])
+    function = functions.wrap_function(step, [tensor.dtype for tensor in users.values()])
     token, *outputs = function(*users.values())
     count = len(program.region.outputs)
     return StepOutputs(

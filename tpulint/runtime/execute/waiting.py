@@ -22,7 +22,7 @@ from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.schedule.locks import Wait
-from tpulint.runtime.source_location import is_users, place_of_operation
+from tpulint.runtime.source_location import is_users, operation_location
 from tpulint.runtime.tensorflow_internals import operations, threads
 
 _LOOK_SECONDS = 0.25
@@ -205,7 +205,7 @@ def may_wait(region: Region) -> bool:
 def wait_of_operation(op: Operation, lane: str) -> Wait:
     """Return the wait of `lane` in `op`, of a type in `WAITING_OPERATIONS`."""
     attributes = op.node_def.attr
-    place = place_of_operation(op)
+    place = operation_location(op)
     if _REASON in attributes:
         reason, rule = (attributes[name].s.decode() for name in (_REASON, _RULE))
         return Wait(lane, op.name, reason, place, rule)

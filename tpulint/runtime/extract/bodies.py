@@ -78,7 +78,7 @@ def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
     return [functions.function_graph(graph, name) for name in function_names(graph, node)]
 
 
-@graphs.once_a_graph
+@graphs.cache_per_graph
 def _marks(graph: Graph) -> bool:
     return any(
         CLUSTER_ATTR in node.attr
@@ -88,7 +88,7 @@ def _marks(graph: Graph) -> bool:
     )
 
 
-@graphs.once_a_graph
+@graphs.cache_per_graph
 def body_of_function(graph: Any) -> Region:
     """Return the region of a function body, where side effects run though no output needs them."""
     argument_names = {tensor.op.name for tensor in graph.inputs}
@@ -243,6 +243,6 @@ def handles_taken_inside(region: Region, op: Operation) -> dict[str, str]:
     return handles
 
 
-@graphs.once_a_graph
+@graphs.cache_per_graph
 def _handles_of_function(graph: Any) -> Mapping[str, str]:
     return array_handles(body_of_function(graph))

@@ -32,7 +32,7 @@ from tpulint.runtime.extract.constants import constant_value
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Graph, Operation, Region, RegionSite, Tensor
 from tpulint.runtime.extract.segments import Side, side_of
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -60,7 +60,7 @@ def _replicas_named_by(op: Operation) -> Any:
     if replicas is None:
         raise UnsupportedOpError(
             f"Input 1 to node `{op.name}` with op {op.type} must be a compile-time constant",
-            place=place_of_operation(op),
+            place=operation_location(op),
             rule="TPU502",
         )
     return replicas if replicas.size else ()

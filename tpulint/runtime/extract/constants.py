@@ -237,7 +237,7 @@ def _constant_of_other_region(scope: ConstantScope, tensor: Tensor) -> DeviceCon
     if tensor.name in scope.region.inputs:
         return None
     if op.type == "Placeholder":
-        outer = graphs.captured_by(tensor)
+        outer = graphs.captured_tensor(tensor)
         return None if outer is None else device_constant(_scope_of(outer.graph), outer)
     if scope.region.cluster_of(op) is not None:
         return None

@@ -32,7 +32,7 @@ class DynamicSize:
 
 def is_cut(op: Operation) -> bool:
     """Return whether `op` says the size of a dimension that is cut to it."""
-    return op.type == "XlaSetDynamicDimensionSize" and operations.compiler_compares_sizes()
+    return op.type == "XlaSetDynamicDimensionSize" and operations.xla_compares_sizes()
 
 
 def find_cut_sizes(region: Region) -> Iterator[DynamicSize]:

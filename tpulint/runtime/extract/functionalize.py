@@ -183,7 +183,7 @@ class _LevelBuilder:
 
     def image(self, name: str) -> Tensor:
         """Return the image of the region's tensor `name` in the graph that is being built."""
-        return graphs.captured_here(self.tensors[name])
+        return graphs.capture_in_current_graph(self.tensors[name])
 
     def _build_plain(self, group: Group) -> None:
         copied: list[Operation] = []

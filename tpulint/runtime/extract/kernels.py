@@ -36,7 +36,7 @@ from tpulint.runtime.extract.region import (
     key_of,
 )
 from tpulint.runtime.pods import devices
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 
@@ -44,12 +44,12 @@ def refused_array_use(region: Region, op: Operation) -> UnsupportedOpError | Non
     """Return the fault of `op` if it uses an array or a stack as no XLA program can, or None."""
     if op.type == "TensorArrayV3" and op.get_attr("dynamic_size"):
         message = f"TensorArrays with dynamic size are not supported by XLA, operation {op.name}"
-        return UnsupportedOpError(message, place=place_of_operation(op), rule="TPU503")
+        return UnsupportedOpError(message, place=operation_location(op), rule="TPU503")
     if op.type in IF | CASE and STACK in handles_taken_inside(region, op).values():
         # if_op.cc. Such is the gradient of a conditional in a loop, or of a loop in one.
         user = next(_operations_on_stacks(region, op))
         message = f"Uninitialized arguments: Stack, operation {user.name} of type {user.type}"
-        return UnsupportedOpError(message, place=place_of_operation(user))
+        return UnsupportedOpError(message, place=operation_location(user))
     return None
 
 
@@ -170,7 +170,7 @@ def _fault(op: Operation, message: str, rule: str) -> UnsupportedOpError:
         if rule == "TPU501"
         else f"{message}, operation {op.name} of type {op.type}"
     )
-    return UnsupportedOpError(text, place=place_of_operation(op), rule=rule)
+    return UnsupportedOpError(text, place=operation_location(op), rule=rule)
 
 
 _NEVER_ON_HOST = COLLECTIVES | FEEDS | {"Const"}
@@ -279,7 +279,7 @@ def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> Hos
     return HostPythonError(
         f"No registered '{op.type}' OpKernel on the hosts '/job:{job}': the host cluster runs "
         "there, and the Python function is in the process of the program",
-        place=place_of_operation(op),
+        place=operation_location(op),
     )
 
 

@@ -26,7 +26,7 @@ from tpulint.runtime.extract.region import (
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
-from tpulint.runtime.tensorflow_internals.tpu import core_assignment_of, topology_of
+from tpulint.runtime.tensorflow_internals.tpu import core_coordinates, parse_topology
 
 _CORES_PER_HOST = 8
 """The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py)."""
@@ -56,10 +56,8 @@ def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:
     assigned = marked.metadata.get_attr("device_assignment")
     if not assigned:
         return tuple(range(marked.num_replicas))
-    topology = topology_of(marked.metadata.get_attr("topology"))
-    cores = core_assignment_of(
-        assigned, marked.metadata.get_attr("num_cores_per_replica"), topology
-    )
+    topology = parse_topology(marked.metadata.get_attr("topology"))
+    cores = core_coordinates(assigned, marked.metadata.get_attr("num_cores_per_replica"), topology)
     return tuple(
         core_number(
             topology.task_ordinal_at_coordinates(replica[logical_core]),

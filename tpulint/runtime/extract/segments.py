@@ -36,7 +36,7 @@ def holds_idle_host_operations(region: Region, op: Operation) -> bool:
     return any(_has_idle_host_operations(body.graph) for body in bodies(region, op))
 
 
-@graphs.once_a_graph
+@graphs.cache_per_graph
 def _has_idle_host_operations(graph: Any) -> bool:
     body = body_of_function(graph)
     in_use = body.names | {tensor.op.name for tensor in graph.inputs}

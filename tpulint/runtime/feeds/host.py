@@ -26,13 +26,13 @@ from tpulint.runtime.execute.feeds import (
 from tpulint.runtime.extract.program import core_number, cores_of_this_host
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.locks import Wait
-from tpulint.runtime.source_location import users_place
+from tpulint.runtime.source_location import user_location
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.tensorflow_internals.graphs import (
-    beside_devices,
+    current_device,
     default_graph,
-    device_here,
     graphs_outwards,
+    without_device,
 )
 from tpulint.runtime.tensorflow_internals.modules import op_def_registry
 from tpulint.runtime.tensorflow_internals.operations import operations_of, runs_independently
@@ -150,21 +150,21 @@ def _enqueued(core: int, row: Tensor) -> Any:
 
 def _taken(handle: Tensor, what: str, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
     reason = f"waits for {what}, which no device program fills"
-    wait = Wait("host", what, reason, users_place())
+    wait = Wait("host", what, reason, user_location())
     host_take = HostDequeue(wait, current_options().deadline)
     return dequeue_tuple(handle, list(map(tf.as_dtype, dtypes)), shapes, host_take.take)
 
 
 def _core(ordinal: int) -> int:
     """Return the core of an ordinal; -1 is that of the device scope, where TensorFlow places it."""
-    device = device_here()
+    device = current_device()
     if ordinal < 0:
         ordinal = (device.device_index or 0) if device.device_type == "TPU" else 0
     return core_number(device.task or 0, ordinal)
 
 
 def _on_this_host(name: str | None) -> Any:
-    return beside_devices(name or "feed")
+    return without_device(name or "feed")
 
 
 _FEEDS = "the host's end of infeed and outfeed reaches the replicas on this CPU"

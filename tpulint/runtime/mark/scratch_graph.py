@@ -61,7 +61,7 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
             gradients.no_recording(),
         ):
             placeholder = super().capture(tensor, shape=shape)
-        gradients.same_on_tapes(placeholder, tensor)
+        gradients.alias_on_tapes(placeholder, tensor)
         self.counterparts[placeholder.op.name] = tensor.op
         for users, ours in self._waits:
             # An operation with an input that was made in such a scope already waits through that.

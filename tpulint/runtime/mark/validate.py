@@ -20,11 +20,16 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.emulate.system import current_system
-from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError, as_fault, joined
+from tpulint.runtime.errors import (
+    DeviceAssignmentError,
+    EscapedTensorError,
+    as_fault,
+    combine_classes,
+)
 from tpulint.runtime.mark import attributes
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.mark.marked import Marked
-from tpulint.runtime.source_location import is_of_gradient, place_of_operation
+from tpulint.runtime.source_location import is_of_gradient, operation_location
 from tpulint.runtime.tensorflow_internals import functions, graphs, tracebacks
 from tpulint.runtime.tensorflow_internals.operations import operations_of
 
@@ -77,7 +82,7 @@ def _check_is_inside(tensor: Any, around: set[Any], user: Any) -> None:
         raise EscapedTensorError(
             f"{tensor!r} is out of scope and cannot be used here: it was made in {kind}, and "
             f"{user.name} is outside it",
-            place=place_of_operation(user),
+            place=operation_location(user),
             rule=_rule_of_context(left[-1]),
         )
 
@@ -169,7 +174,7 @@ def _tensors_in(frame: FrameType) -> Iterator[Any]:
                 yield item
 
 
-_Refused = joined(DeviceAssignmentError, tf.errors.InvalidArgumentError)
+_Refused = combine_classes(DeviceAssignmentError, tf.errors.InvalidArgumentError)
 
 
 def check_marked(context: TPUReplicateContext, marked: Marked, assignment: Any) -> None:
@@ -199,7 +204,7 @@ def _check_outputs(marked: Marked) -> None:
             rule = rule_of_tensor(original, marked.graph)
             if rule is None:
                 raise ValueError(text)
-            raise EscapedTensorError(text, place=place_of_operation(original.op), rule=rule)
+            raise EscapedTensorError(text, place=operation_location(original.op), rule=rule)
 
 
 def _check_assignment(assignment: Any, num_replicas: int) -> None:
@@ -258,7 +263,7 @@ def _check_cores(context: TPUReplicateContext, cores: int) -> None:
         if (device.device_index or 0) >= cores:
             raise _Refused(
                 f"Invalid core ID: {device.device_index}. The valid core IDs are [0..{cores})",
-                place=place_of_operation(op),
+                place=operation_location(op),
             )
 
 
@@ -281,7 +286,7 @@ def _check_unreturned_tensors(context: TPUReplicateContext) -> None:
             raise EscapedTensorError(
                 f"The tensor {tensor.name} was made in an outside_compilation cluster that does "
                 f"not return it, and {op.name} uses it on the device",
-                place=place_of_operation(op),
+                place=operation_location(op),
                 rule="TPU207",
             )
 

@@ -45,7 +45,7 @@ class ReplicatedHandles:
         assignment = _enclosing_device_assignment()
         if is_packed and current_system() is not None:
             # Nothing unpacks a handle here when the step is placed: see docs/emulator.md.
-            copies, is_packed = cores.unpacked(copies), False
+            copies, is_packed = cores.unpack_variables(copies), False
         if assignment is not None and not is_packed:
             copies = _by_replica(copies, assignment)
         # The node belongs to the place around the computation, in the computation's graph.

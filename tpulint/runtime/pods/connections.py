@@ -17,18 +17,18 @@ import tensorflow as tf
 
 Peers = frozenset[tuple[str, int]]
 """Pairs of IP address and port."""
-UNREACHABLE = 1.5
+CONNECT_TIMEOUT_SECONDS = 1.5
 """Seconds in which a machine has to accept a connection, which its system does by itself.
 
 A packet that was lost is sent again after one second.
 """
-SILENT = 15.0
+REPLY_TIMEOUT_SECONDS = 15.0
 """Seconds in which a server has to say its first word; it may be short of processors."""
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 """The preface of a client of HTTP/2, with empty settings (RFC 9113, section 3.4)."""
 
 
-def parts_of(address: str) -> tuple[str, int]:
+def split_address(address: str) -> tuple[str, int]:
     """Return the host and the port of `address`.
 
     Raises:
@@ -40,31 +40,33 @@ def parts_of(address: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def answers(address: str) -> bool:
+def is_reachable(address: str) -> bool:
     """Return whether a server of HTTP/2, as TensorFlow's are, answers at `address`."""
     try:
-        with socket.create_connection(parts_of(address), UNREACHABLE) as connection:
-            connection.settimeout(SILENT)
+        with socket.create_connection(
+            split_address(address), CONNECT_TIMEOUT_SECONDS
+        ) as connection:
+            connection.settimeout(REPLY_TIMEOUT_SECONDS)
             connection.sendall(_HELLO)
             return bool(connection.recv(1))
     except OSError:
         return False
 
 
-def resolved(address: str) -> Peers:
+def resolve(address: str) -> Peers:
     """Return the pairs of IP address and port that `address` means."""
-    host, port = parts_of(address)
+    host, port = split_address(address)
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return frozenset((str(info[4][0]), port) for info in infos)
 
 
-def own_address_towards(addresses: tuple[str, ...], port: int) -> str:
+def own_address_for(addresses: tuple[str, ...], port: int) -> str:
     """Return the address at which all hosts at `addresses` reach `port` of this machine.
 
     It is "localhost" where they are all on this machine.
     """
     for address in addresses:
-        for ip, _ in sorted(resolved(address)):
+        for ip, _ in sorted(resolve(address)):
             family = socket.AF_INET6 if ":" in ip else socket.AF_INET
             with socket.socket(family, socket.SOCK_DGRAM) as towards:
                 towards.connect((ip, 9))  # sends nothing: the system only chooses an interface
@@ -91,9 +93,9 @@ def close_connections(peers: Peers) -> None:
                 connection.shutdown(socket.SHUT_RDWR)
 
 
-_PAUSE = 0.5
+_POLL_SECONDS = 0.5
 """Seconds between two questions to a host."""
-_UNANSWERED = 2
+_MAX_UNANSWERED = 2
 """The questions in a row without an answer after which a host is lost; a busy one may miss one."""
 _connected: dict[str, threading.Event] = {}
 """The addresses of the hosts that this process is connected to, and the ends of their watches."""
@@ -113,7 +115,7 @@ def disconnect_when_lost(addresses: Sequence[str], *, from_all: bool = False) ->
     """
     import psutil  # noqa: F401  (the watch needs it: better say so now)
 
-    peers = {address: resolved(address) for address in addresses}
+    peers = {address: resolve(address) for address in addresses}
     pod = frozenset[tuple[str, int]]().union(*peers.values())
     for address in addresses:
         ended = _connected[address] = threading.Event()
@@ -125,7 +127,7 @@ def disconnect_when_lost(addresses: Sequence[str], *, from_all: bool = False) ->
         ).start()
 
 
-def leave_connections_alone() -> None:
+def stop_watching() -> None:
     """End what `disconnect_when_lost` has begun."""
     for ended in _connected.values():
         ended.set()
@@ -134,24 +136,24 @@ def leave_connections_alone() -> None:
 
 def lost_host() -> str | None:
     """Return the address of a host that this process is connected to and that does not answer."""
-    return next((address for address in tuple(_connected) if not answers(address)), None)
+    return next((address for address in tuple(_connected) if not is_reachable(address)), None)
 
 
 def _watch(
     address: str, ended: threading.Event, close: Callable[[Peers], None], at_first: Peers
 ) -> None:
-    peers = resolved(address)  # now, as a network that is gone resolves no name
+    peers = resolve(address)  # now, as a network that is gone resolves no name
     unanswered = 0
-    while not ended.wait(_PAUSE):
-        if unanswered == _UNANSWERED:
+    while not ended.wait(_POLL_SECONDS):
+        if unanswered == _MAX_UNANSWERED:
             close(peers)  # again and again: what is tried next would wait, too
             continue
-        unanswered = 0 if answers(address) else unanswered + 1
-        if unanswered == _UNANSWERED:
+        unanswered = 0 if is_reachable(address) else unanswered + 1
+        if unanswered == _MAX_UNANSWERED:
             close(at_first)
 
 
-def prepare(server_def: Any, workers: Sequence[str]) -> None:
+def announce_address(server_def: Any, workers: Sequence[str]) -> None:
     """Make this process known, in the ServerDef, by an address that the `workers` can reach.
 
     TensorFlow's is always localhost. From now on it is watched that they answer.
@@ -165,7 +167,7 @@ def prepare(server_def: Any, workers: Sequence[str]) -> None:
             job.tasks[server_def.task_index] = _reached(workers, port)
 
 
-def reach(workers: Sequence[str], port: int) -> str:
+def address_for_session(workers: Sequence[str], port: int) -> str:
     """Return the address at which the `workers` reach `port` of this process in a session.
 
     From now on it is watched that they answer.
@@ -177,10 +179,10 @@ def reach(workers: Sequence[str], port: int) -> str:
 
 
 def _reached(workers: Sequence[str], port: int, *, in_session: bool = False) -> str:
-    leave_connections_alone()
+    stop_watching()
     for address in workers:
-        if not answers(address):
+        if not is_reachable(address):
             message = f"No host of the pod answers at {address}: is `tpulint worker` running there?"
             raise tf.errors.UnavailableError(None, None, message)
     disconnect_when_lost(workers, from_all=in_session)
-    return own_address_towards(tuple(workers), port)
+    return own_address_for(tuple(workers), port)

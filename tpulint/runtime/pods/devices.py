@@ -135,7 +135,7 @@ def job_of_cores() -> str:
 
 def is_emulated(device: str) -> bool:
     """Return whether `device` is a core, or one of a host that is a machine of its own."""
-    return bool(CORE.search(device)) or on_pod(device)
+    return bool(CORE.search(device)) or is_on_pod(device)
 
 
 def is_master(target: str | bytes | None) -> bool:
@@ -147,7 +147,7 @@ def is_master(target: str | bytes | None) -> bool:
     return name.rpartition("://")[2] in pod.masters
 
 
-def on_pod(device: str) -> bool:
+def is_on_pod(device: str) -> bool:
     """Return whether `device` is of one of several hosts; a task without a job is theirs."""
     pod = _remote_pod()
     if not device or pod is None:
@@ -169,11 +169,11 @@ def names_only_host(device: str) -> bool:
     return spec.job == pod.job and not spec.task
 
 
-def is_there(device: str | None) -> bool:
+def is_on_connected_host(device: str | None) -> bool:
     """Return whether `device` is of a host that the program is connected to."""
     if not device:
         return False
-    return names_only_host(device) or (on_pod(device) and current_pod().is_connected)
+    return names_only_host(device) or (is_on_pod(device) and current_pod().is_connected)
 
 
 def host_of(device: str) -> str:
@@ -191,7 +191,7 @@ def spec_of(device: str) -> pydev.DeviceSpec:
 COORDINATORS_CPU = f"/job:{LOCAL}/replica:0/task:0/device:CPU:0"
 
 
-def hosts_are_apart() -> bool:
+def hosts_are_remote() -> bool:
     """Return whether what is built or run now runs in the processes of the hosts.
 
     What is run at once does when the program has connected to them; for a graph its session does.
@@ -201,12 +201,14 @@ def hosts_are_apart() -> bool:
     return has_workers()
 
 
-def run_by(device: str) -> str:
+def executing_device(device: str) -> str:
     """Return the device that runs what is placed on `device`: of its host's process, or of this."""
-    return run_there(device) if on_pod(device) and hosts_are_apart() else run_here(device)
+    return (
+        remote_device(device) if is_on_pod(device) and hosts_are_remote() else local_device(device)
+    )
 
 
-def run_there(device: str) -> str:
+def remote_device(device: str) -> str:
     """Return the device of a host's process that runs what is placed on `device`, of any job."""
     spec = spec_of(device)
     there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
@@ -218,13 +220,13 @@ def inline_call(call: tf.Operation) -> None:
 
     In sessions of 2.12 a call on one host would not hear that another one's has failed.
     """
-    if hosts_are_apart():
+    if hosts_are_remote():
         call._set_attr("_lower_as_multi_device_function", tf.compat.v1.AttrValue(b=True))
 
 
-def run_here(device: str) -> str:
+def local_device(device: str) -> str:
     """Return the device of this process that runs what is placed on `device`."""
-    if on_pod(device) or names_only_host(device):
+    if is_on_pod(device) or names_only_host(device):
         spec = spec_of(device)
         device = spec.replace(job=LOCAL, replica=0, task=0).to_string()
     return CORE.sub("device:CPU:0", device)
@@ -233,13 +235,13 @@ def run_here(device: str) -> str:
 @contextlib.contextmanager
 def on_coordinator() -> Iterator[None]:
     """Place what is built in the context in this process, if the hosts are apart from it."""
-    with tf.device(COORDINATORS_CPU) if hosts_are_apart() else contextlib.nullcontext():
+    with tf.device(COORDINATORS_CPU) if hosts_are_remote() else contextlib.nullcontext():
         yield
 
 
 @contextlib.contextmanager
 def on_host_of_core(core: int) -> Iterator[None]:
     """Place what is built in the context on the host of `core`, if that is a process of its own."""
-    pod = current_pod() if hosts_are_apart() else None
+    pod = current_pod() if hosts_are_remote() else None
     with tf.device(f"{pod.host_of_core(core)}/device:CPU:0") if pod else contextlib.nullcontext():
         yield

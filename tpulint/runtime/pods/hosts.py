@@ -10,9 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import HostOnlyInputError
-from tpulint.runtime.pods.connections import lost_host, prepare
-from tpulint.runtime.pods.devices import COORDINATOR, current_pod, on_pod
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.pods.connections import announce_address, lost_host
+from tpulint.runtime.pods.devices import COORDINATOR, current_pod, is_on_pod
+from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals.modules import device_util, eager_context
 from tpulint.runtime.tensorflow_internals.patching import When, patch
 
@@ -32,7 +32,7 @@ def _connect_to_hosts(
         # A function that goes later would be removed from hosts that never had it, and the error
         # would be told with whatever comes next.
         gc.collect()
-        prepare(server_def, pod.workers)
+        announce_address(server_def, pod.workers)
         connect(self, server_def, *args, **kwargs)
     pod.is_connected = True
 
@@ -57,7 +57,7 @@ def _wait_unless_lost(wait: Callable[[], None]) -> None:
 
 
 @contextlib.contextmanager
-def functions_left_alone() -> Iterator[None]:
+def function_optimizer_disabled() -> Iterator[None]:
     """Let TensorFlow change no function in the context, if the hosts are processes.
 
     They would refuse a function of which they have another version: with 2.12 and 2.15 those that
@@ -97,7 +97,7 @@ _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 def _refuse_python_on_hosts(original: Callable[..., Any], self: Any) -> Any:
     """TensorFlow calls this method just before it makes an iterator."""
     host = device_util.current() or self._variant_tensor.device
-    if on_pod(host):
+    if is_on_pod(host):
         refuse_python(self, host)
     return original(self)
 
@@ -134,5 +134,5 @@ def refuse_python(dataset: Any, host: str) -> None:
         raise HostOnlyInputError(
             f"No registered '{op.type}' OpKernel on '{host}': the pipeline runs on a host of the "
             "TPU, and the Python function is in the process of the program",
-            place=place_of_operation(op),
+            place=operation_location(op),
         )

@@ -12,11 +12,11 @@ import tensorflow as tf
 
 from tpulint.runtime.pods.devices import (
     current_pod,
-    is_there,
+    executing_device,
+    is_on_connected_host,
+    is_on_pod,
+    local_device,
     names_only_host,
-    on_pod,
-    run_by,
-    run_here,
 )
 from tpulint.runtime.tensorflow_internals.modules import eager_context, ops
 from tpulint.runtime.tensorflow_internals.patching import When, patch
@@ -43,7 +43,7 @@ def _apply_device_functions(original: Callable[..., None], self: Any, op: Any) -
     original(self, op)
     if isinstance(op, ops.Operation):
         asked_for = _device_of(op)
-        _place(op, asked_for, run_by(asked_for))
+        _place(op, asked_for, executing_device(asked_for))
 
 
 @patch(f"{_OPS}.Operation._set_device", why=_ON_CPU, when=When.EMULATED)
@@ -51,7 +51,7 @@ def _set_device(original: Callable[..., None], self: Any, asked_for: Any) -> Non
     original(self, asked_for)  # that of an operation with which it is colocated
     if hasattr(self, PLACED):
         delattr(self, PLACED)
-    _place(self, _device_of(self), run_by(_device_of(self)))
+    _place(self, _device_of(self), executing_device(_device_of(self)))
 
 
 @patch(
@@ -88,7 +88,7 @@ def _place_jobs_here(graph: Any) -> None:
         for op in graph.get_operations():
             asked_for = _device_of(op)
             if asked_for:
-                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", run_here(asked_for))
+                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", local_device(asked_for))
                 _place(op, asked_for, here)
         setattr(graph, _VERSION, graph.version)
 
@@ -113,7 +113,7 @@ def _device_name(original: Callable[[Any], str | None], self: Any) -> Any:
 
 @patch(f"{_CONTEXT}._set_device", why=_ON_HOSTS, when=When.EMULATED)
 def _enter_device(original: Callable[..., None], self: Any, name: Any, spec: Any) -> None:
-    original(self, run_by(name) if is_there(name) else name, spec)
+    original(self, executing_device(name) if is_on_connected_host(name) else name, spec)
 
 
 @patch(
@@ -125,9 +125,9 @@ def _convert_to_eager_tensor(
     original: Callable[..., Any], value: Any, ctx: Any, dtype: Any = None
 ) -> Any:
     asked_for = ctx.device_name
-    if not is_there(asked_for):
+    if not is_on_connected_host(asked_for):
         return original(value, ctx, dtype)
-    tensor = original(value, _ContextHere(run_by(asked_for)), dtype)
+    tensor = original(value, _ContextHere(executing_device(asked_for)), dtype)
     if tensor is not value:
         setattr(tensor, PLACED, asked_for)
     return tensor
@@ -138,14 +138,16 @@ def _copy_nograd(
     original: Callable[..., Any], self: Any, ctx: Any = None, device_name: Any = None
 ) -> Any:
     asked_for = device_name or eager_context.context().device_name
-    return original(self, ctx, run_by(asked_for) if is_there(asked_for) else device_name)
+    return original(
+        self, ctx, executing_device(asked_for) if is_on_connected_host(asked_for) else device_name
+    )
 
 
 @patch("tensorflow.python.ops.functional_ops.remote_call", why=_ON_HOSTS, when=When.EMULATED)
 def _remote_call(original: Callable[..., Any], target: Any, *args: Any, **kwargs: Any) -> Any:
     value = tf.get_static_value(target) if isinstance(target, tf.Tensor) else target
     name = value.decode() if isinstance(value, bytes) else value
-    here = run_by(name) if isinstance(name, str) and on_pod(name) else target
+    here = executing_device(name) if isinstance(name, str) and is_on_pod(name) else target
     return original(here, *args, **kwargs)
 
 

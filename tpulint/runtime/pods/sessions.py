@@ -15,14 +15,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.pods.connections import answers, lost_host, reach
+from tpulint.runtime.pods.connections import address_for_session, is_reachable, lost_host
 from tpulint.runtime.pods.devices import (
     COORDINATORS_CPU,
     LOCAL,
     current_pod,
     has_workers,
     is_master,
-    run_there,
+    remote_device,
     spec_of,
 )
 from tpulint.runtime.tensorflow_internals.modules import (
@@ -247,7 +247,7 @@ def _place(node: Any) -> None:
     if node.name.startswith(OWN_SCOPE) and not node.device:
         node.device = COORDINATORS_CPU
     elif spec_of(node.device).job != LOCAL:
-        node.device = run_there(node.device)
+        node.device = remote_device(node.device)
 
 
 @patch(f"{_SESSION}.__init__", why=_REMOTE, when=When.EMULATED)
@@ -321,7 +321,7 @@ def _target_of_somebody(target: Any) -> Any:
     """Return the target of a session, or that of this process where it is the TPU's."""
     protocol, _, address = tf.compat.as_str(target or "").partition("://")
     has_port = address.rpartition(":")[2].isdecimal()
-    if protocol != "grpc" or not has_port or is_master(target) or answers(address):
+    if protocol != "grpc" or not has_port or is_master(target) or is_reachable(address):
         return target
     if not current_pod().is_remote:
         return ""
@@ -359,7 +359,7 @@ def _config(config_of_program: Any) -> Any:
     port = int(_server().target.rpartition(":")[2])
     pod = current_pod()
     try:
-        tasks = {LOCAL: [reach(pod.workers, port)], pod.job: pod.workers}
+        tasks = {LOCAL: [address_for_session(pod.workers, port)], pod.job: pod.workers}
     except tf.errors.UnavailableError as error:
         # After that one a MonitoredSession would try again, for ever.
         raise tf.errors.FailedPreconditionError(None, None, error.message) from None

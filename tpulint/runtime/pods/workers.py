@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 
-PATIENCE = 120.0
+START_TIMEOUT_SECONDS = 120.0
 """Seconds in which a process has to import TensorFlow and to serve."""
 _processes: list[subprocess.Popen[str]] = []
 
@@ -51,7 +51,7 @@ def _started() -> subprocess.Popen[str]:
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    timer = threading.Timer(PATIENCE, process.kill)
+    timer = threading.Timer(START_TIMEOUT_SECONDS, process.kill)
     timer.start()
     try:
         address = process.stdout.readline().strip() if process.stdout else ""

@@ -22,7 +22,7 @@ from tpulint.runtime.extract.bodies import Touch
 from tpulint.runtime.extract.host_order import RegionGraph
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of, sources_of
 from tpulint.runtime.schedule.variables import Options, TouchedVariable
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def schedule_accesses(
                 raise DeviceVariableError(
                     f"The variable '{variable.name}' of a TPUStrategy scope is touched "
                     "in a host cluster",
-                    place=place_of_operation(touch.op),
+                    place=operation_location(touch.op),
                 )
             if not variable.on_device:
                 continue
@@ -222,7 +222,7 @@ def _stale(variable: TouchedVariable, touch: Touch) -> StaleVariableWarning:
     return StaleVariableWarning(
         f"A host cluster {does} the variable '{variable.name}', which the device program touches: "
         "neither sees in time what the other writes",
-        place=place_of_operation(touch.op),
+        place=operation_location(touch.op),
     )
 
 
@@ -232,14 +232,14 @@ def _cycle(variable: TouchedVariable, touch: Touch, order: RegionOrder) -> tuple
     lock = f"variable '{variable.name}'"
     holder = variable.on_device[0].op
     held = f"held by the {DEVICE} program, which touches it, until that ends"
-    graph.add(Wait(lock, DEVICE, held, place_of_operation(holder)))
+    graph.add(Wait(lock, DEVICE, held, operation_location(holder)))
     graph.add(*_waits(touch.region, order))
     return graph.add(
         Wait(
             _lane(touch.region, touch.anchor),
             lock,
             f"waits for the variable '{variable.name}'",
-            place_of_operation(touch.op),
+            operation_location(touch.op),
         )
     )
 
@@ -252,14 +252,14 @@ def _waits(region: Region, order: RegionOrder) -> Iterator[Wait]:
                 continue
             lane = _lane(region, source)
             if region.cluster_of(op) is None or op.name in order.tails:  # the device gives it out
-                yield Wait(DEVICE, lane, f"waits for the result of {lane}", place_of_operation(op))
+                yield Wait(DEVICE, lane, f"waits for the result of {lane}", operation_location(op))
             elif op.name in order.awaited and region.cluster_of(op) != region.cluster_of(source):
-                yield Wait(_lane(region, op), lane, f"waits for {lane}", place_of_operation(op))
+                yield Wait(_lane(region, op), lane, f"waits for {lane}", operation_location(op))
     for tensor in region.outputs:
         if tensor.op.name in order.awaited:
             lane = _lane(region, tensor.op)
             yield Wait(
-                DEVICE, lane, f"waits for the result of {lane}", place_of_operation(tensor.op)
+                DEVICE, lane, f"waits for the result of {lane}", operation_location(tensor.op)
             )
 
 

@@ -20,7 +20,7 @@ from tpulint.runtime.schedule.variables import (
     unsynchronized_variables,
     variables_of,
 )
-from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.source_location import operation_location
 
 
 def unordered_access_warning(accesses: UnorderedAccesses) -> UnorderedAccessWarning:
@@ -30,7 +30,7 @@ def unordered_access_warning(accesses: UnorderedAccesses) -> UnorderedAccessWarn
         f"Nothing orders two accesses of the variable '{accesses.variable}' in a conditional: "
         f"{first}, and {second}. Here they run in the order in which TensorFlow's passes compile "
         "them; if Grappler is on it may be the other. A control dependency between them decides",
-        place=place_of_operation(accesses.second) or place_of_operation(accesses.first),
+        place=operation_location(accesses.second) or operation_location(accesses.first),
     )
 
 
@@ -39,7 +39,7 @@ def _access(op: Operation) -> str:
         does = "inner control flow"
     else:
         does = "a read" if op.type in READS else "a write"
-    place = place_of_operation(op)
+    place = operation_location(op)
     return f"{does} '{op.name}'" + (f" at {place}" if place else "")
 
 

@@ -76,7 +76,7 @@ class TouchedVariable:
             return False
         if self.device_writes and replicas > 1:
             return True
-        if devices.hosts_are_apart():
+        if devices.hosts_are_remote():
             return True
         return options.host_variables == "snapshot" and (self.device_writes or self.host_writes)
 

@@ -98,7 +98,7 @@ def forget_jit_compile(attrs: dict[str, Any]) -> None:
     attrs.pop(_MUST_COMPILE, None)
 
 
-def functions_in(graph: Any) -> Iterable[str]:
+def function_names(graph: Any) -> Iterable[str]:
     """Return the names of the functions that `graph` has, including those that these call."""
     return map(text_of, graph._functions)
 
@@ -108,7 +108,7 @@ def text_of(name: Any) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def wrapped(traced: Callable[..., Any], dtypes: Sequence[tf.DType]) -> Callable[..., Any]:
+def wrap_function(traced: Callable[..., Any], dtypes: Sequence[tf.DType]) -> Callable[..., Any]:
     """Return the function that `traced` builds of tensors of `dtypes`, of any shapes.
 
     `wrap_function` registers each function that `traced` calls with the eager context once more,

@@ -35,7 +35,7 @@ def may_record() -> bool:
 
 
 @contextmanager
-def recording_again() -> Iterator[None]:
+def resume_recording() -> Iterator[None]:
     """Let tapes record in a context in `no_recording`."""
     record.pywrap_tfe.TFE_Py_TapeSetRestartOnThread()
     try:
@@ -52,12 +52,12 @@ def pass_gradients_through(images: Sequence[Tensor], originals: Sequence[Tensor]
         )
 
 
-def same_on_tapes(image: Tensor, original: Tensor) -> None:
+def alias_on_tapes(image: Tensor, original: Tensor) -> None:
     """Let tapes treat `image`, a captured tensor, as `original` itself."""
     image._id = original._id
 
 
-def refused_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) -> None:
+def refuse_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) -> None:
     """Let a tape call `refuse` for a gradient of the eager `value` by its sources.
 
     `value` is the result for `symbol`, an output of a FuncGraph.
@@ -72,7 +72,7 @@ def refused_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) 
         record.record_operation("TpulintRefused", [value], sources, refuse)
 
 
-def reached_only_through(image: Operation, original: Operation) -> None:
+def redirect_gradient_search(image: Operation, original: Operation) -> None:
     """Let `tf.gradients` treat `image` as depending on the inputs of `original`, and on no others.
 
     `original` may be in a graph inside that of `image`. The inputs of `image` itself do not count.

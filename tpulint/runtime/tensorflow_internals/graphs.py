@@ -49,7 +49,7 @@ def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
         graph = getattr(graph, "outer_graph", None)
 
 
-def once_a_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _Result]:
+def cache_per_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _Result]:
     """Make `function` keep its result in the graph that it gets: it goes when the graph goes."""
 
     @functools.wraps(function)
@@ -86,7 +86,7 @@ def add_automatic_dependencies(graph: Graph) -> None:
         dependencies.__exit__(None, None, None)
 
 
-def captured_by(placeholder: Tensor) -> Tensor | None:
+def captured_tensor(placeholder: Tensor) -> Tensor | None:
     """Return the tensor of a graph around that `placeholder`, of a function, has captured, if any.
 
     None also for a tensor that is eager, and in no graph.
@@ -97,7 +97,7 @@ def captured_by(placeholder: Tensor) -> Tensor | None:
     return None
 
 
-def captured_here(tensor: Tensor) -> Tensor:
+def capture_in_current_graph(tensor: Tensor) -> Tensor:
     """Return `tensor`, captured if the current graph is nested in its own."""
     graph = ops.get_default_graph()
     return tensor if tensor.graph is graph else graph.capture(tensor)
@@ -220,12 +220,12 @@ class _DeviceProbe:
         self.device = device
 
 
-def no_colocation() -> Any:
+def without_colocation() -> Any:
     """Return a scope in which operations are colocated with nothing."""
     return ops.colocate_with(None, ignore_existing=True)
 
 
-def device_here() -> Any:
+def current_device() -> Any:
     """Return the DeviceSpec that an operation made now would get."""
     if tf.executing_eagerly():
         return DeviceSpec.from_string(eager_context.context().device_name or "")
@@ -237,9 +237,9 @@ def device_here() -> Any:
 
 
 @contextmanager
-def beside_devices(name: str) -> Iterator[None]:
+def without_device(name: str) -> Iterator[None]:
     """Make operations in the context without a device or colocation."""
-    with tf.name_scope(name), tf.device(None), no_colocation():
+    with tf.name_scope(name), tf.device(None), without_colocation():
         yield
 
 

@@ -37,7 +37,7 @@ def set_attr(op: Operation, name: str, value: Any) -> None:
     op._set_attr(name, value)
 
 
-def keep_apart(op: Operation) -> None:
+def exempt_from_grappler(op: Operation) -> None:
     """Let TensorFlow's optimizer of graphs (grappler) leave `op` as it is, and where it is.
 
     Where something waits for it alone, constant folding may move a constant beyond it, as in
@@ -62,7 +62,7 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
     op._update_input(index, tensor)
 
 
-def launched_by_xla(
+def launch_with_xla(
     function: Any, constants: Sequence[Tensor], arguments: Sequence[Tensor], name: str
 ) -> list[Tensor]:
     """Return the results of `function`, compiled for the values of `constants` alone.
@@ -91,7 +91,7 @@ def launched_by_xla(
     return list(operation.outputs)
 
 
-def as_large_as_its_bound(tensor: Tensor, axis: int) -> Tensor:
+def pad_to_bound(tensor: Tensor, axis: int) -> Tensor:
     """Return `tensor`, in code that XLA compiles, padded along `axis` to the bound of its size."""
     return tf2xla.remove_dynamic_dimension_size(tensor, axis)
 
@@ -102,7 +102,7 @@ def _types(dtypes: Sequence[tf.DType]) -> Any:
 
 
 @functools.cache
-def compiler_compares_sizes() -> bool:
+def xla_compares_sizes() -> bool:
     """Return whether XLA for the CPU refuses two dynamic dimensions of separate sizes as unequal.
 
     Tried out, for it is XLA's own affair: 2.15 does so, 2.21 does not.
@@ -124,7 +124,7 @@ def compiler_compares_sizes() -> bool:
     return False
 
 
-def stack_here() -> list[tuple[str, int]]:
+def current_stack() -> list[tuple[str, int]]:
     """Return (file, line) of each current frame, outermost first; AutoGraph's as the user's."""
     return [(frame.filename, frame.lineno) for frame in tf_stack.extract_stack()]
 

@@ -56,11 +56,11 @@ def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> 
     return tf.compat.v1.tpu.outside_compilation(*args, **kwargs)
 
 
-def topology_of(serialized: bytes) -> Any:
+def parse_topology(serialized: bytes) -> Any:
     """Return the Topology of `serialized`."""
     return topology.Topology(serialized=serialized)
 
 
-def core_assignment_of(flat: list[int], cores_per_replica: int, of: Any) -> Any:
+def core_coordinates(flat: list[int], cores_per_replica: int, of: Any) -> Any:
     """Return the coordinates in `flat`, by replica and logical core."""
     return np.reshape(flat, [-1, cores_per_replica, of.mesh_rank])
