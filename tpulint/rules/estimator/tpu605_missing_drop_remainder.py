@@ -42,20 +42,26 @@ class MissingDropRemainder(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
-            # The last batch of a prediction is filled up, by TPUEstimator and by Keras.
+            # TPUEstimator and Keras fill up the last batch of a prediction themselves.
             if feed.kind == "predict" or _feeds_embedding(feed):
                 continue
             batches = last_batches(data_of(program, feed))
-            kept = [None if batch is None else keeps_remainder(batch) for batch in batches]
-            if False in kept:
-                continue
-            for batch, keeps in zip(batches, kept, strict=True):
-                if batch is not None and keeps and not _has_fixed_shape(program, feed, batch):
-                    if isinstance(feed.owner, Strategy) and not _is_partial_batch_unexpected(
-                        program, feed, batch
-                    ):
-                        continue
-                    _report_batch(feed, batch, all(kept) and not feed.context.is_guess, report)
+            keeps = [None if batch is None else keeps_remainder(batch) for batch in batches]
+            if False in keeps:
+                continue  # on one way to the TPU the program drops it: so it knows about it
+            is_certain = all(keeps) and not feed.context.is_guess
+            for batch in batches:
+                if batch is not None and is_partial_batch_unexpected(program, feed, batch):
+                    _report_batch(feed, batch, is_certain, report)
+
+
+def is_partial_batch_unexpected(program: Program, feed: Feed, batch: ExternalObject) -> bool:
+    """Return whether a smaller last batch reaches the TPU, where the author expects none."""
+    if not keeps_remainder(batch):
+        return False
+    if isinstance(feed.owner, Strategy):
+        return _is_unexpected_by_strategy(program, feed, batch)
+    return not _has_fixed_shape(program, feed, batch)
 
 
 def _feeds_embedding(feed: Feed) -> bool:
@@ -67,42 +73,45 @@ def _feeds_embedding(feed: Feed) -> bool:
 
 def _has_fixed_shape(program: Program, feed: Feed, batch: ExternalObject) -> bool:
     """Return whether batches get a static shape by hand: behind the step that makes them."""
-    if isinstance(feed.owner, Strategy):
-        return False
     calls = calls_of(program, feed)
     positions = [number for number, call in enumerate(calls) if call.result is batch]
     return any(call.last in FIXES for call in calls[positions[-1] if positions else 0 :])
 
 
-def _is_partial_batch_unexpected(program: Program, feed: Feed, batch: ExternalObject) -> bool:
+def _is_unexpected_by_strategy(program: Program, feed: Feed, batch: ExternalObject) -> bool:
     """Return whether a smaller batch may surprise the author, and a TPUStrategy.
 
     Where the call says in so many words what to drop, the author wants the remainder; and most
     want all examples of an evaluation. A TPUStrategy can take a smaller batch, but for a few
     operations; it fails where it evaluates such a batch and trains on batches of one size.
     """
+    if is_endless(before(batch) or UNKNOWN):
+        return False
     settings = [
         call.argument("drop_remainder", BATCHES[batch.last])
         for call in chain(calls_of(program, feed), program.by_result.get(id(batch), ()))
         if call.result is batch
     ]
-    said = [setting.node for setting in settings if setting is not None]
+    written = [setting.node for setting in settings if setting is not None]
     if feed.kind != "evaluate":
         # A file that drops other remainders may have forgotten this one, also where it evaluates.
-        wanted = not drops_remainders(batch.site.module) and is_for_inference(program, feed)
-        return not said and not wanted and not comes_out_even(batch)
-    return any(isinstance(node, Constant) for node in said) and any(
-        False
-        in [batch and keeps_remainder(batch) for batch in last_batches(data_of(program, other))]
+        is_wanted = not drops_remainders(batch.site.module) and is_for_inference(program, feed)
+        return not written and not is_wanted and not comes_out_even(batch)
+    return any(isinstance(node, Constant) for node in written) and any(
+        drops_some(program, other)
         for other in program.feeds
         if other.kind == "fit" and other.site is feed.site
     )
 
 
+def drops_some(program: Program, feed: Feed) -> bool:
+    """Return whether a way to the TPU drops the remainder of its batches."""
+    batches = last_batches(data_of(program, feed))
+    return any(batch is not None and keeps_remainder(batch) is False for batch in batches)
+
+
 def _report_batch(feed: Feed, batch: ExternalObject, is_certain: bool, report: Report) -> None:
     if isinstance(feed.owner, Strategy):
-        if is_endless(before(batch) or UNKNOWN):
-            return
         is_certain = False  # today's TPUStrategy compiles some programs with a bounded dimension
         why = "the TPU program is compiled for one size, and a smaller last batch may fail"
     else:

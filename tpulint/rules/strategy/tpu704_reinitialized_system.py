@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
 
 from tpulint.absint.domain.context import GUARD, GUESSES
 from tpulint.absint.domain.events import ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.values import UNKNOWN, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import seam
@@ -19,7 +18,12 @@ from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
 
 RELEVANT = INITIALIZES | SHUTS_DOWN | seam.TPU_STRATEGIES | {"scope"}
-HANDLER = "except"
+# tensorflow/python/tpu/tpu_strategy_util.py, `initialize_tpu_system`: it clears the eager context
+# of the TPU, and with it every variable and every compiled program.
+HARM = {
+    True: "the variables of the strategy on it are lost",  # a scope was entered
+    False: "a strategy was already built on it",
+}
 
 
 @register
@@ -30,90 +34,58 @@ class ReinitializedSystem(Rule):
     summary = "the TPU system is initialized after something was built on it"
 
     def check(self, program: Program, report: Report) -> None:
-        for fault in reinitializations(program):
-            report(
-                fault.call.site.span,
-                message(fault),
-                certainty=fault.certainty,
-                trace=(
-                    traces.step(HOST_LANE, fault.before.site, describe(fault.before)),
-                    *traces.calls(HOST_LANE, Context(), fault.call.context),
-                    traces.step(
-                        HOST_LANE, fault.call.site, "initializes the system, and clears it"
-                    ),
-                ),
-            )
+        runs: defaultdict[int, list[ApiCall]] = defaultdict(list)
+        for call in program.calls:
+            if call.last in RELEVANT:
+                runs[call.context.run].append(call)
+        for calls in runs.values():
+            for number, call in enumerate(calls):
+                if call.last in INITIALIZES:
+                    earlier = _since_shutdown(calls[:number])
+                    _check_initialization(call, earlier, calls[number + 1 :], report)
 
 
-def message(fault: Reinitialization) -> str:
-    if fault.before.last == "scope":
-        harm = "the variables of the strategy on it are lost"
-    else:
-        harm = "a strategy was already built on it"
-    return f"initializing the TPU system clears the TPU: {harm}"
+def _since_shutdown(calls: list[ApiCall]) -> list[ApiCall]:
+    """Return the calls after the last shutdown, which leaves nothing on the system."""
+    shutdowns = [number for number, call in enumerate(calls) if call.last in SHUTS_DOWN]
+    return calls[shutdowns[-1] + 1 :] if shutdowns else calls
+
+
+def _check_initialization(
+    call: ApiCall, earlier: list[ApiCall], later: list[ApiCall], report: Report
+) -> None:
+    """Report an initialization that clears what `earlier` calls built on the system."""
+    reachable = [other for other in earlier if _may_follow(other, call)]
+    initializations = [other for other in reachable if other.last in INITIALIZES]
+    if any(_may_be_different_tpus(other, call) for other in initializations):
+        return
+    scopes = [other for other in reachable if _enters_tpu_scope(other)]
+    strategies = [other for other in reachable if other.last in seam.TPU_STRATEGIES]
+    if not scopes and not strategies:
+        return
+    # A scope's variables are the greater loss, so they are named rather than the strategy.
+    lost = (scopes or strategies)[0]
+    report(
+        call.site.span,
+        f"initializing the TPU system clears the TPU: {HARM[bool(scopes)]}",
+        certainty=definite_if(
+            any(_still_holds(scope, call) for scope in scopes),
+            # A scope that is entered afterwards makes new variables: it may be cleared on purpose.
+            not any(map(_enters_tpu_scope, later)),
+        ),
+        trace=(
+            traces.step(HOST_LANE, lost.site, describe(lost)),
+            *traces.calls(HOST_LANE, Context(), call.context),
+            traces.step(HOST_LANE, call.site, "initializes the system, and clears it"),
+        ),
+    )
 
 
 def describe(call: ApiCall) -> str:
+    """Return what an earlier call did, for the trace."""
     if call.last == "scope":
         return "enters the scope of a strategy on the system"
     return f"calls `{call.last}`"
-
-
-@dataclass(frozen=True)
-class Reinitialization:
-    """The system is initialized at `call`, although `before` is on it already.
-
-    before: a strategy, or a scope that was entered.
-    """
-
-    call: ApiCall
-    before: ApiCall
-    certainty: Certainty
-
-
-def reinitializations(program: Program) -> Iterator[Reinitialization]:
-    """Each initialization that takes away what is on the system."""
-    runs: dict[int, list[ApiCall]] = {}
-    for call in program.calls:
-        if call.last in RELEVANT:
-            runs.setdefault(call.context.run, []).append(call)
-    for calls in runs.values():
-        on_system: list[ApiCall] = []
-        for number, call in enumerate(calls):
-            if call.last in SHUTS_DOWN:
-                on_system = []
-                continue
-            if call.last in INITIALIZES:
-                is_rebuilt = any(_enters_scope(call) for call in calls[number + 1 :])
-                yield from _conflicts_with(call, on_system, is_rebuilt)
-            on_system.append(call)
-
-
-def _conflicts_with(
-    call: ApiCall, on_system: list[ApiCall], is_rebuilt: bool
-) -> Iterator[Reinitialization]:
-    """Yield the most that is in the way: what a scope made, or a strategy.
-
-    is_rebuilt: a scope is entered afterwards, so that the system may be cleared on purpose.
-    """
-    reachable = [each for each in on_system if _may_follow(each, call)]
-    if any(
-        _may_be_different_tpus(earlier, call)
-        for earlier in reachable
-        if earlier.last in INITIALIZES
-    ):
-        return
-    for names in ({"scope"}, seam.TPU_STRATEGIES):
-        obstacles = [
-            earlier for earlier in reachable if earlier.last in names and _is_tpus(earlier)
-        ]
-        if obstacles:
-            holds = names == {"scope"} and any(
-                _still_holds(obstacle, call) for obstacle in obstacles
-            )
-            is_certain = holds and not is_rebuilt
-            yield Reinitialization(call, obstacles[0], definite_if(is_certain))
-            return
 
 
 def _may_follow(earlier: ApiCall, later: ApiCall) -> bool:
@@ -124,16 +96,12 @@ def _may_follow(earlier: ApiCall, later: ApiCall) -> bool:
     taken = dict(earlier.context.conditions)
     if any(taken.get(key, branch) != branch for key, branch in later.context.conditions):
         return False
-    return not any(key.kind in (HANDLER, GUARD) for key, _ in later.context.conditions)
+    return not any(key.kind in ("except", GUARD) for key, _ in later.context.conditions)
 
 
-def _is_tpus(call: ApiCall) -> bool:
-    return call.last != "scope" or _enters_scope(call)
-
-
-def _enters_scope(call: ApiCall) -> bool:
-    is_tpus = isinstance(call.receiver, Strategy) and call.receiver.kind == "tpu"
-    return call.last == "scope" and is_tpus
+def _enters_tpu_scope(call: ApiCall) -> bool:
+    is_tpu = isinstance(call.receiver, Strategy) and call.receiver.kind == "tpu"
+    return call.last == "scope" and is_tpu
 
 
 def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
@@ -149,9 +117,9 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
     return scope.context.conditions <= call.context.conditions
 
 
-def _may_be_different_tpus(first_call: ApiCall, other: ApiCall) -> bool:
+def _may_be_different_tpus(left: ApiCall, right: ApiCall) -> bool:
     """Return whether two initializations may be of two TPUs."""
-    first, second = _resolver(first_call), _resolver(other)
+    first, second = _resolver(left), _resolver(right)
     if first is second:
         return first is UNKNOWN
     said = _resolver_arguments(first)

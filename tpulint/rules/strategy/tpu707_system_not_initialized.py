@@ -29,20 +29,22 @@ class SystemNotInitialized(Rule):
     summary = "a TPUStrategy that runs a step on a TPU system that nothing has initialized"
 
     def check(self, program: Program, report: Report) -> None:
-        reported: set[int] = set()
+        first_steps: dict[int, tuple[Computation, ApiCall]] = {}
         for computation, creation in definite_steps(program):
-            if id(creation) not in reported and not may_be_initialized(program):
-                reported.add(id(creation))
-                report(
-                    creation.site.span,
-                    f"nothing initializes the TPU system of this `{creation.last}`, so its first"
-                    " step fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
-                    certainty=Certainty.DEFINITE,
-                    trace=(
-                        traces.step(HOST_LANE, creation.site, f"makes the `{creation.last}`"),
-                        traces.entry(computation),
-                    ),
-                )
+            first_steps.setdefault(id(creation), (computation, creation))
+        if not first_steps or may_be_initialized(program):
+            return
+        for computation, creation in first_steps.values():
+            report(
+                creation.site.span,
+                f"nothing initializes the TPU system of this `{creation.last}`, so its first step"
+                " fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
+                certainty=Certainty.DEFINITE,
+                trace=(
+                    traces.step(HOST_LANE, creation.site, f"makes the `{creation.last}`"),
+                    traces.entry(computation),
+                ),
+            )
 
 
 def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
@@ -86,6 +88,7 @@ def may_be_initialized(program: Program) -> bool:
     """Return whether anything initializes the system, or something unseen may."""
     if any(_names_initialization(module) for module in program.modules):
         return True
+    # A library function may initialize the system, by its name or by its argument.
     return any(
         naming.MAY_INITIALIZE.is_in(call.path) or takes_resolver(call)
         for call in program.calls
