@@ -42,6 +42,7 @@ def absent(program: Program) -> Iterator[Absent]:
     """
     reported: set[tuple[str, str]] = set()
     for spelled in sorted(program.spelled, key=lambda spelled: spelled.span):
+        # One missing module would else be reported at each use of its alias.
         if spelled.name.place == ATTRIBUTE and _fails_at_import(spelled):
             continue
         if spelled.name.paths[0].startswith(BESIDE):
@@ -52,6 +53,7 @@ def absent(program: Program) -> Iterator[Absent]:
         module = next(
             (prefix for prefix in names.NEVER if spelled.name.paths[0].startswith(prefix)), None
         )
+        # One finding per file and missing module: the rest says the same.
         if module is not None and not now:
             if (spelled.span.filename, module) in reported:
                 continue
@@ -81,6 +83,7 @@ def _certainty(spelled: Spelled) -> Certainty:
     fails = spelled.having & spelled.target.mask == 0
     if not spelled.having and any(path.startswith(LOOSE) for path in name.paths):
         fails = False  # older releases than the table's had more there, and a source tree has
+    # A method is looked up by its name alone, so its object has to look like a strategy.
     if name.place == METHOD:
         fails = fails and naming.STRATEGY.is_in(name.receiver)
     if spelled.having and name.inside and spelled.asks:

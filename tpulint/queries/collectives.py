@@ -33,6 +33,7 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
         return True
     if call.last not in ("apply_gradients", "minimize"):
         return False
+    # With either argument the caller has summed the gradients itself.
     alone = any(
         argument.keyword in ALONE and argument.value == Const(ALONE[argument.keyword])
         for argument in call.arguments
@@ -40,6 +41,7 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
     wrapped = isinstance(call.receiver, ExternalObject) and naming.CROSS_SHARD.is_in(
         call.receiver.path
     )
+    # A strategy's `apply_gradients` sums the gradients itself (optimizer_v2.py).
     return wrapped or (computation.kind in seam.STRATEGY_RUN and not alone)
 
 

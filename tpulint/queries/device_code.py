@@ -61,6 +61,7 @@ def _calls_on_device(computation: Computation) -> Iterator[ApiCall]:
         for call in computation.calls
         if call.last in DEVICES and any(argument.value == GPU for argument in call.arguments)
     }
+    # What is called where it should be passed is TPU205, and meant for the host.
     host_calls = calls_in_place(computation)
     is_on_device: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
     for call in computation.calls:
@@ -100,6 +101,7 @@ def is_softly_placed(program: Program, computation: Computation) -> bool:
 def soft_placement(program: Program, computation: Computation) -> str | None:
     """Return the soft placement of the programs that run the computation, found at each start."""
     calls = computation.context.call_chain
+    # The program is the module in which the outermost call is.
     first = calls[0].site if calls else computation.site
     return program.soft_placement.get(first.module.path)
 
@@ -133,6 +135,7 @@ def is_in_own_round(variable: Variable, context: Context) -> bool:
 
     The loop is read once for all its rounds.
     """
+    # A variable without a place of creation is no object of a loop.
     if variable.made is None:
         return True
     around = {id(scope) for scope in context.scopes}

@@ -39,6 +39,7 @@ def is_eager(program: Program, computation: Computation) -> bool:
     if not may_be_tpus(computation):
         return False
     unseen = any(scope.kind == UNSEEN_CALLER for scope in context.scopes)
+    # A caller that is not seen may be a tf.function.
     return not unseen or _shows_eager(program, context)
 
 
@@ -83,6 +84,7 @@ def modules_on_the_way(computation: Computation) -> set[Module]:
 
 def builds_graphs(module: Module) -> bool:
     """Return whether a module is written for graphs: by what it names, by what it imports."""
+    # Programs of TensorFlow 1 may turn on eager execution.
     if module.facts.names_any(EAGER_MODE):
         return False
     return module.facts.names_any(GRAPH_MODE) or _imports_version_1(module)
@@ -116,6 +118,7 @@ def is_traced_function(callee: Value | None) -> bool | None:
     """Return whether `callee` is a tf.function; None where it is not seen, or one of several is."""
     if isinstance(callee, Function):
         return None if DECORATED in callee.hints else callee.traced
+    # A method of a class is traced if the function in the class is.
     if isinstance(callee, Bound):
         return is_traced_function(callee.function)
     if isinstance(callee, Partial):

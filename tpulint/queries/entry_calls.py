@@ -88,10 +88,12 @@ def _may_be_nothing(value: Value) -> bool:
 
 def replicas(entry: Computation) -> int | None:
     """Return the number of replicas that the entry call builds, where its arguments say."""
+    # `rewrite` compiles for one core.
     if entry.kind == "rewrite":
         return 1
     if entry.kind in REPLICATES:
         inputs = argument_value(entry, "inputs")
+        # tpu.py: without `inputs` there is one replica.
         if inputs == NONE:
             return 1
         if isinstance(inputs, Sequence) and inputs.kind == "list" and not inputs.open:
@@ -108,6 +110,7 @@ def certainty_of_fault(
     verdicts = [faulty(option) for option in options(value)]
     if not any(verdicts):
         return None
+    # A function of the same name in a project may take other arguments.
     is_certain = all(verdicts) and is_from_tensorflow(entry) and not entry.context.is_guess
     return entry.certainty if is_certain else Certainty.POSSIBLE
 

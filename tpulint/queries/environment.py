@@ -91,6 +91,7 @@ def is_for_tensorflow_1(program: Program, site: Site) -> bool:
     """Return whether the module of `site` runs on TensorFlow 1 alone: by its target, or names."""
     target = program.targets.of(site.module.filename)
     if target.stated:
+        # A requirement decides before the names that a file uses.
         return not target.mask & allowed([(">=", "2.0")])
     return site.module.facts.names_any(frozenset(["contrib"])) and any(
         isinstance(node, Attribute) and dotted_path(node.base) == CONTRIB

@@ -18,6 +18,7 @@ SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEs
 def may_use_tpu(estimator: ApiCall) -> bool:
     """Return whether a TPU may be used: not where `use_tpu=False` is in so many words."""
     use_tpu = estimator.argument("use_tpu", 4)
+    # tpu_estimator.py: `use_tpu` is True by default.
     return use_tpu is None or use_tpu.value != Const(False)
 
 
@@ -33,6 +34,7 @@ def tpu_config_value(estimator: ApiCall, keyword: str, position: int) -> Value:
 
 
 def _inside(value: Value, keyword: str, position: int) -> Value:
+    # Without a TPUConfig all of its settings keep their defaults.
     if value == NONE:
         return NONE
     if not isinstance(value, ExternalObject):
@@ -57,6 +59,7 @@ def may_have_one_replica(estimator: ApiCall) -> bool:
     """Return whether `num_shards=1` or model parallelism is configured: one replica is enough."""
     shards = tpu_config_value(estimator, "num_shards", 1)
     cores = tpu_config_value(estimator, "num_cores_per_replica", 2)
+    # Model parallelism spreads one replica over all cores of a small TPU.
     return Const(1) in options(shards) or cores not in (NONE, UNKNOWN)
 
 

@@ -54,6 +54,7 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
 
     Where one wrapper opens both, its own test may have another answer the second time.
     """
+    # The tests inside the outer function are the ones that may keep the inner call away.
     around = outer.context
     if inner.site == outer.site:
         assert inner.computation is not None

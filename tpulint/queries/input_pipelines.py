@@ -54,6 +54,7 @@ def data_of(program: Program, feed: Feed) -> Value:
         for source in [call.receiver or (call.arguments[0].value if call.arguments else None)]
         if source is not None
     ]
+    # Of several iterators nobody sees which one feeds the TPU.
     return taken[0] if len(taken) == 1 else UNKNOWN
 
 
@@ -171,6 +172,7 @@ def keeps_remainder(batch: ExternalObject) -> bool | None:
     if batch.last in DROPS:
         return False
     setting = batch.argument("drop_remainder", BATCHES[batch.last])
+    # The default of all batching methods is False.
     if setting is None or setting == NONE:
         return True
     if setting == Const(False):
@@ -193,6 +195,7 @@ def comes_out_even(batch: ExternalObject) -> bool:
     size = batch.argument("batch_size", 0)
     if size == Const(1):
         return True
+    # Only transformations that keep the number of elements are passed.
     step = before(batch)
     while isinstance(step, ExternalObject) and step.last in ONE_BY_ONE:
         step = before(step)
@@ -204,6 +207,7 @@ def comes_out_even(batch: ExternalObject) -> bool:
     rows = counts.pop() if len(counts) == 1 else None
     if rows is None or not isinstance(size, Const) or type(size.value) is not int:
         return False
+    # Rows that divide evenly leave no remainder.
     return size.value > 0 and rows % size.value == 0
 
 
@@ -215,6 +219,7 @@ def is_endless(data: Value) -> bool:
     queue, seen = [data], set[int]()
     while queue:
         value = queue.pop(0)
+        # A `repeat()` anywhere on the way is enough: no batch behind it is the last.
         if id(value) in seen or (isinstance(value, ExternalObject) and _repeats(value)):
             continue
         seen.add(id(value))
@@ -249,6 +254,7 @@ def is_for_inference(program: Program, feed: Feed) -> bool:
     These are the steps that are run nearest to where the batches are handed out: in the same
     function, or in those that it calls, or that call it.
     """
+    # `fit` and `evaluate` of Keras say themselves whether they train.
     if feed.kind != "distribute":
         return False
     runs = [

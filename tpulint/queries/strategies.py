@@ -96,6 +96,7 @@ class Scopes:
         return {id(call.result): call for call in self.program.calls}
 
     def outside(self) -> Iterator[Outside]:
+        # A scope that is entered by hand may be open anywhere.
         if self.by_hand:
             return
         for computation in self.program.computations:
@@ -128,6 +129,7 @@ class Scopes:
             if call.last in UPDATES and call.context.on_device and is_optimizer(call.receiver):
                 assert isinstance(call.receiver, ExternalObject)
                 yield from self._optimizer(call.receiver, call, computation)
+        # What the host uses, too, was made for it: sharing it is another fault.
         on_host = {
             access.variable for access in computation.accesses if not access.context.on_device
         }
@@ -150,6 +152,7 @@ class Scopes:
         variable = access.variable
         if variable.made is None or variable.site is None:
             return
+        # What device code creates is TPU104.
         if variable.made.computation is not None:
             return
         if is_guessed(access.context, computation):
@@ -161,6 +164,7 @@ class Scopes:
         if variable.sort == "weights":
             name = variable.name.removesuffix(".weights")
             kind = "metric" if access.how == "update_state" else "model"
+            # Reading the weights of a model that was made elsewhere is allowed.
             if kind == "model" and access.how not in UPDATES:
                 return
             if kind == "model" and not has_variables(self.program, variable):
@@ -267,6 +271,7 @@ def is_optimizer(value: Value | None) -> bool:
 def has_slots(optimizer: Value) -> bool:
     """Return whether the optimizer makes variables beside the model's; plain SGD does not."""
     assert isinstance(optimizer, ExternalObject)
+    # keras/optimizers/sgd.py creates slots for momentum only.
     if optimizer.last != "SGD":
         return True
     momentum = dict(optimizer.arguments).get("momentum", Const(0))
@@ -280,6 +285,7 @@ def has_variables(program: Program, weights: Variable) -> bool:
         return False
     if ".applications." in call.path or call.last in MODELS_WITH_VARIABLES:
         return True
+    # A functional model has its inputs and outputs, and therefore its weights.
     if call.last == "Model":
         return len(call.arguments) >= 2
     if call.last == "Sequential" and call.arguments and _begins_with_input(call.arguments[0].value):

@@ -63,6 +63,7 @@ def conflicts(program: Program) -> Iterator[Conflict]:
                 for other in _on_the_same(held, host.variable)
                 if not other.context.excludes(host.context)
             ]
+            # A read of the step on both sides conflicts with nothing.
             if others and not _only_asked(host, others):
                 yield _conflict(program, computation, host, others)
 

@@ -35,8 +35,10 @@ class NestedOutsideCompilation(Rule):
                 or is_after_step(cluster.context)
             ):
                 continue
+            # `if not in_outside_compilation():` around the call: the author has seen to it.
             if guards_nesting(cluster.context):
                 continue
+            # tpu_replication.py raises "Cannot nest outside_compilation clusters" in graphs only.
             graph = is_graph_mode(cluster)
             report(
                 cluster.named.span,

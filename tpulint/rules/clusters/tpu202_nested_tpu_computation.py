@@ -28,6 +28,7 @@ class NestedTpuComputation(Rule):
             report(
                 inner.site.span,
                 message(inner, outer),
+                # tensorflow/python/tpu/tpu_replication.py: "TPU computations cannot be nested".
                 certainty=definite_if(
                     inner.certainty is Certainty.DEFINITE,
                     not inner.context.is_guess,

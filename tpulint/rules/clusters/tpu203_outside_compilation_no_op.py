@@ -39,6 +39,7 @@ def places(program: Program) -> Iterator[tuple[Cluster, str]]:
     """
     inside = {cluster.site for cluster in program.clusters()}
     for cluster in program.orphan_clusters:
+        # tensorflow/python/tpu/tpu.py, `outside_compilation`: without a context it just calls.
         if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
             continue
         place = _place(cluster.context)
@@ -48,6 +49,7 @@ def places(program: Program) -> Iterator[tuple[Cluster, str]]:
 
 def _place(context: Context) -> str | None:
     kinds = {scope.kind for scope in context.scopes}
+    # A dataset's function is traced into a graph of its own, and that graph runs on the host.
     if DATA in kinds:
         return "in a function of an input pipeline"
     if any(scope.kind == WITH and scope.effect == OTHER_STRATEGY for scope in context.scopes):

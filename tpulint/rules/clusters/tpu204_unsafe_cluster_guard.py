@@ -75,6 +75,7 @@ class Guard:
 def guards(module: Module) -> Iterator[Guard]:
     """Yield the guards in `module` that do not guard."""
     facts = module.facts
+    # Searching the mentions first keeps the bodies of most modules unread.
     if facts.names_any(frozenset([seam.COUNTER])):
         for body in [facts.body, *(function.body for function in facts.functions)]:
             for place in counter_tests(body):
@@ -135,6 +136,7 @@ def flags(function: ir.FunctionCode) -> Iterator[tuple[str, int]]:
             target, value = assigned(statement)
             if target is None or value is not True or dotted_path(target) not in tested:
                 continue
+            # A reset in the body alone is skipped when the host function raises while it is traced.
             if _is_reset_too_late(body[index + 1 :], dotted_path(target)):
                 yield dotted_path(target), first_place(target)
 

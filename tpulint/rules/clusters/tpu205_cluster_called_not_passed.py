@@ -35,6 +35,7 @@ class ClusterCalledNotPassed(Rule):
 
 def certainty(cluster: Cluster, call: Argument) -> Certainty:
     """Return how sure it is: a method that returns nothing may be there to be overridden."""
+    # An override of the method may return a function.
     is_function_lost = call.value != NONE and not cluster.context.is_guess
     return definite_if(is_function_lost)
 

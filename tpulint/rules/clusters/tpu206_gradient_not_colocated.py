@@ -77,10 +77,12 @@ class Gradient:
 def uncolocated(computation: Computation) -> Iterator[Gradient]:
     """Yield the gradients of `computation` whose operations are not placed with the host's."""
     for call in computation.calls:
+        # A gradient that a host function takes runs on the host like all of its operations.
         if call.context.cluster is not None or not takes_gradient(call) or colocates(call):
             continue
         loss = call.argument(LOSSES[call.last], 0)
         for tensor, alternative in distinguished(loss.value if loss is not None else UNKNOWN):
+            # The order of a set changes between runs, and so would the cluster that is named.
             for cluster in sorted(tensor.clusters, key=computation.clusters.index):
                 called = {
                     call.last for call in computation.calls if call.context.cluster is cluster
@@ -103,6 +105,7 @@ def takes_gradient(call: ApiCall) -> bool:
 
 def is_first_version(call: ApiCall) -> bool:
     """Return whether `gradients` is TF1's: TF2's colocates by itself."""
+    # tensorflow/python/ops/gradients_impl.py: `gradients_v2` passes colocation on as True.
     if "compat" in call.path or "gradients_impl" in call.path:
         return True
     if call.path != "tensorflow.gradients":

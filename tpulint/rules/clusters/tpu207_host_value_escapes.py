@@ -81,6 +81,7 @@ def escapes(computation: Computation) -> Iterator[Escape]:
             continue
         escape = Escape(use, cluster, _certainty(computation, use))
         before = by_tensor.get(id(use.tensor))
+        # Of several uses a definite one says more than the first.
         if before is None or before.certainty is not escape.certainty is Certainty.DEFINITE:
             by_tensor[id(use.tensor)] = escape
     yield from by_tensor.values()
@@ -98,6 +99,7 @@ def _certainty(computation: Computation, use: Use) -> Certainty:
 
 def carried(value: Value | None, depth: int = 0) -> Iterator[Tensor]:
     """Yield the tensors that a returned object holds: it takes them along, as a structure does."""
+    # Objects may hold one another in circles.
     if depth > DEPTH:
         return
     inner: list[Value] = []

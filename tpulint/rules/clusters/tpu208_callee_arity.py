@@ -20,6 +20,7 @@ class CalleeArity(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for cluster in [*program.clusters(), *program.orphan_clusters]:
+            # `host_call` and `eval_metrics` have checks of their own: TPU602.
             wrong = arity_mismatch(cluster, misfit) if cluster.kind in OPENED_BY_CALL else None
             if wrong is not None:
                 name = traces.callee_name(wrong.callee)

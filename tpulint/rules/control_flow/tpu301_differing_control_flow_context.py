@@ -46,6 +46,7 @@ def unbalanced(cluster: Cluster) -> list[ContextChange]:
         return []
     by_holder: dict[int, list[ContextChange]] = defaultdict(list)
     for change in computation.context_changes:
+        # The body of a tf.function has a graph, and thereby contexts, of its own.
         if change.context.cluster is cluster and not _is_function(change):
             by_holder[id(change.holder)].append(change)
     return [change for changes in by_holder.values() for change in _unmatched_changes(changes)]
@@ -64,6 +65,7 @@ def _unmatched_changes(changes: list[ContextChange]) -> list[ContextChange]:
         if change.change == "enter":
             if change.effect in CHANGES:
                 entered.append(change)
+        # `ExitStack.close` leaves all that was entered.
         elif change.effect == STACK:
             entered.clear()
         elif entered:

@@ -28,6 +28,7 @@ class ContextCleared(Rule):
         by_call: dict[Site, list[Cluster]] = defaultdict(list)
         for cluster in program.clusters():
             if cluster.kind in KINDS:
+                # A site opens a cluster in each context in which it is read: all must be cleared.
                 by_call[cluster.named].append(cluster)
         for site, clusters in by_call.items():
             clearing = [_clearing_scope(cluster) for cluster in clusters]

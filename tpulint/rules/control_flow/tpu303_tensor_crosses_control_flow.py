@@ -28,6 +28,7 @@ class TensorCrossesControlFlow(Rule):
                 # Python's own `if` and `for` carry what they assign.
                 if scope.kind not in PLACES or scope.converted or use.alternative:
                     continue
+                # `if a: x = f()` and later `if a: g(x)`: no run takes the one without the other.
                 if is_exclusive(use):
                     continue
                 culprit = in_calls(computation.calls, use.site, use.tensor)

@@ -22,6 +22,7 @@ class LostControlDependency(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
+            # tf.function adds control dependencies by itself (auto_control_deps.py).
             if computation.mode != "graph":
                 continue
             by_place: dict[Site, list[Dependencies]] = defaultdict(list)
@@ -29,6 +30,7 @@ class LostControlDependency(Rule):
                 if not _is_redundant(block):
                     by_place[block.site].append(block)
             for site, blocks in by_place.items():
+                # One block is read once per context; in one of them it may create something.
                 if any(block.operations for block in blocks):
                     continue
                 are_known = all(_is_known(block) for block in blocks)
@@ -43,6 +45,7 @@ class LostControlDependency(Rule):
 def _is_redundant(block: Dependencies) -> bool:
     """Return whether nothing is lost: none is asked for, all are returned, tf.function orders."""
     inputs = block.inputs
+    # `control_dependencies([])` asks for nothing, so nothing is lost.
     empty = isinstance(inputs, Sequence) and not inputs.items and not inputs.open
     return empty or block.context.traced or _returns_all(block)
 

@@ -25,6 +25,7 @@ class DivergentCollective(Rule):
             deciders = [decider for decider in deciding(scopes) if alike(decider) is Truth.NO]
             if not deciders:
                 continue
+            # The replica id is different on each replica; its data may still agree.
             by_id = any(isinstance(decider, Tensor) and decider.replica_id for decider in deciders)
             what = "the replica id" if by_id else "the replica's own data"
             report(

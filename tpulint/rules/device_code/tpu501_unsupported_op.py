@@ -79,6 +79,7 @@ class UnsupportedOp(Rule):
 
 def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> str:
     """Return what to do instead of the operation on the device."""
+    # A summary needs the step's value, so the host has to be given it.
     if built.writer or V1_SUMMARIES.issuperset(built.operations):
         in_estimator = computation.kind == MODEL_FN
         return "write it in `host_call`" if in_estimator else "write it outside the computation"
@@ -121,6 +122,7 @@ def is_never_fetched(
 
 def has_writer(program: Program, computation: Computation) -> bool:
     """Return whether the device's code makes a writer the default one: graphs have this, too."""
+    # Projects wrap `create_file_writer` under names of their own.
     makers = [name for name in program.named if naming.WRITER.is_in(name)]
     writers = {call.site for name in makers for call in program.named[name]}
     return any(
@@ -133,6 +135,7 @@ def has_writer(program: Program, computation: Computation) -> bool:
 def folders_that_empty(program: Program) -> Iterator[str]:
     """Yield the folders of code that takes summaries away again: their model_fns are read apart."""
     for calls in (program.calls, *(computation.calls for computation in program.computations)):
+        # A model_fn and the helper that empties its collection are in one package by habit.
         yield from (_folder(call) for call in calls if call.last in EMPTIES)
 
 

@@ -63,6 +63,7 @@ class DynamicShape(Rule):
     def check(self, program: Program, report: Report) -> None:
         loops = _loop_sources(program)
         for computation, call in compiled_calls(program):
+            # `tf.range` as a loop's iterable becomes a counter, and no operation with a constant.
             if not needs_constants(call) or call.site in loops:
                 continue
             for argument, what in dynamic_arguments(call):
@@ -112,6 +113,7 @@ def needs_constants(call: ApiCall) -> bool:
         return False
     if call.last in LIKE_IMAGES and ".image" not in call.path:
         return False
+    # Methods of NumPy and of projects have the same names.
     return call.path.startswith(TENSORFLOW) or ".compat." in call.path
 
 

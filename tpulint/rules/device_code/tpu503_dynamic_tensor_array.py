@@ -29,6 +29,7 @@ class DynamicTensorArray(Rule):
                     continue
                 used = [call for call in computation.calls if call.receiver is array.result]
                 writes = [call for call in used if call.last in WRITES]
+                # `unstack` makes an array of the size of its argument.
                 if not writes and any(call.last in FILLS for call in used):
                     continue
                 report(

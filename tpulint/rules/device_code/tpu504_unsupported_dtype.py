@@ -75,6 +75,7 @@ def _check_calls(program: Program, report: Report) -> None:
     for computation, call in compiled_calls(program):
         for argument, dtype in asked_dtypes(call):
             lacking = dtype not in dtypes()
+            # `if params.dtype == "float16":` around the call: the author chose that dtype there.
             if not lacking and asks_about(call.context, naming.DTYPE):
                 continue
             site = call.site if argument is None else argument.site
@@ -196,6 +197,7 @@ def check_policies(program: Program, report: Report) -> None:
     if not trainings:
         return
     for call, start in entry_modules(call for call in program.all_calls() if _sets_mixed(call)):
+        # A policy in an `except` or behind a test is for the machine that is left.
         if _is_in_handler(call.context) or asks_about(call.context, naming.DTYPE):
             continue
         if is_for_gpu(call.context) or leaves_tpu(call.context):
@@ -242,6 +244,7 @@ def check_transfers(program: Program, report: Report) -> None:
         if cluster.computation is None or cluster.kind != "outside_compilation":
             continue
         target = program.targets.of(cluster.site.module.filename)
+        # Later releases accept int64.
         if target.mask & ~names.until(LAST_WITHOUT_INT64):
             continue
         for use in cluster.receives:

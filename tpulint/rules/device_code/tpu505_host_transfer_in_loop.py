@@ -28,6 +28,7 @@ class HostTransferInLoop(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for cluster in program.clusters():
+            # A nested cluster moves with the outer one, which is reported.
             loop = loop_around(cluster.context) if cluster.parent is None else None
             if (
                 cluster.computation is None
@@ -54,6 +55,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
     """Soft placement lets operations without a kernel run on the host: each is a host cluster."""
     for computation, call in moved_calls(program):
         built, loop = builds(call.path), loop_around(call.context)
+        # A loop over a static shape is unrolled: one transfer per operation is meant then.
         if built is None or loop is None or asks_about(call.context, naming.SHAPE):
             continue
         report(

@@ -84,12 +84,14 @@ def is_fixed(call: ApiCall) -> bool:
 
 def is_intended(computation: Computation, effect: Effect) -> bool:
     """Return whether it happens once on purpose: a seed, an own graph, a wrong kind of argument."""
+    # In a graph of TensorFlow 1 a `print` shows how the graph is built.
     if effect.kind in MEANT_IN_GRAPHS:
         inner = effect.context.conditions - computation.context.conditions
         tells = asks_for_eager(effect.context._replace(conditions=inner))
         return computation.kind not in STEPS or (effect.kind == "shows" and tells)
     if not naming.RANDOM.is_in(effect.name):
         return effect.kind == "decides"
+    # A seeded generator gives the same numbers at each trace: this is meant to be fixed.
     return any(
         call.last in ("seed", "set_seed") and naming.RANDOM.is_in(call.path)
         for call in computation.calls

@@ -96,6 +96,7 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     if call.last == "numpy" and isinstance(call.receiver, Variable):
         return call.receiver
     home, _, last = call.path.rpartition(".")
+    # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
     if home == "math" or is_python or (home == "numpy" and last in NUMPY_FUNCTIONS):
@@ -113,6 +114,7 @@ def symbolic_tensor(tensor: Tensor) -> Tensor | None:
 
 def is_traced(call: ApiCall) -> bool:
     """Return whether the call is in the trace: a function that is given away may run eagerly."""
+    # `tf.py_function` and the like call what they are given with concrete values.
     if any(key.kind == CALLED for key, _ in call.context.conditions):
         return False
     return is_compiled(call.context) and all(scope.kind != DATA for scope in call.context.scopes)

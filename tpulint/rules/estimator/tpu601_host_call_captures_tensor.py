@@ -26,6 +26,7 @@ class HostCallCapturesTensor(Rule):
         for computation, cluster in host_calls(program):
             for use in cluster.receives:
                 is_seen = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
+                # What is sent by the tuple of `host_call` itself is no capture.
                 if is_seen and use.taker != SENT:
                     _report_capture(computation, cluster, use, report)
 

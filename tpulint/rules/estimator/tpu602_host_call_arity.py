@@ -47,6 +47,7 @@ def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
     signature = signature_of(callee)
     if signature is None or any(argument.star for argument in arguments):
         return None
+    # tpu_estimator.py, `_OutfeedHostCall.validate`, counts with `fn_args`, defaults included.
     if all(argument.keyword is None for argument in arguments):
         count = _parameters(callee, signature)
         if count is not None and count != len(arguments):

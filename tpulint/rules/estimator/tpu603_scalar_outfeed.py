@@ -27,9 +27,11 @@ class ScalarOutfeed(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation, cluster in host_calls(program):
             broadcast = broadcasts_input(computation.call)
+            # With BROADCAST only one core's output is taken, so nothing is concatenated.
             if broadcast:
                 continue
             for argument in cluster.arguments:
+                # tpu_estimator.py, `create_tpu_hostcall`, concatenates along axis 0.
                 scalars = [
                     option for option in options(argument.value) if _is_scalar_tensor(option)
                 ]

@@ -31,8 +31,10 @@ class MissingCrossShardOptimizer(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
+            # A step of a TPUStrategy sums gradients in `apply_gradients`.
             if computation.kind != "model_fn" or _has_collective(computation):
                 continue
+            # One replica has nobody to exchange gradients with.
             if may_have_one_replica(computation.call):
                 continue
             for calls in _updates_by_site(computation).values():
@@ -97,6 +99,7 @@ def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     """Return whether the gradients went through something that is not seen."""
     computed = {call.site for call in computation.calls if call.last == "compute_gradients"}
     pairs = update.argument("grads_and_vars", 0)
+    # `apply_gradients` may be given what a helper has summed.
     if pairs is None or isinstance(pairs.value, Choice):
         return True
     gradients = list(tensors(pairs.value))

@@ -66,6 +66,7 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
     runs: what the estimator is seen to do, for TPUEstimator checks a size when it uses it. If
     nothing is seen, it may do all.
     """
+    # On a CPU, and with BROADCAST, the batch is not divided.
     if not may_use_tpu(call) or broadcasts_input(call) is not False:
         return
     shards, cores = (
@@ -84,6 +85,7 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
         size = _number(argument.value) if argument is not None else None
         if argument is None or size is None or size % replicas == 0:
             continue
+        # Evaluations and predictions may be told not to use the TPU (`eval_on_tpu=False`).
         trained = run in runs and keyword == "train_batch_size"
         is_certain = trained and count is not None and not call.context.is_guess
         report(

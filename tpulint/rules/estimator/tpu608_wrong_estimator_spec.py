@@ -143,6 +143,7 @@ def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCal
 
     Training takes one; whether a prediction runs on the TPU is seen too seldom.
     """
+    # Training accepts a plain EstimatorSpec; evaluation on a TPU does not.
     evaluated = {id(feed.owner) for feed in program.feeds if feed.kind == "evaluate"}
     for computation in program.computations:
         if computation.kind == MODEL_FN and id(computation.call.result) in evaluated:

@@ -76,6 +76,7 @@ def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFau
     is_certain = not (feed.context.is_guess or estimator.context.is_guess)
     certainty = definite_if(is_certain)
     hosts = known_hosts(estimator)
+    # `batch(FLAGS.batch_size)` and `train_batch_size=FLAGS.batch_size` are one flag.
     if is_same(size, asked.value):
         if feeds_each_core(feed, estimator):
             return SizeFault(certainty, f"each core gets a batch as large as the whole `{keyword}`")

@@ -49,6 +49,7 @@ def _is_list_of_lists(value: Value) -> bool:
         return value.kind == "list" and all(
             any(not _is_no_row(option) for option in options(item)) for item in value.items
         )
+    # `inputs=None` means one replica without inputs (tpu.py, `split_compile_and_replicate`).
     return value == NONE or not _is_no_row(value)
 
 

@@ -40,6 +40,7 @@ def difference(inputs: Value) -> str | None:
     if not isinstance(inputs, Sequence) or inputs.kind != "list" or inputs.open:
         return None
     rows = inputs.items
+    # Rows of another kind are TPU401.
     if not all(isinstance(row, Sequence) and row.kind != "set" for row in rows):
         return None
     for number, row in enumerate(rows[1:], 1):

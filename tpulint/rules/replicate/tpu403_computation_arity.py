@@ -89,6 +89,7 @@ def arity_of(callee: Value) -> Arity | None:
     if isinstance(callee, Partial):
         return _of_partial(callee)
     function = callee.function if isinstance(callee, Bound) else callee
+    # A decorator may give the function another signature.
     if not isinstance(function, Function) or function.code.decorators:
         return None
     if any(default is None for _, default in function.code.parameters.keyword_only):
@@ -96,6 +97,7 @@ def arity_of(callee: Value) -> Arity | None:
     rows = function.code.parameters.by_position
     least = sum(default is None for _, default in rows)
     most = None if function.code.parameters.star is not None else len(rows)
+    # xla.py, `check_function_argument_count`, counts `self` of a bound method.
     if isinstance(callee, Bound) and most is not None:
         most -= 1  # Python passes self as well, which TensorFlow counts among `least`
     return Arity(least, most)

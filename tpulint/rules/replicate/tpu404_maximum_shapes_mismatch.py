@@ -49,6 +49,7 @@ def fault(entry: Computation, shapes: Value) -> str | None:
     """Return TensorFlow's objection to `shapes`, in short."""
     if not is_given(shapes):
         return None
+    # tpu.py: "Dynamic input shapes are not supported with infeed queues".
     if is_given(argument_value(entry, "infeed_queue")):
         return "cannot be combined with `infeed_queue`"
     inputs = argument_value(entry, "inputs")
@@ -83,6 +84,7 @@ def _exceeded(limit: Shape, sizes: list[Shape | None], rounded: bool) -> str | N
     if any(len(size) != len(known_sizes[0]) for size in known_sizes):
         return None
     columns = list(zip(*known_sizes, strict=True))
+    # TensorFlow pads only dimensions that differ between replicas, or that no replica knows.
     padded = [None in column[1:] or len(set(column)) > 1 for column in columns]
     if not any(padded):
         return None

@@ -71,6 +71,7 @@ def _trace(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
 def _ended_computation(tensor: Tensor, call: ApiCall) -> Computation | None:
     """Return the computation that made `tensor` and has ended where `call` stands."""
     home = tensor.made
+    # Each root that is read has graphs of its own.
     if home is None or home.run != call.context.run:
         return None
     for scope in home.scopes:
@@ -126,6 +127,7 @@ def _is_session(receiver: Value | None) -> bool:
 def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
     """Yield the calls that made a TPUEstimatorSpec's hooks, which run outside the computation."""
     for number, spec in enumerate(computation.calls):
+        # Hooks of a plain EstimatorSpec never meet a TPU.
         if spec.last != "TPUEstimatorSpec":
             continue
         hooks = [hook for name in HOOKS for hook in _items(spec.argument(name))]

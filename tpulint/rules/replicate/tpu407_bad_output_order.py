@@ -39,6 +39,7 @@ def fault(output: Value) -> str | None:
     if _is_flat(output):
         items = output.items if isinstance(output, Sequence) else []
         positions = [number for number, item in enumerate(items) if is_operation(item)]
+        # tpu.py, `_postprocess_flat_outputs`: tensors come first, then operations.
         if positions and any(_is_tensor(item) for item in items[positions[0] :]):
             return "an operation comes before a tensor in the outputs: return the tensors first"
         return None

@@ -23,6 +23,7 @@ class RunOutsideFunction(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
+            # A callee that is a tf.function is compiled by itself, whatever is around `run`.
             if computation.kind not in NAMES or is_traced_function(computation.callee) is not False:
                 continue
             if not is_eager(program, computation):

@@ -60,6 +60,7 @@ def certainty(program: Program, creation: Outside) -> Certainty | None:
     target = target_at(program, creation.site, KERAS)
     if not target.newest & allowed([KERAS_3]):
         return None
+    # Requirements that allow both Keras 2 and 3 leave it open.
     is_mixed = target.stated and target.mask & ~allowed([KERAS_3])
     return Certainty.POSSIBLE if is_mixed else creation.certainty
 

@@ -74,6 +74,7 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
     pairs: list[tuple[Scope, Scope]] = []
     loop: Scope | None = None
     for scope in computation.context.scopes:
+        # A scope outside the innermost loop is entered once for all of its steps.
         if scope.kind in (LOOP, WHILE):
             loop, pairs = scope, []
         elif (

@@ -51,6 +51,7 @@ class CrossReplicaCallInStep(Rule):
 def certainty(computation: Computation, call: ApiCall) -> Certainty:
     """Return the certainty: values made for all replicas do no harm until something takes them."""
     is_unseen = bool(call.context.with_blocks(UNSEEN)) or call.context.is_guess
+    # Nothing fails before a replica takes its part of the value.
     if is_unseen or call.last not in REFUSED_ON_REPLICAS:
         return Certainty.POSSIBLE
     return Certainty.DEFINITE if call.last in REFUSED_BY_EACH else computation.certainty

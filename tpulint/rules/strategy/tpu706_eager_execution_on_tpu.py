@@ -96,6 +96,7 @@ def eager_models(program: Program) -> Iterator[EagerSwitch]:
         step = next((step for step in steps if is_sure(switch, step)), None)
         if step is not None:
             yield EagerSwitch(switch, argument, step, Certainty.DEFINITE)
+        # Under a flag for debugging the switch is meant, and no TPU is used.
         elif not switch.context.conditions:
             yield EagerSwitch(switch, argument, None, Certainty.POSSIBLE)
 
@@ -126,6 +127,7 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
         run = call.context.run
         if call.last in RUNS_EAGERLY and is_tensorflow(call.path):
             argument = call.argument("run_eagerly", 0)
+            # `run_functions_eagerly(False)` turns it off again.
             switches[run] = call if argument is not None and argument.value == ON else None
         switch, computation = switches.get(run), traced.get(id(call))
         if switch is None or not is_sure(switch, call):

@@ -52,6 +52,7 @@ class LossReductionInStep(Rule):
                 )
             for call, loss in called(computation):
                 is_refused = is_refused_by_keras(program, call)
+                # keras/losses.py of Keras 2, `Loss._get_reduction`, raises within a replica.
                 if is_refused is None or call.site in averaged or reduction_of(loss) != "mean":
                     continue
                 report(

@@ -42,6 +42,7 @@ class EmbeddingMisuse(Rule):
                 if embedding.site not in reported:
                     reported.add(embedding.site)
                     made_outside(call, embedding, certainty, report)
+            # tpu_embedding_v2.py: these are operations of the TPU's cores, so they need a step.
             elif call.context.computation is None:
                 if call.last in EMBEDDINGS_ON_CORES and not is_called_by_unseen(call):
                     on_host(call, report)

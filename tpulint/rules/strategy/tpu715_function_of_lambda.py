@@ -46,6 +46,7 @@ class FunctionOfLambda(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
             call = innermost_function(computation)
+            # framework/ops.py: `<` and `>` are refused in the name of a root scope.
             if call is None or not is_lambda(call) or not may_be_tpus(computation):
                 continue
             site = Site(call.function.module, call.function.code.place)

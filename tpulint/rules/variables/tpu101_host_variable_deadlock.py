@@ -20,6 +20,7 @@ class HostVariableDeadlock(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for conflict in conflicts(program):
+            # A step is TPU105, and a strategy's variable TPU102: each has another remedy.
             if conflict.waits and not conflict.of_step and not is_on_device(conflict.variable):
                 report(
                     conflict.host.site.span,

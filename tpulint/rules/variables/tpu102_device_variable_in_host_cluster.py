@@ -23,6 +23,7 @@ class DeviceVariableInHostCluster(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
+        # The global step under a strategy is reported once, by TPU105.
         steps = {id(conflict.host) for conflict in conflicts(program) if conflict.of_step}
         for computation in program.computations:
             for access in host_touches(computation):
@@ -45,6 +46,7 @@ def fix(computation: Computation, access: Access) -> Fix | None:
 def certainty(computation: Computation, access: Access) -> Certainty:
     strategy = scope_strategy(access.variable.made)
     assert strategy is not None
+    # A strategy that is a parameter may be one whose variables live on the host.
     return definite_if(
         strategy.kind == "tpu", is_certain_access(access), is_on_tpu(computation, access.context)
     )

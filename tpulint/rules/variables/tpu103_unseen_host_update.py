@@ -31,6 +31,7 @@ class UnseenHostUpdate(Rule):
 def message(conflict: Conflict) -> str:
     name = conflict.variable.name
     host = traces.callee_name(conflict.cluster.callee)
+    # `before`: extract_outside_compilation_pass.cc lifts what needs no input from the device.
     if conflict.when is Phase.BEFORE:
         does = "writes" if conflict.host.mode == "write" else "reads"
         verb = "writes" if conflict.device.mode == "write" else "reads"

@@ -32,6 +32,7 @@ class VariableCreatedOnDevice(Rule):
                 if not again or is_kept(computation, creation.context):
                     continue
                 inner = creation.context.forks - computation.context.conditions
+                # A branch inside the step may be taken at the first trace only.
                 is_certain = creation.context.traced and not inner and not creation.context.is_guess
                 steps = (
                     traces.entry(computation),
@@ -70,6 +71,7 @@ def creations(computation: Computation) -> Iterator[Creation]:
     for access in computation.accesses:
         if access.mode == "create" and access.variable.sort == "variable":
             yield Creation(f"the variable `{access.variable.name}`", access.site, access.context)
+    # Keras creates the weights of a layer in its first call (`Layer._maybe_build`).
     built = {access.variable.site for access in computation.accesses}
     for call in computation.calls:
         owner = owner_of_variables(call)
@@ -87,6 +89,8 @@ def owner_of_variables(call: ApiCall) -> str | None:
     if parts[-1] in seam.LAYERS_WITH_WEIGHTS:
         return "layer"
     if parts[-1][:1].isupper():
+        # Classes are capitalized: `keras.metrics.mean_squared_error` is a function and owns
+        # nothing.
         return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2])
     return None
 

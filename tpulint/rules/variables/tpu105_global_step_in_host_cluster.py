@@ -20,6 +20,7 @@ class GlobalStepInHostCluster(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for conflict in conflicts(program):
+            # A step that both sides merely read in order does no harm.
             is_told = conflict.waits or conflict.stale or is_on_device(conflict.variable)
             if not conflict.of_step or not is_told:
                 continue
