@@ -21,15 +21,15 @@ from benchmarks.analyzer import lines_of, write
 from benchmarks.cluster import DOCUMENT, load
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
-from tpulint.analysis.names.target_release import Targets
 from tpulint.check import driver
 from tpulint.check.cluster import expected_snapshot, run_task, serialize, this_analyzer
 from tpulint.check.programs import split_into_programs
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.disk import Disk
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.names.target_release import Targets
 from tpulint.incremental.model import Analysis, Batch
-from tpulint.knowledge.seam import INSTALLED
 
 BEGIN, END = "<!-- steps: written by benchmarks/steps.py -->", "<!-- end of steps -->"
 

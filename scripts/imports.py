@@ -20,15 +20,19 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     {"", "finding", "codes", "ordering", "disk", "notebook", "patterns", "cache_dir"}
     | {"unfinished", "collector"},
-    {"source", "config", "knowledge"},
+    {"source", "config", "frontends", "frontends.tensorflow.knowledge"},
     {"syntax"},
-    {"analysis.names", "analysis.options", "analysis.file_facts"},
+    {
+        "frontends.tensorflow.names",
+        "frontends.tensorflow.settings",
+        "frontends.tensorflow.file_facts",
+    },
     {"absint", "absint.domain"},
     {"absint.resolver"},
     {"absint.interpreter"},
-    {"frontends", "frontends.tensorflow"},
-    {"analysis.models"},
-    {"analysis.build_program", "analysis.never_compiled"},
+    {"frontends.tensorflow"},
+    {"frontends.tensorflow.models"},
+    {"frontends.tensorflow.build_program", "frontends.tensorflow.never_compiled"},
     {"queries"},
     {"diagnostics"},
     {"rules", "plugins"},
@@ -73,10 +77,12 @@ def dotted(path: Path) -> str:
 
 
 def package_of(name: str) -> str:
-    """Return the package that a dotted name is in; those of `analysis` are kept apart."""
+    """Return the package that a dotted name is in: the longest that has a layer of its own."""
     parts = name.split(".")[1:]
-    if len(parts) > 1 and (parts[0] == "analysis" or any(".".join(parts[:2]) in x for x in LAYERS)):
-        return ".".join(parts[:2])
+    for length in (3, 2):
+        package = ".".join(parts[:length])
+        if len(parts) >= length and any(package in packages for packages in LAYERS):
+            return package
     inside = parts and ((PACKAGE / parts[0]).is_dir() or (PACKAGE / f"{parts[0]}.py").exists())
     return parts[0] if inside else ""
 
@@ -85,7 +91,7 @@ def is_own(name: str) -> bool:
     return name.split(".")[0] == "tpulint"
 
 
-ANALYZER = [path for path in MODULES if package_of(dotted(path)) not in ("runtime", "analysis")]
+ANALYZER = [path for path in MODULES if package_of(dotted(path)) != "runtime"]
 
 
 def layer(package: str) -> int:

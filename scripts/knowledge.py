@@ -6,7 +6,8 @@
 
 pip downloads the wheels that are missing in the folder WHEELS (about 2 GB). The old ones are
 read as archives and never run; the newest release is the one that is installed beside this
-Python. What is written are the tables `names.tsv` and `operations.tsv` in `tpulint/knowledge`,
+Python. What is written are the tables `names.tsv` and `operations.tsv` in
+`tpulint/frontends/tensorflow/knowledge`,
 whose loaders say how they read; what is typed in by hand is in the TOML files beside them.
 """
 
@@ -30,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 from scripts import releases  # noqa: E402  (the checkout comes first)
 from scripts.names import Fact, facts_of  # noqa: E402
 
-KNOWLEDGE = ROOT / "tpulint" / "knowledge"
+KNOWLEDGE = ROOT / "tpulint" / "frontends" / "tensorflow" / "knowledge"
 OPERATIONS = KNOWLEDGE / "operations.tsv"
 TYPED = "\ndtypes\n"  # where what is typed in begins
 SITE = Path(sysconfig.get_paths()["purelib"])
@@ -103,7 +104,7 @@ def newest_names() -> dict[str, Fact]:
 
 
 def written(tables: Mapping[str, Mapping[str, Fact]]) -> str:
-    """Return the table of names; `tpulint.knowledge.names` says how it reads."""
+    """Return the table of names; the head of `knowledge/names.py` says how it reads."""
     kinds: dict[str, dict[str, int]] = {}
     parameters: dict[str, dict[str, int]] = {}
     for index, table in enumerate(tables.values()):

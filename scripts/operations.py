@@ -106,7 +106,7 @@ def uncompiled(compiled: Collection[str]) -> dict[str, str]:
 
 
 def table_of(library: Library, compiled: set[str], dtypes: set[str]) -> str:
-    """Return the table of operations; `tpulint.knowledge.operations` says how it reads.
+    """Return the table of operations; the head of `knowledge/operations.py` says how it reads.
 
     `compiled`: operations that a TPU compiles although they have no kernel here; `dtypes`:
     those that a TPU has.

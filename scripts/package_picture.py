@@ -13,8 +13,9 @@ Graph = Mapping[str, set[str]]
 
 # One box for the modules below all packages, for the files that begin an analysis, and for the
 # commands that have a directory of their own.
-BASE, ENTRY, FEATURES = "base", "analysis", "features"
+BASE, ENTRY, FEATURES = "base", "build_program", "features"
 _FRONT = "frontends.tensorflow"
+_NAMES = f"{_FRONT}.names"
 LABELS = {
     "cli": "commands, options, pytest plugin; extend and testing for plugins",
     "server": "the Language Server Protocol",
@@ -25,22 +26,21 @@ LABELS = {
     "rules": "one module per rule, its page beside it; plugins",
     "diagnostics": "traces, fixes, suppressions, baseline",
     "queries": "questions that several rules ask of a program",
-    ENTRY: "build_program, which finds the entry points",
-    "analysis.models": "the meaning of calls of TensorFlow",
+    ENTRY: "the entry points of a program, and what they lead to",
+    f"{_FRONT}.models": "the meaning of calls of TensorFlow",
     _FRONT: "what only programs of TensorFlow mean",
     "absint.interpreter": "Python, with abstract values",
     "absint.resolver": "the file that an import means",
     "absint.domain": "sites, contexts, values, events, the program",
-    "analysis.names": "API names by spelling, target release",
+    _NAMES: "API names by spelling, target release",
     "syntax": "summaries of modules, from the syntax tree",
-    BASE: "config, knowledge, source, finding, codes, ordering",
+    BASE: "config, frontends.tensorflow.knowledge, source, finding, codes, ordering",
     "runtime": "TPU programs on a CPU: mark, extract, schedule, execute",
 }
-_NAMES = "analysis.names"
 _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in names}
 _FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[9], ENTRY)
 _FILES |= dict.fromkeys(LAYERS[16], FEATURES)
-_FILES |= {"map.pictures": "output", "__main__": "cli", "frontends": _FRONT}
+_FILES |= {"map.pictures": "output", "__main__": "cli"}
 _FILES |= {"absint": "absint.domain"}
 _FILES |= {"plugins": "rules", "extend": "cli", "worker_pool": "check", "testing": "cli"}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tpulint.analysis.options import Settings
 from tpulint.check import driver
 from tpulint.check.driver import BuiltProgram
 from tpulint.codes import CODES
 from tpulint.disk import Disk
+from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.model import Batch, Job
 
 

@@ -235,7 +235,7 @@ def _use_models(models: list[PluginModel]) -> None:
     global _has_models
     if not models and not _has_models:
         return  # the table imports the whole interpreter, which few commands need
-    from tpulint.analysis.models.table import replace_plugin_models
+    from tpulint.frontends.tensorflow.models.table import replace_plugin_models
 
     _has_models = bool(models)
     replace_plugin_models((model.names, model.function) for model in models)

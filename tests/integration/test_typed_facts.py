@@ -13,6 +13,7 @@ import pytest
 from tests.integration.conftest import ROOT
 
 SECONDS = 60
+KNOWLEDGE = Path("tpulint", "frontends", "tensorflow", "knowledge")
 
 
 class Fact(NamedTuple):
@@ -109,7 +110,7 @@ def test_a_row_is_enough(fact: Fact, copy: Path, tmp_path: Path) -> None:
     before = python(copy, *check)
     assert before.returncode in (0, 1), before.stderr
     assert fact.said not in before.stdout
-    with open(copy / "tpulint" / "knowledge" / fact.table, "a", encoding="utf-8") as table:
+    with open(copy / KNOWLEDGE / fact.table, "a", encoding="utf-8") as table:
         table.write("\n" + fact.row)
     if fact.command:
         done = python(copy, *fact.command)

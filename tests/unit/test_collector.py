@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tpulint import collector
-from tpulint.analysis.options import Settings
 from tpulint.check import executor
 from tpulint.check.progress import Progress
 from tpulint.disk import Disk
+from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.model import Analysis, Batch, Job
 
 JOBS = [Job(("one.py",), (), 1), Job(("two.py",), (), 1)]

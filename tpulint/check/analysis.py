@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import rules
 from tpulint.absint.domain.site import Module
-from tpulint.analysis.build_program import Summarized
 from tpulint.check.programs import unreadable
 from tpulint.codes import RULES
 from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.build_program import Summarized
 from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job, RuleFailure, describe

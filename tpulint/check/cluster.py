@@ -25,6 +25,7 @@ from tpulint.check.executor import LocalWorkers, ProgramStep, Search, SearchStep
 from tpulint.check.progress import Progress
 from tpulint.config import ConfigError
 from tpulint.finding import Finding, Span
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
 from tpulint.incremental.disk import (
     DiskSnapshot,
     NotInSnapshot,
@@ -35,12 +36,11 @@ from tpulint.incremental.disk import (
 )
 from tpulint.incremental.memo import package_hash
 from tpulint.incremental.model import Analysis, Batch, Job
-from tpulint.knowledge.seam import INSTALLED
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from tpulint.analysis.options import Settings
+    from tpulint.frontends.tensorflow.settings import Settings
 
 
 CONNECT_SECONDS = 10.0  # until a scheduler has answered
@@ -255,8 +255,8 @@ def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
     """Return the part of the disk that, by its imports, the reading of a program asks for."""
     from tpulint.absint.resolver.files import Files
     from tpulint.absint.resolver.import_graph import ImportGraph
-    from tpulint.analysis.file_facts import home_of
-    from tpulint.analysis.names.target_release import Targets
+    from tpulint.frontends.tensorflow.file_facts import home_of
+    from tpulint.frontends.tensorflow.names.target_release import Targets
 
     disk = TrackedDisk(batch.disk)
     files = Files(disk, installed=INSTALLED)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
-from tpulint.analysis.names.target_release import Targets
 from tpulint.check.discover import Task, find_files
 from tpulint.check.executor import LocalWorkers, Search, Workers, process_count
 from tpulint.check.programs import (
@@ -31,6 +30,8 @@ from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
 from tpulint.disk import Disk, take_passed_over
 from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.names.target_release import Targets
 from tpulint.incremental.disk import CheckedDisk, TrackedDisk
 from tpulint.incremental.memo import Database, Memo, SharedCache
 from tpulint.incremental.model import (
@@ -45,7 +46,6 @@ from tpulint.incremental.model import (
     sorted_files,
 )
 from tpulint.incremental.queries import Queries, hashed
-from tpulint.knowledge.seam import INSTALLED
 
 if TYPE_CHECKING:
     from tpulint.absint.interpreter.frame import Observer
@@ -360,7 +360,7 @@ def read_program(
     sources, findings = read_sources(batch, job)
     if not sources:
         return BuiltProgram(None, tuple(findings))
-    from tpulint.analysis.build_program import build_program
+    from tpulint.frontends.tensorflow.build_program import build_program
     from tpulint.syntax.deep_stack import deeply
     from tpulint.syntax.summaries import Store as NewStore
 

@@ -20,17 +20,17 @@ from tpulint.absint.domain.site import Module
 from tpulint.absint.interpreter.frame import Frame, Observer
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
-from tpulint.analysis.names.target_release import Targets
-from tpulint.analysis.options import Settings
 from tpulint.check.executor import ProgramStep, Search, SearchStep
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.names.target_release import Targets
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.disk import CheckedDisk, DiskDependencies, TrackedDisk
 from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.incremental.queries import Queries
-from tpulint.knowledge.seam import INSTALLED
 from tpulint.syntax.nodes import Statement
 from tpulint.syntax.summaries import Store, WarmStore
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
-from tpulint.analysis.names.target_release import Targets
 from tpulint.check.programs import Prefiltered, merge
 from tpulint.check.progress import Progress
 from tpulint.collector import collect_if_many
 from tpulint.disk import PassedOver, note_passed_over, take_passed_over
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.names.target_release import Targets
 from tpulint.incremental.disk import DiskDependencies, TrackedDisk
 from tpulint.incremental.model import Analysis, Batch, FileFailure, Job
-from tpulint.knowledge.seam import INSTALLED
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor as Pool
@@ -176,7 +176,7 @@ def load_analyzer() -> None:
     from tpulint import rules
     from tpulint.codes import RULES
 
-    for name in ("check.analysis", "analysis.build_program", "syntax.summaries"):
+    for name in ("check.analysis", "frontends.tensorflow.build_program", "syntax.summaries"):
         importlib.import_module(f"tpulint.{name}")
     for code in RULES:
         rules.load(code)

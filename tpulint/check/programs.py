@@ -16,19 +16,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.absint.resolver.import_graph import Written, statements
-from tpulint.analysis.file_facts import SIGN, is_script, names_estimators, placement_in
-from tpulint.analysis.names.spelling_search import (
+from tpulint.diagnostics.suppress import may_name_own_codes
+from tpulint.disk import Disk
+from tpulint.finding import Finding, Location, Span
+from tpulint.frontends.tensorflow.file_facts import SIGN, is_script, names_estimators, placement_in
+from tpulint.frontends.tensorflow.names.spelling_search import (
     NamesInFile,
     Spelled,
     SpellingSearch,
     missing_somewhere,
 )
-from tpulint.analysis.names.target_release import Targets, keeps_keras_2
-from tpulint.analysis.options import Settings
-from tpulint.diagnostics.suppress import may_name_own_codes
-from tpulint.disk import Disk
-from tpulint.finding import Finding, Location, Span
+from tpulint.frontends.tensorflow.names.target_release import Targets, keeps_keras_2
 from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes
+from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.disk import digest_of
 from tpulint.incremental.model import Batch, FileFacts, Job, ProgramFailure, describe
 from tpulint.incremental.queries import SearchedFile
@@ -37,7 +37,7 @@ from tpulint.source import UnreadableSource
 
 if TYPE_CHECKING:
     from tpulint.absint.resolver.import_graph import ImportGraph
-    from tpulint.analysis.names.spelling_search import Spelled
+    from tpulint.frontends.tensorflow.names.spelling_search import Spelled
     from tpulint.frontends.tensorflow.program import Program
 
 
@@ -194,7 +194,7 @@ def split_into_programs(
     if not prefiltered.seeds:
         return []
     from tpulint.absint.resolver.import_graph import connected
-    from tpulint.analysis.file_facts import by_home
+    from tpulint.frontends.tensorflow.file_facts import by_home
     from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 
     names = {os.path.abspath(name): name for name in prefiltered.seeds}
@@ -217,7 +217,7 @@ def split_into_programs(
 
 def program_of_names(batch: Batch, spelled: Sequence[Spelled], disk: Disk) -> Program:
     """Return the names that a file's TensorFlow lacks, whatever program it is of."""
-    from tpulint.analysis.names.target_release import Targets
+    from tpulint.frontends.tensorflow.names.target_release import Targets
     from tpulint.frontends.tensorflow.program import Program
 
     targets = Targets(batch.settings.target_tensorflow, disk)

@@ -15,8 +15,8 @@ from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection, selected
 
 if TYPE_CHECKING:
-    from tpulint.analysis.options import Settings
-    from tpulint.knowledge.calls import CallFacts
+    from tpulint.frontends.tensorflow.knowledge.calls import CallFacts
+    from tpulint.frontends.tensorflow.settings import Settings
 
 
 STDIN = "-"
@@ -93,7 +93,7 @@ def _selected(_: plugins.PluginSet, *layers: RuleSelection) -> frozenset[str]:
 
 def settings_of(config: Config) -> Settings:
     """Return the part of a configuration that the analysis needs."""
-    from tpulint.analysis.options import Settings
+    from tpulint.frontends.tensorflow.settings import Settings
 
     return Settings(
         config.wrappers,
@@ -119,7 +119,7 @@ def mtime_ns(path: str) -> int:
 @functools.lru_cache(maxsize=64)
 def _rows_in(path: str, _: int) -> tuple[CallFacts, ...]:
     """Return the rows of a file; the settings of each file of a check are asked for."""
-    from tpulint.knowledge.calls import BadRow, load
+    from tpulint.frontends.tensorflow.knowledge.calls import BadRow, load
 
     try:
         return load(Path(path))

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph, connected
-from tpulint.analysis.file_facts import by_home, names_estimators
-from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
-from tpulint.analysis.names.target_release import README
-from tpulint.analysis.options import Settings
 from tpulint.check.discover import SUFFIXES, Task
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.disk import Disk, read_regular
+from tpulint.frontends.tensorflow.file_facts import by_home, names_estimators
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.names.target_release import FILES as REQUIREMENTS
+from tpulint.frontends.tensorflow.names.target_release import README
 from tpulint.frontends.tensorflow.prefilter import passes
-from tpulint.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.settings import Settings
 
 # `--changed-since REV`: the files whose findings a change can affect.
 #

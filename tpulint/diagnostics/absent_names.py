@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tpulint.analysis.names.spelling_search import Spelled, having_of
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Span, Step
+from tpulint.frontends.tensorflow.knowledge import names
+from tpulint.frontends.tensorflow.names.spelling_search import Spelled, having_of
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import names
 from tpulint.queries.absent_names import Absent, first_with, first_without, newest, successor
 from tpulint.syntax.api_spellings import IMPORT, METHOD
 

@@ -28,10 +28,10 @@ from tpulint.explain.events import (
     in_words,
 )
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
+from tpulint.frontends.tensorflow.knowledge.seam import SIGNS
 from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job
-from tpulint.knowledge.seam import SIGNS
 from tpulint.source import Source, UnreadableSource, read_source
 
 # `tpulint explain`: what the analysis saw in a file, or at one of its lines.

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from tpulint.analysis.names.spelling_search import NamesInFile, Spelled
 from tpulint.disk import PassedOver
 from tpulint.finding import (
     Applicability,
@@ -25,6 +24,7 @@ from tpulint.finding import (
     Step,
     UnfollowedCall,
 )
+from tpulint.frontends.tensorflow.names.spelling_search import NamesInFile, Spelled
 from tpulint.incremental.disk import DiskDependencies
 from tpulint.incremental.model import Analysis, FileFacts, Job, Programs
 
@@ -195,7 +195,7 @@ def _spelled(
     aliases: Mapping[str, Iterable[str]],
     asks: bool,
 ) -> Spelled:
-    from tpulint.analysis.names.target_release import Requirement, Target
+    from tpulint.frontends.tensorflow.names.target_release import Requirement, Target
 
     filename, start, end = span
     place = Span(filename, Location(*start), Location(*end))

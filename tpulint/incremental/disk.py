@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tpulint.absint.resolver.files import TOPS
-from tpulint.analysis.names.target_release import FILES, README
 from tpulint.disk import MODULES, REQUIREMENTS, Disk, read_regular
+from tpulint.frontends.tensorflow.names.target_release import FILES, README
 
 UNREADABLE = ""  # the digest of what is no file, or cannot be read
 DIGEST_CHARACTERS = 32

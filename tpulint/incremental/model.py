@@ -7,15 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.analysis.names.spelling_search import NamesInFile, Spelled
 from tpulint.codes import CODES
 from tpulint.disk import Disk, PassedOver, absolute_paths
 from tpulint.finding import Finding, UnfollowedCall
+from tpulint.frontends.tensorflow.names.spelling_search import NamesInFile, Spelled
 from tpulint.incremental.disk import DiskDependencies
 
 if TYPE_CHECKING:
     from tpulint.absint.domain.program import ReadingFailure
-    from tpulint.analysis.options import Settings
+    from tpulint.frontends.tensorflow.settings import Settings
     from tpulint.plugins import PluginFailure
 
 

@@ -25,9 +25,9 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
+from tpulint.frontends.tensorflow.knowledge.operations import builds
+from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN, SENT
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge.operations import builds
-from tpulint.knowledge.seam import MODEL_FN, SENT
 from tpulint.map.lanes import EventBoxes, OpenBox, Part, Regions, segment_node, timeline
 from tpulint.map.pictures.model import (
     CLUSTER,

@@ -21,7 +21,7 @@ from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, f
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span
-from tpulint.knowledge.operations import builds as host_operations
+from tpulint.frontends.tensorflow.knowledge.operations import builds as host_operations
 from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion
 from tpulint.queries.graph_regions import scopes_of
 from tpulint.queries.happens_before import OUTFED as OUTFED_KINDS

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpulint.analysis.names.spelling_search import Spelled, having_of, is_missing
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.knowledge import names, naming
+from tpulint.frontends.tensorflow.knowledge.names import methods, renamed
+from tpulint.frontends.tensorflow.names.spelling_search import Spelled, having_of, is_missing
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import names, naming
-from tpulint.knowledge.names import methods, renamed
 from tpulint.queries.certainty import definite_if
 from tpulint.syntax.api_spellings import ATTRIBUTE, METHOD
 

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import seam
-from tpulint.knowledge.seam import MODEL_FN
 from tpulint.queries.device_code import entered_effects, soft_placement
 
 

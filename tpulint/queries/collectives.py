@@ -10,8 +10,8 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.properties import uniform
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Const, Value, options
+from tpulint.frontends.tensorflow.knowledge import naming, seam
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming, seam
 from tpulint.ordering.truth import Truth
 
 # Keras' way to say that gradients are already summed, in older and newer releases.

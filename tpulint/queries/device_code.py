@@ -17,7 +17,7 @@ from tpulint.absint.domain.context import (
 from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, Variable
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const
-from tpulint.analysis.file_facts import ON
+from tpulint.frontends.tensorflow.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.host_clusters import calls_in_place
 

@@ -19,9 +19,9 @@ from tpulint.absint.domain.values import Bound, Choice, Partial, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import call_method
 from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming
-from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 from tpulint.syntax.nodes import Import, ImportFrom
 
 TRACED = frozenset([FUNCTION, DATA, COND, WHILE])

@@ -9,9 +9,9 @@ from typing import TypeVar
 from tpulint.absint.domain.context import UNSEEN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.site import Module, Site
-from tpulint.analysis.names.target_release import Target, allowed, keeps_keras_2
+from tpulint.frontends.tensorflow.knowledge import operations
+from tpulint.frontends.tensorflow.names.target_release import Target, allowed, keeps_keras_2
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import operations
 from tpulint.syntax.nodes import Attribute, dotted_path
 
 Event = TypeVar("Event", ApiCall, Computation)

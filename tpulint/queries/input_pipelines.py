@@ -15,8 +15,8 @@ from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
 from tpulint.frontends.tensorflow.keras_models import is_dataset
+from tpulint.frontends.tensorflow.knowledge import naming, seam
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming, seam
 from tpulint.syntax.nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.

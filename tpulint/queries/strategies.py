@@ -24,16 +24,16 @@ from tpulint.absint.domain.values import Const, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.keras_models import is_model
-from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.knowledge import naming, seam
-from tpulint.knowledge.strategies import (
+from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge.strategies import (
     INPUT_SHAPES,
     INPUTS,
     MAKE_VARIABLES,
     MODELS_WITH_VARIABLES,
     SCOPE_BY_HAND,
 )
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import LEADS_OUT
 from tpulint.queries.eager_calls import is_built_in_graph

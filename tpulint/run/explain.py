@@ -9,7 +9,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from tpulint import plugins
-from tpulint.analysis.names.target_release import Targets
 from tpulint.check import driver
 from tpulint.check.request import start_of
 from tpulint.check.resolve import truncate_trace
@@ -17,6 +16,7 @@ from tpulint.codes import CODES
 from tpulint.config import Config, find_config
 from tpulint.config.files import Closest
 from tpulint.finding import Certainty, Finding, Span
+from tpulint.frontends.tensorflow.names.target_release import Targets
 from tpulint.incremental.model import Analysis
 from tpulint.run.failure import RunFailure, is_users, line_of
 from tpulint.run.report import Checked, RunFault, shown_place

@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import NamedTuple
 
 from tpulint.codes import CODES
-from tpulint.knowledge.tables import raised_error, runtime_fault
+from tpulint.frontends.tensorflow.knowledge.tables import raised_error, runtime_fault
 
 # Standard error as the program's author reads it: tracebacks without frames of tpulint.
 

@@ -10,8 +10,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
-from tpulint.analysis.names.target_release import README
 from tpulint.check import driver
 from tpulint.check.discover import SUFFIXES, shown
 from tpulint.check.editor import Cancelled, EditorState, ReadProgram
@@ -26,6 +24,8 @@ from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, limit_of
 from tpulint.explain.account import left_out
 from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.names.target_release import FILES as REQUIREMENTS
+from tpulint.frontends.tensorflow.names.target_release import README
 from tpulint.source import Source
 
 # The client's settings: `initializationOptions`, and `workspace/didChangeConfiguration`.

@@ -12,7 +12,12 @@ import tensorflow as tf
 
 import tpulint.runtime as tpu
 from tpulint.codes import CODES
-from tpulint.knowledge.tables import RAISED_ERRORS, load_toml, raised_error, text_pattern
+from tpulint.frontends.tensorflow.knowledge.tables import (
+    RAISED_ERRORS,
+    load_toml,
+    raised_error,
+    text_pattern,
+)
 from tpulint.run.explain import explain, release_that_ran
 from tpulint.run.failure import failure_of
 

@@ -8,14 +8,14 @@ import pytest
 
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
-from tpulint.analysis.options import Settings
 from tpulint.check.driver import search_files
 from tpulint.check.executor import MIN_FILES_FOR_POOL, LocalWorkers
 from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.model import Batch
-from tpulint.knowledge.seam import INSTALLED
 
 SEAM = "import tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"
 SOFT = "tf.config.set_soft_device_placement(True)\n"

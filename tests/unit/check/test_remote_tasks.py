@@ -11,8 +11,6 @@ import pytest
 
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
-from tpulint.analysis.names.target_release import Targets
-from tpulint.analysis.options import Settings
 from tpulint.check.cluster import (
     Missing,
     VersionMismatch,
@@ -25,9 +23,11 @@ from tpulint.check.cluster import (
 from tpulint.check.driver import analyze_program, search_files
 from tpulint.check.programs import split_into_programs
 from tpulint.disk import Disk
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.names.target_release import Targets
+from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.disk import add_to_snapshot
 from tpulint.incremental.model import Analysis, Batch, Job
-from tpulint.knowledge.seam import INSTALLED
 
 STEP = """
 import tensorflow.compat.v1 as tf

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tpulint.analysis.options import Settings
 from tpulint.check.selection import balance, shard
+from tpulint.frontends.tensorflow.settings import Settings
 
 SEAM = "import tensorflow as tf\n{}\ntf.compat.v1.tpu.replicate(lambda: None)\n"
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tpulint import rules
-from tpulint.analysis.names.target_release import Targets
 from tpulint.check import analysis as rule_run
 from tpulint.check import driver
 from tpulint.check.driver import BuiltProgram
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Finding, Location, Span
+from tpulint.frontends.tensorflow.names.target_release import Targets
 from tpulint.incremental.model import Analysis, Batch, Job
 
 

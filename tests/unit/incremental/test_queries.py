@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from tpulint.absint.resolver.import_graph import ImportGraph
-from tpulint.analysis.options import Settings
 from tpulint.cache_dir import DATABASE
 from tpulint.check import driver, executor
 from tpulint.check.executor import LocalWorkers, Search, SearchStep
 from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
+from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.disk import CLOCK_LAG_NS, CheckedDisk, digest_of
 from tpulint.incremental.memo import FACTS, IMPORTS, PROGRAMS, Database, seal_of
 from tpulint.incremental.model import Batch, Job, Programs

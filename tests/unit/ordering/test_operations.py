@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scripts import knowledge
-from tpulint.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.ordering.operations import (
     AGREEMENT_CALLS,
     AGREEMENTS,

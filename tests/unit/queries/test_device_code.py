@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.analysis.reading import MAIN, program
-from tpulint.analysis.file_facts import ON
+from tests.unit.reading import MAIN, program
+from tpulint.frontends.tensorflow.file_facts import ON
 from tpulint.queries.device_code import compiled_calls, moved_calls
 
 PROGRAM = """

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from scripts.imports import MODULES, PACKAGE, ROOT
-from tpulint.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge import naming
 
 READERS = sorted(
     path for path in MODULES if {"rules", "queries"} & set(path.relative_to(PACKAGE).parts)

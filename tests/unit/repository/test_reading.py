@@ -14,9 +14,9 @@ READER = "disk.py"
 # They read files of the package itself.
 OF_THE_PACKAGE = {
     "codes.py",
-    "knowledge/names.py",
-    "knowledge/operations.py",
-    "knowledge/tables.py",
+    "frontends/tensorflow/knowledge/names.py",
+    "frontends/tensorflow/knowledge/operations.py",
+    "frontends/tensorflow/knowledge/tables.py",
     "incremental/memo.py",
     "rules/__init__.py",
 }

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.naming import NamePattern
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.knowledge import naming
-from tpulint.knowledge.naming import NamePattern
 from tpulint.syntax.nodes import (
     Attribute,
     BoolOperation,

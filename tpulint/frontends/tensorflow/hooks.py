@@ -49,13 +49,13 @@ from tpulint.absint.interpreter.definitions import unconverted
 from tpulint.absint.interpreter.frame import Frame, Library, Options
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
-from tpulint.analysis.options import Settings
 from tpulint.frontends.tensorflow import layer_calls, prefilter
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, keras_base
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.strategies import PLAIN_DECORATORS
+from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.knowledge import seam
-from tpulint.knowledge.strategies import PLAIN_DECORATORS
 from tpulint.syntax.nodes import Expression
 
 Arguments = tuple[Argument, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tpulint.absint.domain.objects import ExternalObject, Instance, mro
 from tpulint.absint.domain.values import Const, External, Value, options
-from tpulint.knowledge import naming
-from tpulint.knowledge.keras import FUNCTIONAL, REDUCTIONS, SEQUENTIAL
-from tpulint.knowledge.strategies import MODELS_WITH_VARIABLES
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.keras import FUNCTIONAL, REDUCTIONS, SEQUENTIAL
+from tpulint.frontends.tensorflow.knowledge.strategies import MODELS_WITH_VARIABLES
 
 CLASSES = FUNCTIONAL | {SEQUENTIAL}
 MODELS = MODELS_WITH_VARIABLES | CLASSES

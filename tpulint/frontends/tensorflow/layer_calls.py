@@ -11,7 +11,7 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import UNKNOWN, Opaque, Value
 from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.knowledge.keras import TRAINING
+from tpulint.frontends.tensorflow.knowledge.keras import TRAINING
 
 Arguments = tuple[Argument, ...]
 

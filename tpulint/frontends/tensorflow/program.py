@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tpulint.absint.domain.program import ProgramEvents
-from tpulint.analysis.names.spelling_search import Spelled
-from tpulint.analysis.names.target_release import Targets
+from tpulint.frontends.tensorflow.names.spelling_search import Spelled
+from tpulint.frontends.tensorflow.names.target_release import Targets
 
 
 @dataclass

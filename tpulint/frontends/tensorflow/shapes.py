@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.values import NONE, Const, External, Value
-from tpulint.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import seam
 
 Shape = tuple["int | None", ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from tpulint.absint.resolver.import_graph import ImportGraph
-from tpulint.analysis.file_facts import ON, PERHAPS, is_test
+from tpulint.frontends.tensorflow.file_facts import ON, PERHAPS, is_test
 
 
 class SoftPlacement:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tpulint.absint.domain.site import Module, Site
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import seam
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax import ir
 from tpulint.syntax.nodes import (

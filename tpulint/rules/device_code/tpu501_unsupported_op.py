@@ -11,10 +11,10 @@ from tpulint.absint.domain.values import Const
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
+from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming
-from tpulint.knowledge.operations import BuiltOperation
-from tpulint.knowledge.seam import MODEL_FN
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed
 from tpulint.queries.environment import operation_built

@@ -10,9 +10,9 @@ from tpulint.absint.domain.values import Const, External, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
+from tpulint.frontends.tensorflow.knowledge import names, naming, seam
+from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import names, naming, seam
-from tpulint.knowledge.operations import builds, dtypes, lacks
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_softly_placed
 from tpulint.queries.environment import entry_modules, may_share_a_process

@@ -8,9 +8,9 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.operations import builds
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming
-from tpulint.knowledge.operations import builds
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import moved_calls
 from tpulint.queries.strategies import is_guessed

@@ -8,9 +8,9 @@ from tpulint.absint.domain.events import ApiCall, Computation, Effect
 from tpulint.absint.domain.objects import TraceTimeValue
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
+from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge.seam import FIXED, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming, seam
-from tpulint.knowledge.seam import FIXED, is_tensorflow
 from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.rules.base import Report, Rule, register

@@ -8,10 +8,10 @@ from tpulint.absint.domain.values import Const
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.seam import CONVERTED, METHODS, NUMPY_FUNCTIONS
+from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming
-from tpulint.knowledge.seam import CONVERTED, METHODS, NUMPY_FUNCTIONS
-from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import asks_for_eager

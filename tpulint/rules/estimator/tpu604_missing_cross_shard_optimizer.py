@@ -11,9 +11,9 @@ from tpulint.absint.domain.values import Choice, External, Value
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming, seam
-from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.estimators import may_have_one_replica
 from tpulint.rules.base import Report, Rule, register
 

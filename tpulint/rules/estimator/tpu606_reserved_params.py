@@ -5,10 +5,10 @@ from __future__ import annotations
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Mapping
 from tpulint.absint.domain.values import NONE, Const, Value, options
-from tpulint.analysis.file_facts import is_test
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.file_facts import is_test
+from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge.seam import BATCH_SIZES
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import broadcasts_input, may_use_tpu, tpu_config_value
 from tpulint.rules.base import Report, Rule, register

@@ -12,10 +12,10 @@ from tpulint.absint.domain.values import NONE, Const, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.tables import is_local_path
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.knowledge import seam
-from tpulint.knowledge.tables import is_local_path
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import may_use_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps

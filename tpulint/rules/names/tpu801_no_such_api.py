@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument
-from tpulint.analysis.names.target_release import Target
 from tpulint.diagnostics.absent_names import advice, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
+from tpulint.frontends.tensorflow.knowledge import names
+from tpulint.frontends.tensorflow.names.target_release import Target
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import names
 from tpulint.queries.absent_names import Absent, absent, first_with, newest
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.environment import target_at

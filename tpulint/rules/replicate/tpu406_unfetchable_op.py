@@ -11,8 +11,8 @@ from tpulint.absint.domain.values import Opaque, Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Certainty, Severity, Step
+from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import naming
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.entry_calls import SIGNATURES, replicas
 from tpulint.rules.base import Report, Rule, register

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.names.target_release import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge.keras import KERAS_3
+from tpulint.frontends.tensorflow.names.target_release import allowed
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.environment import KERAS, target_at
 from tpulint.queries.strategies import Outside, Scopes
 from tpulint.rules.base import Report, Rule, register

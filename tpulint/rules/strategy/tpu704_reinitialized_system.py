@@ -10,10 +10,10 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.values import UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, SHUTS_DOWN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.knowledge import seam
-from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN
 from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
 

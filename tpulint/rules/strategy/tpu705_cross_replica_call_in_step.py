@@ -6,9 +6,13 @@ from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.strategies import (
+    OF_ALL_REPLICAS,
+    REFUSED_BY_EACH,
+    REFUSED_ON_REPLICAS,
+)
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import seam
-from tpulint.knowledge.strategies import OF_ALL_REPLICAS, REFUSED_BY_EACH, REFUSED_ON_REPLICAS
 from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
 

@@ -12,10 +12,10 @@ from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
-from tpulint.knowledge import naming, seam
-from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import Attribute, last_name

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
-from tpulint.analysis.names.target_release import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.keras import KERAS_3
+from tpulint.frontends.tensorflow.names.target_release import allowed
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import seam
-from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.environment import KERAS, target_at

@@ -13,13 +13,13 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
-from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge.strategies import (
+from tpulint.frontends.tensorflow.knowledge.strategies import (
     EMBEDDING,
     EMBEDDING_MODULES,
     EMBEDDINGS_ON_CORES,
     OF_EMBEDDINGS,
 )
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.strategies import Scopes
 from tpulint.rules.base import Report, Rule, register

@@ -24,8 +24,8 @@ from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import named
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus
 from tpulint.rules.base import Report, Rule, register
 

@@ -10,8 +10,8 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
+from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.knowledge import seam
 from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
 

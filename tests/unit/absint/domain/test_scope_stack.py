@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.analysis.reading import interpreter
+from tests.unit.reading import interpreter
 from tpulint.absint.domain.context import CLUSTER, COMPUTATION, LOOP, Scope, ScopeStack
 from tpulint.absint.domain.site import Site
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.analysis.reading import interpreter
+from tests.unit.reading import interpreter
 
 NAMES = frozenset(["run", "fit"])
 

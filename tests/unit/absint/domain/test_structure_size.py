@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.analysis.reading import names
+from tests.unit.reading import names
 from tpulint.absint.domain.objects import LARGEST, Mapping, Sequence, size_of
 from tpulint.absint.domain.structures import STRUCTURES, parts
 from tpulint.absint.domain.values import UNKNOWN, Const, Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.analysis.reading import names
+from tests.unit.reading import names
 from tpulint.absint.domain.events import ApiCall, Argument, Context
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.analysis.reading import names
+from tests.unit.reading import names
 from tpulint.absint.domain.values import Choice, Const, Value
 
 ONE, TWO, THREE = Const(1), Const(2), Const(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from tests.unit.analysis.reading import interpreter, program
+from tests.unit.reading import interpreter, program
 from tpulint.absint.domain.objects import Function
 from tpulint.absint.domain.site import Site
 from tpulint.absint.interpreter.budgets import CALLS, DEPTH, VISITS

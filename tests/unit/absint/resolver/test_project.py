@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.reading import names
+from tests.unit.reading import names
 from tpulint.absint.domain.values import Const
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.project import Project
 from tpulint.disk import Disk
+from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
 from tpulint.frontends.tensorflow.prefilter import holds_messages, may_matter
-from tpulint.knowledge.seam import INSTALLED
 from tpulint.syntax import ir
 from tpulint.syntax.summaries import Store
 

@@ -7,7 +7,7 @@ import pytest
 from tpulint.absint.domain.context import PLACE, BaseContext, ConditionKey
 from tpulint.absint.domain.site import Module, Site
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, words
-from tpulint.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.syntax.lazy_module import summarize
 from tpulint.syntax.nodes import If
 

@@ -1,7 +1,0 @@
-"""One program, read as Python would run it.
-
-`build_program` begins in the modules that show the seam (`ENTRY_NAMES`). All modules are read
-that device code, host clusters, input pipelines and the scope of a TPU's strategy lead to; of other
-host code, those that show the seam or hold records. What is left out is counted (`--statistics`).
-The result is `domain.program.Program`: computations, clusters, accesses, uses.
-"""

@@ -1,0 +1,263 @@
+"""Build a program: find its entry points, and read what they lead to.
+
+Entry points are the modules that show the seam, and functions that nothing read calls.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tpulint.absint.domain.context import UNSEEN_CALLER, Scope
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, function_of, mro
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    External,
+    ModuleValue,
+    Partial,
+    Value,
+    options,
+)
+from tpulint.absint.interpreter import calls, context_managers
+from tpulint.absint.interpreter.calls import opaque_arguments
+from tpulint.absint.interpreter.frame import Frame, Observer
+from tpulint.absint.interpreter.interpreter import Interpreter
+from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.project import Project
+from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.checkpoint import Checkpoint
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
+from tpulint.frontends.tensorflow.models import feeds
+from tpulint.frontends.tensorflow.models.call import Call
+from tpulint.frontends.tensorflow.models.entry_points import trace
+from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL_FNS
+from tpulint.frontends.tensorflow.models.registry import Models
+from tpulint.frontends.tensorflow.never_compiled import (
+    drop_disabled_estimators,
+    drop_refused_branches,
+)
+from tpulint.frontends.tensorflow.prefilter import opens_clusters
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.tensorflow.soft_programs import importers
+from tpulint.syntax.summaries import Store
+
+PASSED = "on the host, in a module without TPU code"  # why a function was not followed
+
+
+class Summarized(NamedTuple):
+    """A file and its module; None where the file cannot be parsed."""
+
+    filename: str
+    module: Module | None
+
+
+def build_program(
+    summarized: Sequence[Summarized],
+    filenames: Sequence[str],
+    files: Files,
+    settings: Settings,
+    store: Store,
+    observer: Observer | None = None,
+) -> Program:
+    """Return the program that begins in the modules `summarized`, which are among `filenames`.
+
+    `files` finds the others.
+    """
+    project = Project(store.one, files, filenames)
+    for each in summarized:
+        project.add(each.filename, each.module)
+    modules = [each.module for each in summarized if each.module is not None]
+    program = Program()
+    interpreter = Interpreter(project, Models(settings), observer, program)
+    read_all(interpreter, modules, settings.seam_names)
+    drop_disabled_estimators(program, files.disk)
+    drop_refused_branches(program)
+    store.release()
+    program.failures = interpreter.failures
+    skipped = interpreter.skipped()
+    program.skipped = {PASSED: len(skipped)} if skipped else {}
+    program.unfollowed = interpreter.unfollowed
+    paths = [each.path for each in program.modules]
+    program.find_importers = functools.partial(importers, ImportGraph(files), paths)
+    return program
+
+
+ENTRY_NAMES = (
+    seam.REPLICATE_FAMILY
+    | seam.UNMISTAKABLE
+    | seam.STRATEGY_RUN
+    | seam.TPU_STRATEGIES
+    | INITIALIZES
+    | RUNS_EAGERLY
+    | feeds.DISTRIBUTES
+    | feeds.FROM_FUNCTION
+    | {"_outside_compilation_counter", "train_and_evaluate", "fit"}
+)
+
+MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
+MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app
+CALLERS = 2  # how often the callers of functions that left something open are read
+
+
+def read_all(interpreter: Interpreter, modules: list[Module], wrappers: Sequence[str]) -> None:
+    """Read what shows the seam, then the callers of what depends on its arguments.
+
+    At last come closures that nothing read calls: they were passed to something that does.
+    """
+    names = ENTRY_NAMES | {each.rpartition(".")[2] for each in wrappers}
+    interpreter.opens_clusters = any(
+        opens_clusters(each.text.encode(), wrappers) for each in modules
+    )
+    for module in modules:
+        read(interpreter, module, names, wrappers)
+    for _ in range(CALLERS):
+        wanted, interpreter.wanted = frozenset(interpreter.wanted), set()
+        for module in modules:
+            if wanted and module.facts.names_any(wanted):
+                read(interpreter, module, wanted, wrappers)
+    for function in list(interpreter.closures.values()):
+        if not makes_spec(function):
+            _read_function(interpreter, function, None, names)
+
+
+def read(
+    interpreter: Interpreter, module: Module, names: frozenset[str], wrappers: Sequence[str]
+) -> None:
+    """Read the module's body, then each function that mentions `names` and is still unread."""
+    interpreter.follow_all = opens_clusters(module.text.encode(), wrappers)
+    with interpreter.guarded(module.filename):
+        interpreter.module_env(module)
+    seen: set[int] = set()
+    for value in sorted(interpreter.module_env(module).names.values(), key=_names_no_estimator):
+        _read_value(interpreter, module, value, names, seen)
+
+
+def _names_no_estimator(value: Value) -> bool:
+    """Return whether `value` makes no TPUEstimator: makers, which know model_fns, sort first."""
+    return not (isinstance(value, Function) and value.code.names_any(MAKES_ESTIMATOR))
+
+
+def _read_value(
+    interpreter: Interpreter, module: Module, value: Value, names: frozenset[str], seen: set[int]
+) -> None:
+    """Read a function, or the methods of a class: each class once, for some hold themselves."""
+    function = value.function if isinstance(value, (Bound, Partial)) else value
+    if isinstance(function, Function) and function.module is module:
+        _read_function(interpreter, function, None, names)
+    elif isinstance(value, Class) and value.module is module and id(value) not in seen:
+        seen.add(id(value))
+        instance = interpreter.generic_instance(value)
+        if any(isinstance(each, External) and each.last in MAKES_ESTIMATOR for each in mro(value)):
+            names = names | {"__init__"}
+        for method in list(value.names.values()):
+            inner = method.function if isinstance(method, (Bound, Partial)) else method
+            if isinstance(inner, Function) and inner.module is module:
+                static = "staticmethod" in inner.hints
+                receiver = None if static else instance
+                _read_function(interpreter, inner, receiver, names)
+            elif isinstance(inner, Class):
+                _read_value(interpreter, module, inner, names, seen)
+
+
+def _read_function(
+    interpreter: Interpreter, function: Function, receiver: Value | None, names: frozenset[str]
+) -> None:
+    """Read one root with opaque arguments, unless it cannot matter or was read already.
+
+    Where it opens host clusters although not everything on the way was read, it is read
+    again with everything: only then does every access count.
+    """
+    code = function.code
+    if id(code) in interpreter.called or not code.names_any(function.module.written(names)):
+        return
+    if context_managers.is_marked_to_fail(code.decorators):
+        return
+    with interpreter.guarded(f"{function.module.filename}: {function.name}"):
+        before = Checkpoint(interpreter.program)
+        interpreter.passed_by = False
+        made = _read_once(interpreter, function, receiver, names)
+        if interpreter.passed_by and before.opened_clusters() and not interpreter.follow_all:
+            before.roll_back()
+            interpreter.follow_all = True
+            made = _read_once(interpreter, function, receiver, names)
+            interpreter.follow_all = False
+        if before.left_open():
+            interpreter.wanted.add(function.name)
+            if function.owner is not None:
+                interpreter.wanted.add(function.owner.code.name)
+        elif _is_estimator(made):
+            interpreter.wanted.add(function.name)  # who trains by it is not seen yet
+
+
+def _is_estimator(value: Value) -> bool:
+    return any(
+        isinstance(each, ExternalObject) and each.last in MAKES_ESTIMATOR for each in options(value)
+    )
+
+
+def _read_once(
+    interpreter: Interpreter, function: Function, receiver: Value | None, names: frozenset[str]
+) -> Value:
+    """Return what the root returns; NONE of a model_fn."""
+    site = Site(function.module, function.code.place)
+    context = interpreter.new_run()
+    if function.name != MAIN and id(function.code) not in interpreter.mains:
+        context = context.inside(Scope(UNSEEN_CALLER, site))
+    frame = interpreter.frame(function.module, Env({}), context)
+    if makes_spec(function):
+        _read_model_fn(frame, function, receiver, site)
+        return NONE
+    made = calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+    _read_escaped(frame, made, site, names)
+    return made
+
+
+def makes_spec(function: Function) -> bool:
+    """Return whether this function itself builds a TPUEstimatorSpec: then it is a model_fn."""
+    if not function.code.names_any(frozenset(["TPUEstimatorSpec"])):
+        return False
+    inner = [
+        each
+        for each in function.module.facts.functions
+        if each.parent == function.code.index and "TPUEstimatorSpec" in each.mentions
+    ]
+    return not inner
+
+
+def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, site: Site) -> None:
+    """No estimator that takes it was seen: one with `use_tpu=False` makes it no TPU code."""
+    callee = Bound(function, receiver) if receiver is not None else function
+    record = ApiCall(
+        "tensorflow.estimator.tpu.TPUEstimator", site, frame.context, (), None, UNKNOWN
+    )
+    model_fn = (Call(frame, record), "model_fn", callee, None)
+    trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=_no_tensors(function))
+
+
+def _no_tensors(function: Function) -> frozenset[str]:
+    """Return the parameters that may be no tensors: what no Estimator passes is not known."""
+    return NOT_TENSORS | {
+        each.name for each in function.code.parameters.named if each.name not in OF_MODEL_FNS
+    }
+
+
+def _read_escaped(frame: Frame, made: Value, site: Site, names: frozenset[str]) -> None:
+    """Read the functions that a root returns: the caller of the root may call them."""
+    function = function_of(made)
+    if function is None or isinstance(made, (ModuleValue, Class)) or made == NONE:
+        return
+    if id(function.code) in frame.session.called or not function.code.names_any(names):
+        return
+    if makes_spec(function):
+        _read_model_fn(frame, function, None, site)
+    else:
+        receiver = made.receiver if isinstance(made, Bound) else None
+        calls.call_function(frame, function, opaque_arguments(function, receiver), site)

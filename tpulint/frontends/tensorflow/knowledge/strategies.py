@@ -1,0 +1,77 @@
+"""Names that show how a program uses distribution strategies: eagerly or in graphs, in scopes.
+
+Hand-written, as `seam`: each set says where its fact is in TensorFlow.
+"""
+
+from __future__ import annotations
+
+from tpulint.frontends.tensorflow.knowledge.calls import function_preserving
+from tpulint.frontends.tensorflow.knowledge.seam import words
+
+# Code that names one of these builds graphs (framework/ops.py, client/session.py).
+GRAPH_MODE = words(
+    """
+    disable_eager_execution disable_v2_behavior Session InteractiveSession MonitoredSession
+    MonitoredTrainingSession placeholder contrib
+    """
+)
+# Code that names one of these runs eagerly even where it imports the names of TensorFlow 1.
+EAGER_MODE = words("enable_eager_execution enable_v2_behavior")
+# Calls that only eager code can make, or makes before it traces anything.
+ONLY_EAGER = words(
+    """
+    numpy experimental_distribute_dataset experimental_distribute_datasets_from_function
+    distribute_datasets_from_function experimental_connect_to_cluster initialize_tpu_system
+    """
+)
+
+# tensorflow/python/tpu/tpu_strategy_util.py: what clears the TPU, variables and all.
+INITIALIZES = words("initialize_tpu_system")
+SHUTS_DOWN = words("shutdown_tpu_system")
+
+# A strategy can be set, or its scope entered, without a `with` block (distribute_lib.py).
+SCOPE_BY_HAND = words("__enter__ enter_context experimental_set_strategy")
+
+# keras/src: what gives a model that has its variables, and the methods that make them.
+MODELS_WITH_VARIABLES = words("load_model model_from_json clone_model")
+MAKE_VARIABLES = words("build summary set_weights load_weights")
+INPUTS = words("Input InputLayer")
+INPUT_SHAPES = words("input_shape batch_input_shape input_dim")
+
+# Decorators that make no tf.function of what they are given.
+PLAIN_DECORATORS = function_preserving() | words(
+    """
+    configurable register overrides override abstractmethod staticmethod classmethod property
+    setter parameters named_parameters flagsaver patch fixture parametrize skip skipIf
+    no_type_check deprecated contextmanager dataclass
+    """
+)
+
+# tensorflow/python/distribute/distribute_lib.py: what a replica is refused by
+# `require_cross_replica_or_default_context_extended` (`gather` says it itself), but for `run` and
+# `scope`; and what makes values of all replicas, of which a replica can take none.
+REFUSED_BY_EACH = words("reduce gather reduce_to batch_reduce_to broadcast_to")
+REFUSED_ON_REPLICAS = REFUSED_BY_EACH | words("make_input_fn_iterator make_dataset_iterator")
+OF_ALL_REPLICAS = words(
+    """
+    experimental_distribute_dataset distribute_datasets_from_function
+    experimental_distribute_datasets_from_function experimental_distribute_values_from_function
+    """
+)
+
+# tensorflow/python/tpu/tpu_embedding_v2.py: what is refused where the object was made under no
+# TPUStrategy; and of these what is an operation of the TPU's cores.
+EMBEDDING = "TPUEmbedding"
+EMBEDDING_MODULES = words("tpu.experimental.embedding tpu.tpu_embedding_v2")
+OF_EMBEDDINGS = words("enqueue dequeue apply_gradients")
+EMBEDDINGS_ON_CORES = words("dequeue apply_gradients")
+
+# tensorflow/python/eager/polymorphic_function/eager_function_run.py: with it no tf.function traces.
+RUNS_EAGERLY = words("run_functions_eagerly experimental_run_functions_eagerly")
+# keras/src/trainers/trainer.py: what runs a compiled model's step by `strategy.run`.
+KERAS_RUNS = words(
+    """
+    fit evaluate predict train_on_batch test_on_batch predict_on_batch fit_generator
+    evaluate_generator predict_generator
+    """
+)

@@ -1,0 +1,147 @@
+"""One call of an API while it is being answered, and what models ask of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tpulint.absint.domain.context import Scope
+from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Function, Sequence, function_of
+from tpulint.absint.domain.structures import DEPTH, STRUCTURES, copied
+from tpulint.absint.domain.values import (
+    UNKNOWN,
+    Bound,
+    Choice,
+    DeferredName,
+    External,
+    Opaque,
+    Partial,
+    Value,
+    join,
+)
+from tpulint.absint.interpreter import attributes, calls, transfer
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.knowledge import naming
+
+CALLABLE = (Function, Bound, Partial)  # what a model may call with arguments of its own choice
+
+
+class Call:
+    """`record` is what rules will see; `receiver` is what a method was called on."""
+
+    def __init__(self, frame: Frame, record: ApiCall) -> None:
+        self.frame = frame
+        self.record = record
+        self.name = record.last
+        self.path = record.path
+        self.site = record.site
+        self.receiver = record.receiver
+        self.arguments = record.arguments
+        self.values = [each.value for each in record.arguments]
+
+    def get(self, keyword: str, position: int | None = None) -> Value | None:
+        """Return the value of an argument, None where it is not given."""
+        found = self.record.argument(keyword, position)
+        return found.value if found is not None else None
+
+    @property
+    def base(self) -> str:
+        """The name before the last dot: that of the receiver, or of the module."""
+        if isinstance(self.receiver, (Opaque, ExternalObject)):
+            return self.receiver.last
+        return self.path.rpartition(".")[0].rpartition(".")[2]
+
+    def operation(self, sort: str = "tensor", certainty: Certainty = Certainty.DEFINITE) -> Tensor:
+        """Build an operation that takes all arguments."""
+        transfer.touch(self.frame, self.values, self.site, self.name, certainty)
+        return transfer.result(self.frame, self.values, self.site, sort)
+
+    def run_inside(
+        self, scope: Scope, callee: Value, values: list[Value] | tuple[Argument, ...]
+    ) -> Value:
+        """Call `callee` with one more scope around it."""
+        args = tuple(
+            each if isinstance(each, Argument) else calls.given(each, self.site) for each in values
+        )
+        with self.frame.within(scope):
+            return calls.call(self.frame, callee, args, self.site, "")
+
+
+def parameter_count(call: Call, callee: Value) -> int:
+    """Return the number of positional arguments `callee` wants; one where it is not seen."""
+    function = function_of(callee)
+    if function is None:
+        return 1
+    rows = function.code.parameters.by_position
+    required = [name for name, default in rows if default is None]
+    return max(len(required) - (1 if isinstance(callee, Bound) else 0), 0)
+
+
+# Returns the result of a call, None where it is not for this model.
+Model = Callable[[Call], "Value | None"]
+
+
+def snapshot(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    """Copy the structures in arguments: a program may change its lists and dicts later."""
+    for each in arguments:
+        if isinstance(each.value, STRUCTURES):
+            break
+    else:
+        return arguments
+    return tuple(
+        Argument(each.keyword, each.star, _copy(each.value), each.site, each.node)
+        if isinstance(each.value, STRUCTURES)
+        else each
+        for each in arguments
+    )
+
+
+def _copy(value: Value, depth: int = 0) -> Value:
+    if depth > DEPTH or not isinstance(value, STRUCTURES):
+        return value
+    if isinstance(value, Choice):
+        copies = tuple(_copy(each, depth + 1) for each in value.options)
+        same = all(copy is each for copy, each in zip(copies, value.options, strict=True))
+        return value if same else Choice(copies)
+    if isinstance(value, Sequence):
+        if value.kind == "tuple" and not any(isinstance(each, STRUCTURES) for each in value.items):
+            return value
+        rows = [_copy(each, depth + 1) for each in value.items]
+        kind, is_open, site, made = value.kind, value.open, value.site, value.made
+        return Sequence(kind, rows, is_open, site, made, value.alike, value.places)
+    items = {key: _copy(each, depth + 1) for key, each in value.items.items()}
+    return copied(value, value.made, items)
+
+
+def with_deferred_call(record: ApiCall, callee: DeferredName, found: Value) -> Value:
+    """Return the result of calling a name of a skipped module, with the call: it may be wanted."""
+    unseen = isinstance(found, Tensor) and found.sort == "unseen"
+    if (found is UNKNOWN and naming.PIPELINE_PART.is_in(callee.name)) or (
+        unseen and naming.HOST_CALL.is_in(callee.name)
+    ):
+        found = ExternalObject(callee.path, record.site, record.context)
+    if isinstance(found, ExternalObject):
+        found.callee, found.given = callee, record.arguments
+    return found
+
+
+def force_deferred(call: Call, value: Value) -> Value:
+    """Return `value` with skipped modules read now: a function, or the result of calling one."""
+    frame = call.frame
+    value = frame.session.read_after_all(value)
+    if isinstance(value, Choice):
+        return join(force_deferred(call, each) for each in value.options)
+    if (
+        isinstance(value, Bound)
+        and isinstance(value.receiver, ExternalObject)
+        and value.receiver.callee
+    ):
+        receiver = force_deferred(call, value.receiver)
+        if isinstance(value.function, External) and not isinstance(receiver, ExternalObject):
+            return attributes.get(frame, receiver, value.function.last, call.site)
+    if isinstance(value, ExternalObject) and value.callee is not None:
+        callee = frame.session.read_after_all(value.callee)
+        if not isinstance(callee, External):
+            return calls.call(frame, callee, value.given, value.site)
+    return value

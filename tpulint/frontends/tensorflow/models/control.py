@@ -1,0 +1,195 @@
+"""Traced control flow, tf.function, and the contexts that change where an operation stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.absint.domain.context import (
+    CLEARS,
+    COND,
+    DEPENDENCIES,
+    DEVICE,
+    UNCONVERTED,
+    WHILE,
+    Scope,
+)
+from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.objects import (
+    ContextManagerValue,
+    Function,
+    Mapping,
+    Sequence,
+)
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Const,
+    External,
+    Opaque,
+    Partial,
+    Value,
+    join,
+    options,
+)
+from tpulint.absint.interpreter import transfer
+from tpulint.absint.interpreter.calls import traced
+from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, parameter_count
+from tpulint.frontends.tensorflow.models.table import model
+
+# What clears the control flow around it, as Mesh TensorFlow, Lingvo and their kin call it.
+REWRITES = "outside_all_rewrites"
+
+
+@model("tf.control_dependencies")
+def _control_dependencies(call: Call) -> Value:
+    """`control_dependencies(None)` clears what is around it."""
+    inputs = call.get("control_inputs", 0)
+    effect = CLEARS if inputs == NONE else DEPENDENCIES
+    return ContextManagerValue(effect, call.site, inputs or UNKNOWN)
+
+
+@model(f"?.{REWRITES}")
+def _outside_all_rewrites(call: Call) -> Value | None:
+    if call.receiver is not None and not isinstance(call.receiver, Opaque):
+        return None
+    return ContextManagerValue(CLEARS, call.site, NONE)
+
+
+@model("tf.device")
+def _device(call: Call) -> Value:
+    return ContextManagerValue(DEVICE, call.site, call.get("device_name", 0) or UNKNOWN)
+
+
+def _elements(call: Call, callee: Value, element: Value) -> list[Value]:
+    """Return what a dataset's function takes: the components of an element, or the element."""
+    return [element] * parameter_count(call, callee)
+
+
+@model(
+    "tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.contrib.eager.function"
+)
+def _function(call: Call) -> Value:
+    """`tf.function(f)`, or the decorator `tf.function(...)`."""
+    callee = call.get("func", 0) or call.get("function")
+    plain = call.get("autograph") == Const(False)
+    if callee is None or callee == NONE:
+        made = External(call.path)
+        return Partial(made, (), (("autograph", Const(False)),)) if plain else made
+    found = traced(callee)
+    if isinstance(found, Function) and found.code.is_lambda and not call.frame.context.muted:
+        call.frame.library.define(call.frame, found)
+    if plain and isinstance(found, Function):
+        return replace(found, hints=found.hints | {UNCONVERTED})
+    return found
+
+
+@model(
+    "tf.cond",
+    "tf.case",
+    "tf.switch_case",
+    "tf.__internal__.smart_cond.smart_cond",
+    "keras.ops.cond",
+)
+def conditional(call: Call) -> Value | None:
+    """`cond(pred, f, g)`, `case([(pred, f), ...])`, `switch_case(index, [f, ...])`."""
+    predicate = call.get("pred", 0) or UNKNOWN
+    branches = _callables(call.values)
+    if not branches:
+        return None
+    chosen: Value = predicate
+    if call.name == "case":
+        chosen = join(_tensors_of(call.values) or [UNKNOWN])
+    results = [call.run_inside(Scope(COND, call.site, chosen), each, []) for each in branches]
+    return transfer.leave_control(call.frame, join(results), [chosen], call.site)
+
+
+def _is_callable(value: Value) -> bool:
+    return any(isinstance(each, CALLABLE) for each in options(value))
+
+
+def _callables(values: list[Value]) -> list[Value]:
+    """Return the functions among `values`, lists, pairs and dicts opened."""
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, CALLABLE):
+            found.append(value)
+        elif isinstance(value, Choice):
+            found += [join(inner) for inner in [_callables(list(value.options))] if inner]
+        elif isinstance(value, Sequence):
+            found += _callables(value.items)
+        elif isinstance(value, Mapping):
+            found += _callables(list(value.items.values()))
+    return found
+
+
+def _tensors_of(values: list[Value]) -> list[Value]:
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, Sequence):
+            found += _tensors_of(value.items)
+    return found
+
+
+@model(
+    "tf.while_loop",
+    "tf.map_fn",
+    "tf.scan",
+    "tf.foldl",
+    "tf.foldr",
+    "tf.vectorized_map",
+    "keras.backend.map_fn",
+    "keras.backend.foldl",
+    "keras.backend.foldr",
+    "keras.ops.scan",
+    "keras.ops.vectorized_map",
+    "keras.ops.while_loop",
+)
+def loop(call: Call) -> Value | None:
+    """`while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
+    if not any(_is_callable(value) for value in call.values):
+        return None
+    scope = Scope(WHILE, call.site)
+    if call.name != "while_loop":
+        data = [each for each in call.values if not _is_callable(each)]
+        element = transfer.flow(call.frame, _flat(data), call.site)
+        for callee in _callables(call.values):
+            made = call.run_inside(scope, callee, _elements(call, callee, element))
+        return transfer.leave_control(call.frame, made, data, call.site)
+    given = call.get("loop_vars", 2) or UNKNOWN
+    transfer.touch(call.frame, [given], call.site, "while_loop")
+    test = call.get("cond", 0) or UNKNOWN
+    predicate = call.run_inside(scope, test, _loop_values(call, given, scope))
+    # The body is a graph of its own. What it makes decides, too, how long the loop goes on.
+    predicates = Sequence("tuple", [predicate])
+    scope = Scope(WHILE, call.site, predicates)
+    body = call.get("body", 1) or UNKNOWN
+    made = call.run_inside(scope, body, _loop_values(call, given, scope))
+    again = Scope(WHILE, call.site)
+    with call.frame.muted():
+        predicates.add(call.run_inside(again, test, _loop_values(call, made, again)))
+    decided = transfer.leave_control(call.frame, predicate, [], call.site)
+    return transfer.leave_control(call.frame, join([given, made]), [decided], call.site)
+
+
+def _flat(values: list[Value]) -> list[Tensor]:
+    return [tensor for value in values for tensor in tensors(value)]
+
+
+def _loop_values(call: Call, value: Value, scope: Scope) -> list[Value]:
+    """Return the loop variables, one per argument."""
+    found = _inside(call, value, scope)
+    if isinstance(found, Sequence) and not found.open:
+        return list(found.items)
+    return [found]
+
+
+def _inside(call: Call, value: Value, scope: Scope) -> Value:
+    """Loop variables as the body sees them: tensors of the body."""
+    with call.frame.within(scope):
+        return transfer.each_tensor(
+            value, lambda tensor: transfer.passed_on(call.frame, tensor, call.site)
+        )

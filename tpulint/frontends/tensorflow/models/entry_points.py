@@ -1,0 +1,253 @@
+"""`replicate` and its family: the functions that build a TPU computation, and what they trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.absint.domain.context import COMPUTATION, WHILE, Scope
+from tpulint.absint.domain.events import Argument, Computation, Tensor, Variable
+from tpulint.absint.domain.objects import Mapping, Sequence, function_of
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Const, Opaque, Value, join
+from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.models.call import Call, snapshot
+from tpulint.frontends.tensorflow.models.table import model
+
+
+def trace(
+    call: Call,
+    kind: str,
+    callee: Value,
+    arguments: list[Argument] | None,
+    *,
+    certainty: Certainty = Certainty.DEFINITE,
+    mode: str,
+    opaque: frozenset[str] = frozenset(),
+    host_modes: frozenset[str] = frozenset(),
+    predicts: bool = True,
+    inside: tuple[Scope, ...] = (),
+) -> Value:
+    """Build the computation of `callee`; `arguments` None means one tensor a parameter.
+
+    inside: what is around the callee's code in the computation.
+    """
+    frame = call.frame
+    callee = frame.session.read_after_all(callee)
+    made = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
+    made.host_modes, made.predicts = host_modes, predicts
+    program = frame.session.program
+    if not frame.context.muted:
+        outer = frame.context.computation
+        if outer is not None:
+            outer.inner.append(made)
+        program.computations.append(made)
+    results = []
+    with frame.scopes_closed():
+        frame.open(Scope(COMPUTATION, call.site, made), *inside)
+        for option in callee.options if isinstance(callee, Choice) else (callee,):
+            args = arguments
+            if args is None:
+                args = tensor_arguments(frame, option, call.site, opaque)
+            inputs = tuple(
+                each._replace(value=as_input(frame, each.value, call.site)) for each in args
+            )
+            if kind in seam.STRATEGY_RUN:
+                for tensor in (one for each in inputs for one in tensors(each.value)):
+                    tensor.per_replica, tensor.uniform = True, False  # perhaps a PerReplica value
+            made.parameters = tuple(each.value for each in inputs)
+            results.append(calls.call(frame, option, inputs, call.site))
+        made.result = transfer.each_tensor(
+            join(results), lambda tensor: transfer.read_here(frame, tensor, call.site)
+        )
+    return made.result
+
+
+def run_on_device(call: Call) -> Value:
+    """Build the computation of the first argument, with the other arguments as its inputs.
+
+    A team's own function does so, as `TPUStrategy.run` would. The dotted name is the computation's
+    kind, so no rule takes it for a function of TensorFlow, whose arguments it knows.
+    """
+    if not call.arguments:
+        return UNKNOWN
+    first, *inputs = call.arguments
+    return trace(call, call.path, first.value, inputs, mode="function")
+
+
+def as_input(frame: Frame, value: Value, site: Site) -> Value:
+    """Return the computation's own tensors for an input, in the same structure."""
+    if isinstance(value, Choice):
+        return join(as_input(frame, option, site) for option in value.options)
+    if isinstance(value, Sequence) and not value.open:
+        return Sequence(value.kind, [as_input(frame, each, site) for each in value.items])
+    if isinstance(value, Mapping) and not value.open:
+        return Mapping({key: as_input(frame, each, site) for key, each in value.items.items()})
+    number = isinstance(value, Const) and value.value is not None
+    if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
+        if isinstance(value, Opaque) and value.is_static:
+            return Opaque(value.path)
+        made = fresh_input(frame, site)
+        if isinstance(value, Tensor) and value.uniform:
+            made.per_replica, made.uniform = False, True
+        return made
+    return value
+
+
+def fresh_input(frame: Frame, site: Site) -> Tensor:
+    """Return a tensor (or a structure of them) that each replica has its own of."""
+    return Tensor(frame.context, site, "structure", per_replica=True, data=True)
+
+
+def tensor_arguments(
+    frame: Frame, callee: Value, site: Site, opaque: frozenset[str]
+) -> list[Argument]:
+    """One argument for each required parameter; those named in `opaque` are no tensors.
+
+    Without such names there may be more arguments, for parameters with defaults.
+    """
+    function = function_of(callee)
+    if function is None:
+        return [Argument(None, "*", UNKNOWN, site)]
+    code = function.code.parameters
+    rows = code.by_position
+    if isinstance(callee, Bound):
+        rows = rows[1:]
+    found = []
+    for name, default in rows:
+        if name in opaque:
+            found.append(Argument(name, "", Opaque(name, is_static=True), site))
+        elif default is None:
+            found.append(Argument(None, "", UNKNOWN, site))
+    if code.star is not None or not opaque:
+        found.append(Argument(None, "*", UNKNOWN, site))
+    return found
+
+
+SHARDED = frozenset(["shard", "split_compile_and_shard", "batch_parallel", "rewrite"])
+
+# The position of an infeed queue.
+QUEUES = {
+    "replicate": 2,
+    "split_compile_and_replicate": 2,
+    "rewrite": 2,
+    "batch_parallel": 3,
+    "shard": 6,
+    "split_compile_and_shard": 6,
+}
+
+
+# A name that only the TPU's module has is enough; the others follow the name of such a module.
+NAMES = [f"?.{name}" for name in sorted(seam.REPLICATE_FAMILY & seam.UNMISTAKABLE)] + [
+    f"{module}.{name}"
+    for name in sorted(seam.REPLICATE_FAMILY - seam.UNMISTAKABLE)
+    for module in ("tpulint.runtime", *(f"?.{module}" for module in sorted(seam.TPU_MODULES)))
+]
+
+
+@model(*NAMES)
+def _entry(call: Call) -> Value:
+    if _has_no_replica(call):
+        return Sequence("list", [])
+    call.record.arguments = snapshot(call.arguments)
+    callee = call.get("computation", 0) or UNKNOWN
+    mode = "function" if call.frame.context.traced else "graph"
+    trace(call, call.name, callee, _inputs(call), mode=mode)
+    return Tensor(call.frame.context, call.site, "structure")
+
+
+def _has_no_replica(call: Call) -> bool:
+    """Return whether the list of the replicas' inputs is empty: TensorFlow calls nothing then."""
+    given = None if call.name in SHARDED else call.get("inputs", 1)
+    return isinstance(given, Sequence) and not given.open and not given.items
+
+
+def _inputs(call: Call) -> list[Argument] | None:
+    """Return the arguments of one replica, None where their number is not known."""
+    if call.get("infeed_queue", QUEUES[call.name]) not in (None, NONE):
+        return None
+    given = call.get("inputs", 1)
+    if given is None or given == NONE:
+        return []
+    if call.name not in SHARDED:
+        if not isinstance(given, Sequence) or not given.items:
+            return None
+        given = _one_replicas(call, given)
+        if given == NONE:
+            return []
+    if isinstance(given, Tensor) and call.name in SHARDED:
+        return [Argument(None, "", _sharded(given), call.site)]
+    if not isinstance(given, Sequence) or given.open:
+        return None
+    items = [_converted(each) for each in given.items]
+    if call.name in SHARDED:
+        items = [_sharded(each) for each in items]
+    return [Argument(None, "", each, call.site) for each in items]
+
+
+def _sharded(value: Value) -> Value:
+    """Return one shard of an input: equal on all replicas where all elements are equal."""
+    return transfer.each_tensor(value, lambda each: replace(each, uniform=each.filled))
+
+
+def _one_replicas(call: Call, inputs: Sequence) -> Value:
+    """Return the first replica's inputs, of which each says whether all replicas get the same."""
+    first = inputs.items[0]
+    if not isinstance(first, Sequence) or first.open:
+        return first
+    rows = [each.items if isinstance(each, Sequence) else [] for each in inputs.items]
+    depth = len(call.frame.context.scopes)
+    items: list[Value] = []
+    for position, item in enumerate(first.items):
+        if not isinstance(item, Tensor):
+            items.append(item)
+            continue
+        same = all(position < len(row) and row[position] is item for row in rows)
+        outside = item.made is not None and len(item.made.scopes) <= depth
+        repeated = position in inputs.alike or not inputs.open
+        items.append(replace(item, uniform=repeated and same and outside))
+    return Sequence(first.kind, items, False, first.site)
+
+
+def _converted(value: Value) -> Value:
+    """TensorFlow makes tensors of inputs before the computation: a variable is read out there."""
+    if isinstance(value, Variable):
+        return UNKNOWN
+    if isinstance(value, Choice):
+        return join(_converted(option) for option in value.options)
+    if isinstance(value, Sequence) and not value.open:
+        return Sequence(value.kind, [_converted(each) for each in value.items])
+    if isinstance(value, Mapping) and not value.open:
+        return Mapping({key: _converted(each) for key, each in value.items.items()})
+    return value
+
+
+@model("?.training_loop.while_loop", "?.training_loop.repeat")
+def _training_loop(call: Call) -> Value:
+    """`training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`.
+
+    TensorFlow makes tensors of the inputs: numbers, too.
+    """
+    inputs = call.get("inputs", 2)
+    values = None
+    if isinstance(inputs, Sequence) and not inputs.open:
+        values = [_looped(call, each) for each in inputs.items]
+    scope = Scope(WHILE, call.site)
+    for position, keyword in ((0, "condition"), (1, "body")):
+        callee = call.get(keyword, position)
+        if callee is not None and not isinstance(callee, Tensor):
+            args: list[Value] = [UNKNOWN] if values is None else values
+            call.run_inside(scope, callee, args)
+    return call.operation()
+
+
+def _looped(call: Call, value: Value) -> Value:
+    """Return a loop's input as its body gets it."""
+    if not isinstance(value, Const):
+        return value
+    made = transfer.result(call.frame, [], call.site)
+    made.uniform = True
+    return made

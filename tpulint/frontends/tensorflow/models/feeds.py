@@ -1,0 +1,217 @@
+"""What feeds a TPU: `input_fn` of a TPUEstimator, datasets of a TPUStrategy, `fit`, pipelines."""
+
+from __future__ import annotations
+
+from tpulint.absint.domain.context import DATA, Scope
+from tpulint.absint.domain.events import Argument, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    External,
+    Opaque,
+    Value,
+    join,
+    options,
+)
+from tpulint.absint.interpreter import calls, transfer
+from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.arity import signature_of
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, force_deferred, parameter_count
+from tpulint.frontends.tensorflow.models.table import model, observe
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+
+SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
+FITS = {"fit": ("x", "validation_data"), "evaluate": ("x",), "predict": ("x",)}
+DISTRIBUTES = frozenset(["experimental_distribute_dataset", "make_dataset_iterator"])
+FROM_FUNCTION = frozenset(
+    [
+        "distribute_datasets_from_function",
+        "experimental_distribute_datasets_from_function",
+        "make_input_fn_iterator",
+    ]
+)
+# The arguments that TPUEstimator gives to an input_fn that asks for them.
+GIVEN = ("params", "config", "mode", "input_context")
+STRATEGY, ESTIMATOR = "tf.distribute.Strategy", "tf.estimator.tpu.TPUEstimator"
+
+
+@observe(*(f"{ESTIMATOR}.{name}" for name in ("train", "evaluate", "predict")))
+def _note_estimate(call: Call) -> None:
+    if isinstance(call.receiver, ExternalObject):
+        _estimate(call, call.receiver, call.name, call.get("input_fn", 0))
+
+
+@observe("?.train_and_evaluate")
+def _train_and_evaluate(call: Call) -> None:
+    estimator = call.get("estimator", 0)
+    if not isinstance(estimator, ExternalObject) or estimator.last != "TPUEstimator":
+        return
+    for each in call.values[1:]:
+        if isinstance(each, ExternalObject) and each.last in SPECS:
+            given = each.argument("input_fn", 0)
+            _estimate(call, estimator, SPECS[each.last], given)
+
+
+def _estimate(call: Call, estimator: ExternalObject, kind: str, input_fn: Value | None) -> None:
+    """TPUEstimator calls its input_fn on the host of the TPU."""
+    use_tpu = estimator.argument("use_tpu", 4)
+    on_tpu = estimator.argument("eval_on_tpu", 9)
+    if (
+        input_fn is None
+        or use_tpu == Const(False)
+        or call.frame.context.excludes(estimator.context)
+    ):
+        return
+    if kind == "evaluate" and on_tpu == Const(False):
+        return
+    params = [_params(each) for each in options(estimator.attributes.get("params", NONE))]
+    _read(call, kind, estimator, input_fn, join(params))
+
+
+def _params(params: Value) -> Value:
+    """Return the `params` of an input_fn: the user's own, and the size of a batch."""
+    if params == NONE:
+        params = Mapping({})
+    if not isinstance(params, Mapping):
+        return Opaque("params")
+    items = {"context": Opaque("context"), "batch_size": Opaque("batch_size"), **params.items}
+    return Mapping(items, True, params.site)
+
+
+@model(*(f"{STRATEGY}.{name}" for name in sorted(DISTRIBUTES)))
+def _distribute(call: Call) -> Value:
+    strategy = call.receiver
+    assert isinstance(strategy, Strategy)
+    data = call.values[0] if call.values else UNKNOWN
+    if strategy.kind == "tpu":
+        data = force_deferred(call, data)
+        _note(call, Feed("distribute", call.site, call.frame.context, strategy, data))
+    return data
+
+
+@model(*(f"{STRATEGY}.{name}" for name in sorted(FROM_FUNCTION)))
+def _distribute_from_function(call: Call) -> Value | None:
+    strategy = call.receiver
+    assert isinstance(strategy, Strategy)
+    if not call.values:
+        return UNKNOWN
+    if strategy.kind == "tpu":
+        return _read(call, "distribute", strategy, call.values[0], NONE)
+    return call.values[0] if "dataset" in call.name else UNKNOWN
+
+
+@observe(*(f"keras.layers.Layer.{name}" for name in FITS))
+def _note_fit(call: Call) -> None:
+    """`fit` of a model that was made under the scope of a TPUStrategy."""
+    owner = call.receiver
+    if not isinstance(owner, (ExternalObject, Instance)) or owner.context is None:
+        return
+    strategy = scope_strategy(owner.context)
+    is_estimator = isinstance(owner, ExternalObject) and owner.last == "TPUEstimator"
+    if strategy is None or strategy.kind != "tpu" or is_estimator:
+        return
+    for keyword in FITS[call.name]:
+        given = call.get(keyword, 0 if keyword == "x" else None)
+        if given is not None:
+            data = force_deferred(call, given)
+            kind = "evaluate" if keyword == "validation_data" else call.name
+            _note(call, Feed(kind, call.site, call.frame.context, strategy, data))
+
+
+def _note(call: Call, feed: Feed) -> None:
+    if not call.frame.context.muted:
+        call.frame.session.program.feeds.append(feed)
+
+
+def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -> Value:
+    """Call the input function as TensorFlow does: on the host, outside every computation."""
+    function = force_deferred(call, input_fn)
+    feed = Feed(kind, call.site, call.frame.context, owner, UNKNOWN, function)
+    _note(call, feed)
+    found = []
+    for each in options(function):
+        if not isinstance(each, (ExternalObject, External)):
+            args = _arguments(call, each, params)
+            found.append(call.run_inside(Scope(DATA, call.site, feed), each, args))
+    feed.data = force_deferred(call, join(found)) if found else UNKNOWN
+    return feed.data
+
+
+def _arguments(call: Call, input_fn: Value, params: Value) -> tuple[Argument, ...]:
+    signature = signature_of(input_fn)
+    names = [each for each in GIVEN if signature is not None and each in signature.parameters]
+    known = {"params": params} if params != NONE else {}
+    return tuple(Argument(name, "", known.get(name, Opaque(name)), call.site) for name in names)
+
+
+# Steps of an input pipeline: `tf.data.Dataset`, each with the step before it
+
+DATASET = "tf.data.Dataset"
+
+
+@model("?.batch", "?.padded_batch")
+def _batch_unseen(call: Call) -> Value | None:
+    """Take what is not seen for a dataset: nothing else has batches with a `drop_remainder`."""
+    if call.receiver is not UNKNOWN or call.get("drop_remainder") is None:
+        return None
+    return _plain_step(
+        call, ExternalObject("tensorflow.data.Dataset", call.site, call.frame.context)
+    )
+
+
+@model(f"{DATASET}.apply")
+def _apply(call: Call) -> Value:
+    assert call.receiver is not None
+    if call.values and isinstance(call.values[0], CALLABLE):
+        dataset = calls.given(call.receiver, call.site)
+        return calls.call(call.frame, call.values[0], (dataset,), call.site)
+    return _mapped_step(call)
+
+
+@model(*(f"{DATASET}.{name}" for name in sorted(seam.PIPELINE - {"apply"})))
+def _mapped_step(call: Call) -> Value:
+    assert call.receiver is not None
+    step = _step(call, call.receiver)
+    step.inner = _elements_made(call)
+    return step
+
+
+@model(*(f"{DATASET}.{name}" for name in sorted(seam.DATASET_METHODS - seam.PIPELINE)))
+def _other_step(call: Call) -> Value:
+    assert call.receiver is not None
+    return _plain_step(call, call.receiver)
+
+
+def _plain_step(call: Call, dataset: Value) -> ExternalObject:
+    step = _step(call, dataset)
+    taken = [value for value in call.values if not isinstance(value, CALLABLE)]
+    transfer.touch(call.frame, taken, call.site, call.name, Certainty.DEFINITE, "unknown")
+    return step
+
+
+def _step(call: Call, receiver: Value) -> ExternalObject:
+    first = options(receiver)[0]
+    assert isinstance(first, ExternalObject)
+    made = ExternalObject(
+        f"{first.path}.{call.name}", call.site, call.frame.context, source=receiver
+    )
+    made.arguments = tuple((each.keyword, each.value) for each in call.arguments)
+    return made
+
+
+def _elements_made(call: Call) -> Value | None:
+    """Call the given functions. They run on the host, outside every computation."""
+    scope = Scope(DATA, call.site)
+    found = []
+    for each in call.values:
+        functions = options(each)
+        if all(isinstance(option, CALLABLE) for option in functions):
+            element = Tensor(None, call.site, "structure")
+            # A dataset's function takes the components of an element, or the element.
+            args: list[Value] = [element] * parameter_count(call, functions[0])
+            found.append(call.run_inside(scope, each, args))
+    return join(found) if found else None

@@ -1,0 +1,540 @@
+"""Keras: the layers of models of outside classes, and the steps that `compile` and `fit` run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tpulint.absint.domain.context import (
+    CONVERTED,
+    FUNCTION,
+    SCOPE,
+    UNCONVERTED,
+    WITH,
+    ConditionKey,
+    Scope,
+)
+from tpulint.absint.domain.events import Argument, Context, LayerCall, Tensor, Variable
+from tpulint.absint.domain.objects import (
+    Class,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    function_of,
+)
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
+    External,
+    Opaque,
+    Partial,
+    Value,
+    join,
+    options,
+)
+from tpulint.absint.interpreter import attributes, calls, transfer
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.keras import (
+    ACTIVATION,
+    CALLBACK_METHODS,
+    CELL_HOLDERS,
+    FUNCTION_HOLDERS,
+    FUNCTIONAL,
+    FUNCTIONS_OF_LAYERS,
+    HOLDERS,
+    LABELS,
+    LAMBDA,
+    OPTIMIZER_STEPS,
+    OUTPUTS,
+    RUNS_LOSSES,
+    RUNS_METRICS,
+    STEPS,
+    TRAINING,
+)
+from tpulint.frontends.tensorflow.models import table
+from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, force_deferred
+from tpulint.frontends.tensorflow.models.entry_points import trace
+from tpulint.frontends.tensorflow.strategy import scope_strategy
+
+Arguments = tuple[Argument, ...]
+Model = ExternalObject | Instance
+# Attributes of models that are no names of Python's, so that no program sets them.
+LAYERS, RESULT = "layers given", "outputs given"
+
+
+@table.model("keras.Input", "keras.layers.Input")
+def _input(call: Call) -> Value:
+    made = Tensor(call.frame.context, call.site)
+    made.layer = LayerCall(None, (), call.site, call.frame.context)
+    return made
+
+
+@table.model("keras.Sequential.add")
+def _add_layer(call: Call) -> Value | None:
+    if not call.values:
+        return None
+    _add(call, _receiver_model(call), force_deferred(call, call.values[0]))
+    return NONE
+
+
+@table.model("keras.Model.__init__")
+def _initialize_model(call: Call) -> Value:
+    _keep(call.frame, _receiver_model(call), call.arguments)
+    return NONE
+
+
+def _receiver_model(call: Call) -> Model:
+    assert isinstance(call.receiver, (ExternalObject, Instance))
+    return call.receiver
+
+
+def _add(call: Call, model: Model, layer: Value) -> None:
+    """`model.add(layer)`: perhaps, if that is under a condition."""
+    known = _layers(model)
+    if known is None:
+        known = Sequence("list", [])
+        model.attributes[LAYERS] = known
+    made = model.context
+    if made is not None and not call.frame.context.reached_whenever(made):
+        layer = join([layer, NONE])
+    known.add(layer)
+
+
+def _keep(frame: Frame, model: Model, args: Arguments) -> None:
+    """Remember the layers or the outputs that the class of Keras under `model` is made with."""
+    if is_sequential(model):
+        found = _argument(args, "layers", 0)
+        if isinstance(found, Sequence):
+            model.attributes[LAYERS] = Sequence("list", list(found.items), found.open)
+    elif is_model(model):
+        found = _argument(args, "outputs", 1)
+        if found is not None:
+            attributes.put(frame, model, RESULT, found)
+
+
+def _argument(args: Arguments, keyword: str, position: int) -> Value | None:
+    plain = [each.value for each in args if each.keyword is None]
+    named = {each.keyword: each.value for each in args if each.keyword}
+    return named.get(keyword) or (plain[position] if position < len(plain) else None)
+
+
+def _layers(model: Model) -> Sequence | None:
+    known = model.attributes.get(LAYERS)
+    if known is None and isinstance(model, ExternalObject):
+        found = model.argument("layers", 0)
+        if isinstance(found, Sequence):
+            known = Sequence("list", list(found.items), found.open)
+            model.attributes[LAYERS] = known
+    return known if isinstance(known, Sequence) else None
+
+
+def call_layer(frame: Frame, layer: Value, args: Arguments, site: Site) -> Value | None:
+    """Run what calling a layer of an outside class runs on the device; None where it is nothing.
+
+    layer: may be an object of the project, of a class without a `call` of its own.
+    """
+    if frame.context.computation is None or not isinstance(layer, (ExternalObject, Instance)):
+        return None
+    if is_sequential(layer):
+        return _sequence(frame, layer, args, site)
+    if isinstance(layer, Instance):
+        outputs = layer.attributes.get(RESULT)
+        return None if outputs is None else replay(frame, outputs, layer.context, args, site)
+    if "keras" not in layer.path:
+        return None
+    if layer.last in FUNCTIONAL:
+        outputs = layer.argument("outputs", 1)
+        return None if outputs is None else replay(frame, outputs, layer.context, args, site)
+    if layer.last == "clone_model":
+        model = layer.argument("model", 0)
+        return None if model is None else calls.call(frame, model, args, site)
+    if layer.last == LAMBDA:
+        with frame.within(Scope(WITH, site, effect=UNCONVERTED)):
+            return _function(frame, layer.argument("function", 0), args[:1], site)
+    return _held(frame, layer, args, site)
+
+
+def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value | None:
+    """Call the layers one after the other, each with what the one before it gives."""
+    known = _layers(model)
+    if known is None or not args:
+        return None
+    mode = tuple(each for each in args if each.keyword == TRAINING)
+    found = args[0].value
+    for layer in known.items:
+        results = []
+        several = isinstance(layer, Choice)
+        for number, option in enumerate(options(layer)):
+            if isinstance(option, (Tensor, Const)):  # `Input(...)`, or a layer that may be missing
+                results.append(found)
+            elif several:
+                with frame.when(ConditionKey("callee", site), number):
+                    results.append(
+                        calls.call(frame, option, (calls.given(found, site), *mode), site)
+                    )
+            else:
+                results.append(calls.call(frame, option, (calls.given(found, site), *mode), site))
+        found = join(results)
+    return found
+
+
+def _function(frame: Frame, function: Value | None, args: Arguments, site: Site) -> Value | None:
+    if function is None:
+        return None
+    callee = frame.session.read_after_all(function)
+    if not all(isinstance(option, (*CALLABLE, Class, Instance)) for option in options(callee)):
+        return None
+    return calls.call(frame, callee, args, site)
+
+
+def _held(frame: Frame, layer: ExternalObject, args: Arguments, site: Site) -> Value | None:
+    """Call the layers, cells and functions that a layer was made with."""
+    found: Value | None = None
+    for name in HOLDERS.get(layer.last, ()):
+        inner = layer.argument(name, 0 if name == "layer" else None)
+        if inner is not None and inner != NONE:
+            found = calls.call(frame, inner, args[:1], site)
+    if layer.last in CELL_HOLDERS:
+        cells = layer.argument(CELL_HOLDERS[layer.last], 0)
+        for cell in cells.items if isinstance(cells, Sequence) else [cells]:
+            if cell is not None and args:
+                state = Tensor(frame.context, site, "structure", data=True)
+                calls.call(frame, cell, (args[0], calls.given(state, site)), site)
+    for keyword, value in layer.arguments:
+        first = layer.last == ACTIVATION and keyword is None
+        if first or keyword in FUNCTIONS_OF_LAYERS:
+            items = [each.value for each in args[:1]]
+            made = calls.given(transfer.result(frame, items, site), site)
+            result = _function(frame, value, (made,), site)
+            if result is not None and (first or "activation" in str(keyword)):
+                found = result
+    return found
+
+
+def replay(
+    frame: Frame, outputs: Value, made: Context | None, args: Arguments, site: Site
+) -> Value:
+    """Call the layers of a functional model, in the order in which they were put together."""
+    data = [each.value for each in args if each.keyword is None]
+    mode = tuple(each for each in args if each.keyword == TRAINING)
+    inputs = _inputs(frame, data, site)
+    results: dict[int, Value] = {}
+
+    def here(tensor: Tensor) -> Value:
+        if tensor.layer is None:
+            return tensor
+        return _one(frame, results.get(id(tensor.layer), inputs), site)
+
+    before = frozenset() if made is None else made.conditions
+    for step in steps(outputs):
+        if step.layer is None:
+            parts = [results.get(id(each), inputs) for each in step.sources]
+            if parts:
+                results[id(step)] = transfer.result(frame, parts, step.site or site)
+            continue
+        given_now = tuple(
+            each._replace(value=transfer.each_tensor(each.value, here)) for each in step.arguments
+        )
+        if not any(each.keyword == TRAINING for each in given_now):
+            given_now = (*given_now, *mode)
+        context = frame.context
+        for key, branch in step.context.conditions - before:
+            context = context.when(key, branch)
+        with frame.at(context):
+            results[id(step)] = calls.call(frame, step.layer, given_now, step.site or site)
+    return transfer.each_tensor(outputs, here)
+
+
+def _inputs(frame: Frame, data: list[Value], site: Site) -> Tensor:
+    """Return what each input of the model is given: one of `data`, as it is."""
+    given_now = [tensor for each in data for tensor in tensors(each)]
+    if len(given_now) == 1:
+        return given_now[0]
+    made = transfer.flow(frame, given_now, site)
+    made.computed = any(each.computed for each in given_now)
+    return made
+
+
+def _one(frame: Frame, value: Value, site: Site) -> Tensor:
+    """Return the tensor that `value` is, or one made of all that are in it."""
+    if isinstance(value, Tensor):
+        return value
+    return transfer.flow(frame, list(tensors(value)), site)
+
+
+def steps(outputs: Value) -> Iterator[LayerCall]:
+    """Yield the calls of layers that made `outputs`, each after those whose results it takes."""
+    stack = [(each.layer, False) for each in tensors(outputs) if each.layer is not None]
+    seen: set[int] = set()
+    while stack:
+        step, is_ready = stack.pop()
+        if is_ready:
+            yield step
+        elif id(step) not in seen:
+            seen.add(id(step))
+            stack.append((step, True))
+            stack += [(each, False) for each in step.sources]
+
+
+# Steps: `fit` of a model made under a TPUStrategy's scope runs its step by `strategy.run`
+
+# Attributes of models that are no names of Python's: what `compile` was given.
+COMPILED = {
+    "optimizer": ("compiled optimizer", 0),
+    "loss": ("compiled losses", 1),
+    "metrics": ("compiled metrics", 2),
+    "weighted_metrics": ("compiled weighted metrics", None),
+}
+
+
+@table.observe("keras.Model.compile")
+def _compile_model(call: Call) -> None:
+    """Keep what `compile` was given; the call itself returns nothing that matters."""
+    _compile(call, _receiver_model(call))
+
+
+@table.observe(*(f"keras.Model.{name}" for name in STEPS))
+def _run_steps(call: Call) -> None:
+    """Run the steps of the model; what `fit` or `predict` returns is the host's own."""
+    _run(call, _receiver_model(call))
+
+
+@table.model(*(f"keras.Model.{name}" for name in sorted(set(STEPS.values()))))
+def _run_default_step(call: Call) -> Value | None:
+    if call.frame.context.computation is None:
+        return None
+    return _default_step(call, _receiver_model(call))
+
+
+@table.model(*(f"keras.Model.{name}" for name in RUNS_LOSSES))
+def _run_losses(call: Call) -> Value | None:
+    if call.frame.context.computation is None:
+        return None
+    labels, outputs = _pair(call, *RUNS_LOSSES[call.name])
+    return _losses(call, _receiver_model(call), labels, outputs)
+
+
+@table.model(*(f"keras.Model.{name}" for name in RUNS_METRICS))
+def _run_metrics(call: Call) -> Value | None:
+    if call.frame.context.computation is None:
+        return None
+    _metrics(call, _receiver_model(call), *_pair(call, *RUNS_METRICS[call.name]))
+    return Mapping({}, True)
+
+
+@table.model("types.MethodType.update_state")
+def _update_compiled_metrics(call: Call) -> Value | None:
+    """`self.compiled_metrics.update_state(y, y_pred)`."""
+    receiver = call.receiver
+    assert isinstance(receiver, Bound)
+    owner, name = receiver.receiver, receiver.function
+    if not isinstance(owner, (ExternalObject, Instance)) or not is_model(owner):
+        return None
+    if not isinstance(name, External) or name.last != "compiled_metrics":
+        return None
+    _metrics(call, owner, *_pair(call, 0, 1))
+    return UNKNOWN
+
+
+def _compile(call: Call, model: Model) -> None:
+    for keyword, (kept, position) in COMPILED.items():
+        found = call.get(keyword, position)
+        if found is not None and found != NONE:
+            attributes.put(call.frame, model, kept, force_deferred(call, found))
+
+
+def _run(call: Call, model: Model) -> None:
+    strategy = scope_strategy(model.context)
+    if strategy is None or strategy.kind == "other":
+        return
+    assert model.context is not None
+    if strategy.kind == "unknown" and not _names_a_tpu(call):
+        return
+    scope = model.context.with_blocks(SCOPE, "")[0]
+    known = strategy.kind == "tpu" and not scope.perhaps
+    names = [STEPS[call.name]]
+    if names == ["train_step"] and call.get("validation_data") not in (None, NONE):
+        names.append(STEPS["evaluate"])
+    for name in names:
+        _step(call, model, name, Certainty.DEFINITE if known else Certainty.POSSIBLE)
+    _callbacks(call, model)
+
+
+def _names_a_tpu(call: Call) -> bool:
+    """Return whether a module on the way to the call names a TPU."""
+    chain = call.frame.context.call_chain
+    modules = [call.site.module, *(step.site.module for step in chain)]
+    return any(module.has_word(naming.TPU_WORD) for module in modules)
+
+
+def _step(call: Call, model: Model, name: str, sure: Certainty) -> None:
+    """Keras traces the step in a tf.function of its own, and gives it one batch.
+
+    That converts no control flow of Python's: Keras is a module that autograph leaves alone.
+    """
+    frame = call.frame
+    step: Value = Bound(External(f"keras.Model.{name}"), model)
+    if isinstance(model, Instance):
+        own = attributes.get(frame, model, name, call.site)
+        step = own if function_of(own) is not None else step
+    batch = [Argument(None, "", UNKNOWN, call.site)]
+    with frame.within(Scope(FUNCTION, call.site)):
+        plain = (Scope(WITH, call.site, effect=UNCONVERTED),)
+        trace(call, "run", step, batch, certainty=sure, mode="function", inside=plain)
+
+
+def _callbacks(call: Call, model: Model) -> None:
+    """Callbacks run on the host, between the steps."""
+    found = force_deferred(call, call.get("callbacks") or NONE)
+    for each in found.items if isinstance(found, Sequence) else [found]:
+        if not isinstance(each, Instance):
+            continue
+        each.attributes.setdefault("model", model)
+        for name in sorted(CALLBACK_METHODS & _own_names(each)):
+            method = attributes.get(call.frame, each, name, call.site)
+            if function_of(method) is not None:
+                number = Opaque("epoch" if "epoch" in name else "batch")
+                first = () if name.startswith(("on_train_b", "on_train_e")) else (number,)
+                if "_batch_" in name:
+                    first = (number,)
+                args = tuple(calls.given(one, call.site) for one in (*first, Opaque("logs")))
+                calls.call(call.frame, method, args, call.site)
+
+
+def _own_names(value: Instance) -> set[str]:
+    found: set[str] = set()
+    stack: list[Value] = [value.cls]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Class):
+            found |= each.names.keys()
+            stack += each.bases
+    return found
+
+
+def _pair(call: Call, labels: int, outputs: int) -> tuple[Value, Value]:
+    return call.get(LABELS, labels) or UNKNOWN, call.get(OUTPUTS, outputs) or UNKNOWN
+
+
+def _default_step(call: Call, model: Model) -> Value:
+    """`train_step`, `test_step` and `predict_step` as Keras writes them."""
+    frame, site = call.frame, call.site
+    batch = call.values[0] if call.values else UNKNOWN
+    parts = batch.items if isinstance(batch, Sequence) and not batch.open else []
+    inputs = parts[0] if parts else _element(call, batch)
+    labels = parts[1] if len(parts) > 1 else _element(call, batch)
+    training = Argument(TRAINING, "", Const(call.name == "train_step"), site)
+    made = calls.call(frame, model, (calls.given(inputs, site), training), site)
+    if call.name == "predict_step":
+        return made
+    outputs = made if made is not UNKNOWN else _element(call, batch)
+    loss = _own(call, model, "compute_loss", (inputs, labels, outputs))
+    if loss is None:
+        loss = _losses(call, model, labels, outputs)
+    if call.name == "train_step":
+        _update(call, model, loss)
+    if _own(call, model, "compute_metrics", (inputs, labels, outputs, NONE)) is None:
+        _metrics(call, model, labels, outputs)
+    return Mapping({}, True)
+
+
+def _element(call: Call, batch: Value) -> Tensor:
+    made = transfer.result(call.frame, [batch], call.site, "structure")
+    made.per_replica = made.data = True
+    return made
+
+
+def _own(call: Call, model: Model, name: str, values: tuple[Value, ...]) -> Value | None:
+    """Call the model's own method `name`; None where it has none."""
+    if not isinstance(model, Instance):
+        return None
+    method = attributes.get(call.frame, model, name, call.site)
+    if function_of(method) is None:
+        return None
+    return calls.call(
+        call.frame, method, tuple(calls.given(each, call.site) for each in values), call.site
+    )
+
+
+def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
+    args = (calls.given(labels, call.site), calls.given(outputs, call.site))
+    for each in _listed(model.attributes.get(COMPILED["loss"][0])):
+        _call_object(call, each, args, "call")
+    made = transfer.result(call.frame, [labels, outputs], call.site)
+    made.shape = ()
+    return made
+
+
+def _metrics(call: Call, model: Model, labels: Value, outputs: Value) -> None:
+    args = (calls.given(labels, call.site), calls.given(outputs, call.site))
+    for keyword in ("metrics", "weighted_metrics"):
+        for each in _listed(model.attributes.get(COMPILED[keyword][0])):
+            _call_object(call, each, args, "update_state")
+            if isinstance(each, Instance):
+                _call_object(call, each, (), "result")
+
+
+def _call_object(call: Call, value: Value, args: tuple[Argument, ...], name: str) -> None:
+    """Call a function, or the method `name` of an object or of a class's object."""
+    frame, site = call.frame, call.site
+    if isinstance(value, ExternalObject) and value.last in FUNCTION_HOLDERS:
+        value = value.argument("fn", 0) or UNKNOWN
+    if isinstance(value, Class):
+        with frame.muted():
+            value = calls.call(frame, value, (), site)
+    if isinstance(value, Instance):
+        value = attributes.get(frame, value, name, site)
+        value = value if function_of(value) is not None else UNKNOWN
+    if isinstance(value, (Function, Bound, Partial)):
+        with frame.within(Scope(WITH, site, effect=CONVERTED)):
+            calls.call(frame, value, args, site)
+
+
+def _update(call: Call, model: Model, loss: Value) -> None:
+    """Count a step of the optimizer; one of the project's own, and a schedule, are called."""
+    frame, site = call.frame, call.site
+    for optimizer in options(model.attributes.get(COMPILED["optimizer"][0], UNKNOWN)):
+        step = None
+        if isinstance(optimizer, ExternalObject):
+            step = attributes.get(frame, optimizer, "iterations", site)
+            rate = optimizer.argument("learning_rate", 0)
+            if isinstance(rate, Instance):
+                count = transfer.result(frame, [loss], site)
+                count.shape, count.uniform = (), True
+                calls.call(frame, rate, (calls.given(count, site),), site)
+        elif isinstance(optimizer, Instance):
+            for name in sorted(OPTIMIZER_STEPS & _own_names(optimizer)):
+                method = attributes.get(frame, optimizer, name, site)
+                pair = Sequence("tuple", [_element(call, loss), _element(call, loss)])
+                taken: Iterable[Value] = pair.items
+                if name == "apply_gradients":
+                    taken = [Sequence("list", [pair], True)]
+                calls.call(frame, method, tuple(calls.given(each, site) for each in taken), site)
+        if isinstance(step, Variable):
+            transfer.access(frame, step, "write", "apply_gradients", site)
+
+
+def _listed(value: Value | None, depth: int = 0) -> list[Value]:
+    """Return the losses or metrics in what `compile` was given: lists and dicts of them opened."""
+    if value is None or depth > 3:
+        return []
+    found = []
+    for each in options(value):
+        if isinstance(each, Sequence):
+            inner = each.items
+        elif isinstance(each, Mapping):
+            inner = list(each.items.values())
+        else:
+            found.append(each)
+            continue
+        found += [one for item in inner for one in _listed(item, depth + 1)]
+    return found

@@ -1,0 +1,311 @@
+"""Calls that no other model answers: an operation of TensorFlow, an object, or unknown.
+
+Here are also the facts of `calls.toml`, and tensors whose dtype and shape are in the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from tpulint.absint.domain.context import CALLED, ConditionKey
+from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.objects import (
+    ExternalObject,
+    Sequence,
+)
+from tpulint.absint.domain.properties import uniform
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import all_tensors, tensors
+from tpulint.absint.domain.values import NONE, UNKNOWN, Value
+from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow import layer_calls
+from tpulint.frontends.tensorflow.hooks import weights
+from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
+from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.models import keras
+from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, parameter_count
+from tpulint.frontends.tensorflow.models.table import model
+from tpulint.frontends.tensorflow.scalars import gives_scalar
+from tpulint.frontends.tensorflow.shapes import Shape, described, dtype_of, shape_of
+
+
+def answer(call: Call) -> Value:
+    """Return the result of a call that no model answers."""
+    if isinstance(call.receiver, ExternalObject):
+        return _of_object(call, call.receiver)
+    if call.receiver is not None:
+        return unseen(call)
+    kind = result_kind(call.path)
+    if kind == "operation":
+        return call.operation("operation")
+    if kind == "object":
+        return make_object(call)
+    if kind == "tensor":
+        return make_tensor(call)
+    return UNKNOWN if kind == "unknown" else unseen(call)
+
+
+@lru_cache(maxsize=4096)
+def result_kind(path: str) -> str:
+    """Return what a call of a dotted name that no model has returns, judged by its spelling."""
+    name = path.rpartition(".")[2]
+    is_own = is_tensorflow(path)
+    if path.startswith("builtins."):
+        return "unknown"
+    if is_own and name.startswith("assert_"):
+        return "operation"
+    if name.lstrip("_")[:1].isupper() or naming.DATASET_MAKER.is_in(path):
+        return "object"
+    return "tensor" if is_own else "unseen"
+
+
+@model("tf.stop_gradient")
+def _stop_gradient(call: Call) -> Value:
+    made = call.operation()
+    made.clusters = frozenset()  # the gradient does not run through a host cluster any more
+    return made
+
+
+def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = False) -> Tensor:
+    """Build an operation of TensorFlow.
+
+    takes_shape: it looks at the shape of what it takes, and not at its values. is_ordered: it has
+    an effect and no resource, so a tf.function runs it in program order.
+    """
+    _call_arguments(call)
+    made = call.operation()
+    is_random = naming.RANDOM.is_in(call.path)
+    if made.operation is not None:
+        made.operation.ordered = is_ordered
+    made.uniform = not is_random and uniform(call.values)
+    made.data = not takes_shape and (made.data or is_random)
+    made.shape = () if gives_scalar(call.record) else None
+    return made
+
+
+def make_object(call: Call) -> Value:
+    """Return an object of an outside class. What it is given it may keep."""
+    transfer.touch(call.frame, call.values, call.site, call.name, Certainty.POSSIBLE, "unknown")
+    made = ExternalObject(call.path, call.site, call.frame.context)
+    made.arguments = tuple((each.keyword, each.value) for each in call.arguments)
+    return made
+
+
+def _call_arguments(call: Call) -> None:
+    """Call the functions that an operation without a model is given: it may, on tensors.
+
+    What the device was to run as Python is never traced: the operation itself is the fault.
+    """
+    if call.name in seam.PYTHON_IN_GRAPH and call.frame.context.on_device:
+        return
+    for each in call.values:
+        if isinstance(each, CALLABLE):
+            with call.frame.when(ConditionKey(CALLED, call.site), True):
+                element = Tensor(call.frame.context, call.site, "structure")
+                count = parameter_count(call, each)
+                args = tuple(calls.given(element, call.site) for _ in range(count))
+                calls.call(call.frame, each, args, call.site)
+
+
+def run_given(call: Call) -> Value:
+    """`assertRaises(error, function, *arguments)`: the function is called."""
+    for position, each in enumerate(call.values):
+        if isinstance(each, CALLABLE):
+            calls.call(call.frame, each, call.arguments[position + 1 :], call.site)
+    return UNKNOWN
+
+
+def _of_object(call: Call, receiver: ExternalObject) -> Value:
+    """Call a method of an outside object: a layer reads its weights, a dataset gives another."""
+    if call.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
+        mode = seam.METRIC_METHODS[call.name]
+        transfer.access(call.frame, weights(receiver), mode, call.name, call.site)
+    sure = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
+    transfer.touch(call.frame, call.values, call.site, call.name, sure, "unknown")
+    if all_tensors(call.values):
+        if call.name in ("call", "__call__", "apply"):
+            return call_object(call.frame, receiver, call.arguments, call.site)
+        return transfer.result(call.frame, call.values, call.site, "unseen")
+    return ExternalObject(f"{receiver.path}.{call.name}", call.site, call.frame.context)
+
+
+def call_object(
+    frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
+) -> Value:
+    """Call an outside object: a layer reads its weights and gives a tensor."""
+    frame.may_build()
+    items = [each.value for each in args]
+    transfer.touch(frame, items, site, callee.last)
+    owned = weights(callee)
+    if owned.sort == "weights":
+        transfer.access(frame, owned, "read", callee.last, site)
+    found = keras.call_layer(frame, callee, args, site)
+    if found is not None:
+        return found
+    made = transfer.result(frame, items, site)
+    if is_loss(callee):
+        made.shape = () if reduction_of(callee) in ("sum", "mean") else None
+        _record_loss(frame, callee, args, site, made)
+    return layer_calls.noted(frame, callee, args, site, made)
+
+
+def _record_loss(
+    frame: Frame, loss: ExternalObject, args: tuple[Argument, ...], site: Site, made: Tensor
+) -> None:
+    """Keep the call of a Keras loss in a computation: rules ask how it reduces."""
+    computation = frame.context.computation
+    if computation is not None and not frame.context.muted:
+        path = f"{loss.path}.__call__"
+        computation.calls.append(ApiCall(path, site, frame.context, args, loss, made))
+
+
+def unseen(call: Call) -> Value:
+    """Call something that is not seen: tensors may go in, and a tensor may come out."""
+    values = call.values
+    transfer.touch(call.frame, values, call.site, call.name, Certainty.POSSIBLE, "unknown")
+    if all_tensors(values):
+        return transfer.result(call.frame, values, call.site, "unseen")
+    if any(_is_optimizer(each) for each in values):
+        return make_object(call)  # a wrapper of what it is given, by all that is seen of it
+    return UNKNOWN
+
+
+def _is_optimizer(value: Value) -> bool:
+    return isinstance(value, ExternalObject) and value.last.endswith("Optimizer")
+
+
+FILLED = frozenset(["fill", "zeros", "ones", "zeros_like", "ones_like"])
+COPIES = frozenset(["identity", "convert_to_tensor", "cast"])
+OF_SHAPES = frozenset(["zeros_like", "ones_like"])
+
+
+def _make_constant(call: Call, dtype: str | None, shape: Shape | None) -> Tensor:
+    """Return a tensor with what the source says of it."""
+    made = call.operation()
+    made.dtype, made.shape = dtype, shape
+    varies = naming.RANDOM.is_in(call.path) or call.name.startswith("placeholder")
+    # Of a range, a size that is not seen is a setting: else it were a tensor.
+    values = [value for value in call.values if call.name != "range" or value is not UNKNOWN]
+    made.uniform = not varies and uniform(values)
+    made.filled = _is_filled(call)
+    made.data = call.name not in OF_SHAPES and (made.data or varies)
+    return made
+
+
+def _is_filled(call: Call) -> bool:
+    """Return whether all elements of what is made are equal."""
+    if call.name in FILLED:
+        return True
+    first = call.values[0] if call.arguments else NONE
+    return call.name in COPIES and isinstance(first, Tensor) and first.filled
+
+
+@model("tf.constant")
+def _constant(call: Call) -> Value:
+    dtype, shape = described(call.get("value", 0) or NONE)
+    return _make_constant(call, _dtype(call, 1, dtype), _shape(call, 2, shape))
+
+
+@model("tf.zeros", "tf.ones")
+def _zeros(call: Call) -> Value:
+    return _make_constant(call, _dtype(call, 1, "float32"), shape_of(call.get("shape", 0)))
+
+
+@model("tf.fill")
+def _fill(call: Call) -> Value:
+    dtype = described(call.get("value", 1) or NONE)[0]
+    return _make_constant(call, dtype, shape_of(call.get("dims", 0)))
+
+
+@model("tf.compat.v1.placeholder")
+def _placeholder(call: Call) -> Value:
+    return _make_constant(call, dtype_of(call.get("dtype", 0)), shape_of(call.get("shape", 1)))
+
+
+@model("tf.compat.v1.placeholder_with_default")
+def _placeholder_with_default(call: Call) -> Value:
+    dtype = described(call.get("input", 0) or NONE)[0]
+    return _make_constant(call, dtype, shape_of(call.get("shape", 1)))
+
+
+@model(
+    "tf.random.uniform",
+    "tf.random.normal",
+    "tf.random.truncated_normal",
+    "tf.compat.v1.random_uniform",
+    "tf.compat.v1.random_normal",
+    "tf.compat.v1.truncated_normal",
+)
+def _random(call: Call) -> Value:
+    return _make_constant(call, _dtype(call, 3, "float32"), shape_of(call.get("shape", 0)))
+
+
+@model("tf.zeros_like", "tf.ones_like", "tf.identity", "tf.convert_to_tensor", "tf.cast")
+def _like(call: Call) -> Value:
+    dtype, shape = described(call.values[0] if call.arguments else NONE)
+    return _make_constant(call, _dtype(call, 1, dtype), shape)
+
+
+@model("tf.range")
+def _range(call: Call) -> Value:
+    return _make_constant(call, None, (None,))
+
+
+def _dtype(call: Call, position: int, default: str | None) -> str | None:
+    given = call.get("dtype", position)
+    if given is None or given == NONE:
+        return default
+    return dtype_of(given)
+
+
+def _shape(call: Call, position: int, default: Shape | None) -> Shape | None:
+    given = call.get("shape", position)
+    return default if given is None or given == NONE else shape_of(given)
+
+
+# `tf.nest`: it asks for the structure of an argument, and takes no tensor of it
+
+
+@model("tf.nest.pack_sequence_as")
+def _pack_sequence_as(call: Call) -> Value:
+    structure = call.get("structure", 0) or UNKNOWN
+    flat = call.get("flat_sequence", 1) or UNKNOWN
+    if not any(True for _ in tensors(structure)):
+        return _packed(call, flat)
+    return transfer.each_tensor(structure, lambda _: _packed(call, flat))
+
+
+def _packed(call: Call, flat: Value) -> Value:
+    """Return a part of what is packed, of which nothing tells which it is."""
+    transfer.touch(call.frame, [flat], call.site, call.name)
+    return transfer.result(call.frame, [flat], call.site, "structure")
+
+
+# Methods of tensors
+
+OF_DICTS = frozenset(["get", "pop", "values", "keys", "items", "copy"])
+
+
+@model("tf.Tensor.*")
+def _tensor_method(call: Call) -> Value:
+    """Call a method of a tensor, an operation on it; of a structure of tensors, a part of it."""
+    receiver = call.receiver
+    assert isinstance(receiver, Tensor)
+    if receiver.sort == "structure" or (receiver.sort == "unseen" and call.name in OF_DICTS):
+        return _structure_method(call, receiver)
+    values = [receiver, *call.values]
+    transfer.touch(call.frame, values, call.site, call.name, Certainty.DEFINITE)
+    return transfer.result(call.frame, values, call.site)
+
+
+def _structure_method(call: Call, receiver: Tensor) -> Value:
+    """Return a part of a structure of tensors; its keys are no tensors."""
+    if call.name == "items":
+        return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
+    if call.name in OF_DICTS and call.name != "keys":
+        return replace(receiver)
+    return UNKNOWN

@@ -1,0 +1,494 @@
+"""Python's own functions and containers, as far as their results matter to the analysis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.absint.domain.context import STACK
+from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.objects import (
+    Class,
+    ContextManagerValue,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Super,
+    function_of,
+)
+from tpulint.absint.domain.structures import copied, drop, put, start_of
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
+    External,
+    Partial,
+    Text,
+    Value,
+    join,
+    options,
+)
+from tpulint.absint.interpreter import (
+    attributes,
+    calls,
+    context_managers,
+    dataclass_fields,
+    operators,
+)
+from tpulint.absint.interpreter.expressions import UNROLL
+from tpulint.absint.interpreter.operators import items_of
+from tpulint.frontends.tensorflow.hooks import running_strategy
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.models.call import CALLABLE, Call
+from tpulint.frontends.tensorflow.models.table import model
+from tpulint.frontends.tensorflow.strategy import Strategy
+
+# Methods of lists after which the items, or their order, are no longer those that were seen.
+REORDERS = frozenset(["clear", "remove", "discard", "sort", "reverse", "update"])
+CHANGES_TEXT = frozenset(["lower", "upper", "strip", "casefold"])
+ASKS_TEXT = frozenset(["startswith", "endswith"])
+
+
+@model("builtins.getattr")
+def _getattr(call: Call) -> Value:
+    values = call.values
+    if len(values) < 2 or not isinstance(values[1], Const):
+        return UNKNOWN
+    asked = values[1].value in seam.CONTEXT_STATE
+    if isinstance(values[0], (Instance, Class)) or len(values) == 2 or asked:
+        return attributes.get(call.frame, values[0], str(values[1].value), call.site)
+    return UNKNOWN
+
+
+@model("builtins.setattr")
+def _setattr(call: Call) -> Value:
+    values = call.values
+    if len(values) == 3 and isinstance(values[1], Const):
+        attributes.put(call.frame, values[0], str(values[1].value), values[2])
+    elif len(values) == 3:
+        attributes.put_any(values[0])
+    return NONE
+
+
+@model("functools.partial")
+def _partial(call: Call) -> Value:
+    plain = [each for each in call.arguments if each.keyword is None]
+    if not plain or any(each.star for each in call.arguments):
+        return UNKNOWN
+    named = tuple((str(each.keyword), each.value) for each in call.arguments if each.keyword)
+    return Partial(plain[0].value, tuple(each.value for each in plain[1:]), named)
+
+
+@model("collections.namedtuple", "typing.NamedTuple")
+def _named_tuple(call: Call) -> Value:
+    """Return a class with these fields."""
+    name, fields = call.get("typename", 0), call.get("field_names", 1) or call.get("fields", 1)
+    return dataclass_fields.named_tuple(name, fields, call.site) or UNKNOWN
+
+
+@model("builtins.range")
+def _range(call: Call) -> Value:
+    numbers = [each.value for each in call.values if isinstance(each, Const)]
+    known = len(numbers) == len(call.values) and all(type(each) is int for each in numbers)
+    if known and 1 <= len(numbers) <= 3 and (len(numbers) < 3 or numbers[2] != 0):
+        span = range(*numbers)
+        if len(span) <= UNROLL:
+            return Sequence("list", [Const(each) for each in span])
+    return Sequence("list", [UNKNOWN], True)
+
+
+@model("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed")
+def _listed(call: Call) -> Value:
+    """list(), tuple(), sorted(), reversed(): the same items."""
+    if not call.arguments:
+        return Sequence("list", [], False, call.site, call.frame.context)
+    source = call.values[0]
+    known = items_of(call.frame, source)
+    kind = "tuple" if call.name == "tuple" else "list"
+    if known is not None:
+        items = list(reversed(known)) if call.name == "reversed" else known
+        unordered = call.name == "sorted" and len(items) > 1
+        return Sequence(kind, items, unordered, call.site, call.frame.context)
+    return Sequence(kind, [operators.element_of(call.frame, source, call.site)], True, call.site)
+
+
+@model("builtins.dict", "collections.OrderedDict")
+def _dict(call: Call) -> Value:
+    made = Mapping({}, False, call.site, made=call.frame.context)
+    for each in call.arguments:
+        if each.keyword is not None:
+            made.set(each.keyword, each.value)
+        elif isinstance(each.value, Mapping):
+            made.update(each.value)
+        else:
+            made.open = True
+    return made
+
+
+@model("builtins.enumerate")
+def _enumerate(call: Call) -> Value:
+    if not call.arguments:
+        return UNKNOWN
+    source = call.values[0]
+    known = items_of(call.frame, source)
+    if known is not None:
+        pairs: list[Value] = [Sequence("tuple", [Const(n), item]) for n, item in enumerate(known)]
+        return Sequence("list", pairs)
+    item = operators.element_of(call.frame, source, call.site)
+    return Sequence("list", [Sequence("tuple", [UNKNOWN, item])], True)
+
+
+@model("builtins.zip")
+def _zip(call: Call) -> Value:
+    sources = call.values
+    known = [items_of(call.frame, each) for each in sources]
+    if known and all(each is not None for each in known):
+        rows = zip(*[each for each in known if each is not None], strict=False)
+        return Sequence("list", [Sequence("tuple", list(row)) for row in rows])
+    items = [operators.element_of(call.frame, each, call.site) for each in sources]
+    return Sequence("list", [Sequence("tuple", items)], True)
+
+
+@model("builtins.map")
+def _map(call: Call) -> Value:
+    values = call.values
+    if len(values) < 2:
+        return UNKNOWN
+    item = operators.element_of(call.frame, values[1], call.site)
+    made = calls.call(call.frame, values[0], (calls.given(item, call.site),), call.site)
+    return Sequence("list", [made], True)
+
+
+@model("functools.reduce")
+def _reduce(call: Call) -> Value:
+    """Call the function once per item that is known, on what the call before it returned.
+
+    Of other iterables it is called once: what it does there it does for every item.
+    """
+    if len(call.values) < 2:
+        return UNKNOWN
+    function, source = call.values[:2]
+    items = items_of(call.frame, source)
+    if items is None or len(items) > UNROLL:
+        item = operators.element_of(call.frame, source, call.site)
+        items = [item] if len(call.values) > 2 else [item, item]
+    items = [*call.values[2:3], *items]
+    if not items:
+        return UNKNOWN  # Python refuses an empty iterable
+    result = items[0]
+    for item in items[1:]:
+        result = _call_with(call, function, result, item)
+    return result
+
+
+@model("builtins.filter")
+def _filter(call: Call) -> Value:
+    """Return the items of an iterable, of which each may be missing."""
+    if len(call.values) != 2:
+        return UNKNOWN
+    function, source = call.values
+    item = operators.element_of(call.frame, source, call.site)
+    if function != NONE:
+        _call_with(call, function, item)
+    items = items_of(call.frame, source)
+    return Sequence("list", [item] if items is None else items, True)
+
+
+@model("itertools.starmap")
+def _starmap(call: Call) -> Value:
+    """Call the function once per row that is known, with the items of the row."""
+    if len(call.values) != 2:
+        return UNKNOWN
+    function, source = call.values
+    rows = items_of(call.frame, source)
+    if rows is not None and len(rows) <= UNROLL:
+        return Sequence("list", [_call_with_row(call, function, row) for row in rows])
+    row = operators.element_of(call.frame, source, call.site)
+    return Sequence("list", [_call_with_row(call, function, row)], True)
+
+
+def _call_with_row(call: Call, function: Value, row: Value) -> Value:
+    items = items_of(call.frame, row)
+    if items is not None:
+        return _call_with(call, function, *items)
+    arguments = (Argument(None, "*", row, call.site),)
+    return calls.call(call.frame, function, arguments, call.site)
+
+
+def _call_with(call: Call, function: Value, *values: Value) -> Value:
+    arguments = tuple(calls.given(value, call.site) for value in values)
+    return calls.call(call.frame, function, arguments, call.site)
+
+
+@model("builtins.super")
+def _super(call: Call) -> Value:
+    function = call.frame.function
+    if function is None or function.owner is None:
+        return UNKNOWN
+    rows = function.code.parameters.by_position
+    instance = call.frame.lookup(rows[0].name) if rows else UNKNOWN
+    return Super(instance, function.owner)
+
+
+@model("builtins.len")
+def _len(call: Call) -> Value:
+    source = call.values[0] if call.arguments else UNKNOWN
+    if isinstance(source, (Sequence, Mapping)) and not source.open:
+        return Const(len(source.items))
+    return UNKNOWN
+
+
+@model("builtins.callable")
+def _callable(call: Call) -> Value:
+    source = call.values[0] if call.arguments else UNKNOWN
+    return Const(True) if isinstance(source, (Function, Bound, Partial, Class)) else UNKNOWN
+
+
+@model("builtins.isinstance")
+def _isinstance(call: Call) -> Value:
+    """Answer whether a strategy is a TPU's; of anything else call is not known."""
+    if len(call.values) != 2:
+        return UNKNOWN
+    asked, classes = call.values
+    if isinstance(asked, Choice):
+        asked = running_strategy(call.frame.context, asked) or asked
+    if _are_all(classes, seam.OTHER_STRATEGIES):
+        return Const(False) if isinstance(asked, Strategy) and asked.kind == "tpu" else UNKNOWN
+    if not _are_all(classes, seam.TPU_STRATEGIES):
+        return UNKNOWN
+    if isinstance(asked, Strategy):
+        return UNKNOWN if asked.kind == "unknown" else Const(asked.kind == "tpu")
+    tpus = [each for each in options(asked) if isinstance(each, Strategy) and each.kind == "tpu"]
+    return tpus[0].used if len(tpus) == 1 else UNKNOWN
+
+
+def _are_all(classes: Value, names: frozenset[str]) -> bool:
+    """Return whether the second argument of `isinstance` is one of these classes, or several."""
+    each = classes.items if isinstance(classes, Sequence) and not classes.open else [classes]
+    return all(isinstance(one, External) and one.last in names for one in each)
+
+
+@model("contextlib.ExitStack")
+def _stack(call: Call) -> Value:
+    return ContextManagerValue(STACK, call.site)
+
+
+@model("builtins.next", "builtins.iter")
+def _first(call: Call) -> Value:
+    """next(iterator), and iter(iterable) as the iterable itself."""
+    if not call.arguments:
+        return UNKNOWN
+    if call.name == "iter":
+        return call.values[0]
+    return operators.element_of(call.frame, call.values[0], call.site)
+
+
+@model("os.path.join")
+def _path(call: Call) -> Value:
+    """os.path.join: how the path begins, where the first part says so."""
+    starts = start_of(call.values[0]) if call.arguments else None
+    if starts is None:
+        return UNKNOWN
+    whole = isinstance(call.values[0], Const)
+    return Text(f"{starts}/" if whole and len(call.values) > 1 else starts)
+
+
+@model("functools.wraps")
+def _wraps(call: Call) -> Value:
+    """Hand back the function that is given alone; else this is a decorator that changes nothing."""
+    if len(call.values) == 1 and isinstance(call.values[0], CALLABLE):
+        return call.values[0]
+    return External("functools.wraps")
+
+
+@model("absl.app.run", "tf.app.run")
+def _run_main(call: Call) -> Value:
+    """`app.run(main)`: `main` is read when its turn comes, as one that is passed to nothing is."""
+    for value in options(call.get("main", 0) or NONE):
+        function = function_of(value)
+        if function is not None:
+            call.frame.session.mains.add(id(function.code))
+    return NONE
+
+
+# Lists, tuples and sets: one kind of value, `Sequence`
+
+
+def _receiver_list(call: Call) -> Sequence:
+    assert isinstance(call.receiver, Sequence)
+    return call.receiver
+
+
+def _is_conditional(call: Call) -> bool:
+    """Return whether the call may run never, or often, for one run of what made the list."""
+    return not call.frame.context.runs_once_with(_receiver_list(call).made)
+
+
+@model("builtins.list.append", "builtins.list.add", "builtins.list.appendleft")
+def _append(call: Call) -> Value:
+    if not call.values:
+        return UNKNOWN
+    items = _receiver_list(call)
+    items.add(call.values[0])
+    items.open = items.open or _is_conditional(call)
+    return NONE
+
+
+@model("builtins.list.insert")
+def _insert(call: Call) -> Value:
+    if len(call.values) != 2:
+        return UNKNOWN
+    items = _receiver_list(call)
+    items.add(call.values[1])
+    items.open = True  # the place is not followed
+    return NONE
+
+
+@model("builtins.list.extend")
+def _extend(call: Call) -> Value:
+    if not call.values:
+        return UNKNOWN
+    items, source = _receiver_list(call), call.values[0]
+    items.extend(source.items if isinstance(source, Sequence) else [UNKNOWN])
+    is_complete = isinstance(source, Sequence) and not source.open
+    items.open = items.open or _is_conditional(call) or not is_complete
+    return NONE
+
+
+@model("builtins.list.pop", "builtins.list.popleft")
+def _pop_item(call: Call) -> Value:
+    items = _receiver_list(call)
+    items.open = True
+    return join(items.items) if items.items else UNKNOWN
+
+
+@model("builtins.list.copy", "builtins.list.union")
+def _copy_list(call: Call) -> Value:
+    items = _receiver_list(call)
+    return Sequence(items.kind, list(items.items), items.open, call.site)
+
+
+@model(*(f"builtins.list.{name}" for name in sorted(REORDERS)))
+def _reorder(call: Call) -> Value:
+    _receiver_list(call).open = True
+    return UNKNOWN
+
+
+# Dicts
+
+
+def _receiver_dict(call: Call) -> Mapping:
+    assert isinstance(call.receiver, Mapping)
+    return call.receiver
+
+
+@model("builtins.dict.get", "builtins.dict.pop", "builtins.dict.setdefault")
+def _get_item(call: Call) -> Value:
+    items, values = _receiver_dict(call), call.values
+    key = values[0].value if values and isinstance(values[0], Const) else None
+    value = items.items.get(key)
+    default = values[1] if len(values) > 1 else NONE
+    if value is not None and key in items.perhaps:
+        value = join([value, default])
+    if call.name == "pop" and key is not None:
+        drop(items, key, call.frame.context)
+    if value is not None:
+        return value
+    if call.name == "setdefault" and key is not None:
+        put(items, key, default, call.frame.context)
+    return UNKNOWN if items.open else default
+
+
+@model("builtins.dict.values")
+def _values(call: Call) -> Value:
+    items = _receiver_dict(call)
+    return Sequence("list", list(items.items.values()), items.open)
+
+
+@model("builtins.dict.keys")
+def _keys(call: Call) -> Value:
+    items = _receiver_dict(call)
+    keys: list[Value] = [Const(key) for key in items.items if not isinstance(key, tuple)]
+    return Sequence("list", keys, items.open)
+
+
+@model("builtins.dict.items")
+def _items(call: Call) -> Value:
+    items = _receiver_dict(call)
+    pairs: list[Value] = [
+        Sequence("tuple", [UNKNOWN if isinstance(key, tuple) else Const(key), item])
+        for key, item in items.items.items()
+    ]
+    return Sequence("list", pairs, items.open)
+
+
+@model("builtins.dict.clear", "builtins.dict.popitem")
+def _clear(call: Call) -> Value:
+    items = _receiver_dict(call)
+    items.perhaps.update(items.items)
+    items.open = True
+    return UNKNOWN
+
+
+@model("builtins.dict.copy")
+def _copy_dict(call: Call) -> Value:
+    return copied(_receiver_dict(call), call.frame.context)
+
+
+@model("builtins.dict.update")
+def _update(call: Call) -> Value:
+    items = _receiver_dict(call)
+    for argument in call.arguments:
+        if argument.keyword is not None:
+            put(items, argument.keyword, argument.value, call.frame.context)
+        elif isinstance(argument.value, Mapping):
+            for key, item in list(argument.value.items.items()):
+                # A key that is not seen gets one of its own here, so that it hides no other.
+                new = ("?", len(items.items)) if isinstance(key, tuple) else key
+                put(items, new, item, call.frame.context)
+            items.complete = items.complete and not argument.value.open
+            items.open = items.open or argument.value.open
+        else:
+            items.open = True
+            for key, item in items.items.items():
+                items.set(key, join([item, UNKNOWN]))
+    return NONE
+
+
+# Strings, functions, context managers
+
+
+@model(*(f"builtins.str.{name}" for name in sorted(CHANGES_TEXT | ASKS_TEXT)))
+def _of_text(call: Call) -> Value:
+    """Return another string, or how this one begins or ends."""
+    text = call.receiver.value if isinstance(call.receiver, Const) else None
+    given = [value.value for value in call.values if isinstance(value, Const)]
+    if not isinstance(text, str) or not all(isinstance(value, str) for value in given):
+        return UNKNOWN
+    if call.name in CHANGES_TEXT and not call.arguments:
+        return Const(getattr(text, call.name)())
+    if call.name in ASKS_TEXT and len(given) == len(call.arguments) == 1:
+        return Const(getattr(text, call.name)(given[0]))
+    return UNKNOWN
+
+
+@model("types.FunctionType.get_concrete_function")
+def _get_concrete_function(call: Call) -> Value:
+    assert isinstance(call.receiver, Function)
+    return replace(call.receiver, traced=True)
+
+
+@model("types.FunctionType.python_function", "types.FunctionType.__wrapped__")
+def _call_python_function(call: Call) -> Value:
+    assert isinstance(call.receiver, Function)
+    plain = replace(call.receiver, traced=False)
+    return calls.call(call.frame, plain, call.arguments, call.site)
+
+
+@model("contextlib.AbstractContextManager.*")
+def _use_manager(call: Call) -> Value:
+    """Enter or leave a context manager by hand."""
+    assert isinstance(call.receiver, ContextManagerValue)
+    return context_managers.by_hand(call.frame, call.receiver, call.name, call.values, call.site)

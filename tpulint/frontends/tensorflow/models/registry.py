@@ -1,0 +1,229 @@
+"""Answer the calls that leave the project: by a model of the table, or as operations.py does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from tpulint.absint.domain.events import ApiCall, Argument
+from tpulint.absint.domain.objects import (
+    Class,
+    ContextManagerValue,
+    ExternalObject,
+    Instance,
+    Mapping,
+    Sequence,
+    TraceTimeValue,
+)
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
+from tpulint.absint.interpreter import transfer
+from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.frontends.tensorflow.hooks import Hooks
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.calls import CallFacts, call_facts
+from tpulint.frontends.tensorflow.models import (
+    clusters,
+    control,
+    entry_points,
+    estimators,
+    feeds,
+    keras,
+    operations,
+    python,
+    strategies,
+    trace_time,
+    variables,
+)
+from tpulint.frontends.tensorflow.models.call import (
+    CALLABLE,
+    Call,
+    Model,
+    snapshot,
+    with_deferred_call,
+)
+from tpulint.frontends.tensorflow.models.table import MODELS, OBSERVERS, PLUGIN_MODELS, Table
+from tpulint.frontends.tensorflow.settings import Settings
+
+WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
+# Packages of Python of which no function builds an operation by itself.
+STANDARD_LIBRARY = ("builtins.", "collections.", "contextlib.", "functools.", "os.", "typing.")
+
+
+class Models(Hooks):
+    """The models of TensorFlow's calls, for an interpreter."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._wrappers = frozenset(name.rpartition(".")[2] for name in settings.wrappers)
+        configured: Table[Model] = Table()
+        add_facts(settings.calls, configured)
+        # What a team says of its own libraries is more specific than what all names have in common.
+        self._tables = [table for table in (configured, PLUGIN_MODELS, MODELS) if table]
+
+    def wrapper(self, named: str, callee: Value) -> External | None:
+        """Return outside_compilation where a configured wrapper of it is called."""
+        if not self._wrappers:
+            return None
+        last = callee.last if isinstance(callee, External) else named
+        return WRAPPED if last in self._wrappers else None
+
+    def call(
+        self,
+        frame: Frame,
+        callee: External,
+        receiver: Value | None,
+        args: tuple[Argument, ...],
+        site: Site,
+    ) -> Value:
+        """Return the result of calling `callee`, with its meaning for the lanes written down."""
+        record = ApiCall(callee.path, site, frame.context, args, receiver, UNKNOWN)
+        if is_failing_call(record.last):
+            with unrecorded(frame):
+                return operations.run_given(Call(frame, record))
+        call = _record(frame, record)
+        for note in OBSERVERS.candidates(call):
+            note(call)
+        found = self._evaluate(call) or operations.answer(call)
+        record.result = found
+        if isinstance(callee, DeferredName):
+            frame.session.passed.add((callee.base.path, callee.path))
+            found = with_deferred_call(record, callee, found)
+        return _recorded(frame, record, found)
+
+    def call_object(
+        self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
+    ) -> Value:
+        """Return the result of calling an object of an outside class."""
+        return operations.call_object(frame, callee, args, site)
+
+    def call_unknown(
+        self, frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+    ) -> Value:
+        """Return the result of calling something that is not seen."""
+        receiver: Value | None = callee if isinstance(callee, Instance) else None
+        if isinstance(callee, Opaque):
+            receiver = callee.parent
+        path = callee.path if isinstance(callee, Opaque) else named or "?"
+        record = ApiCall(path, site, frame.context, args, receiver, UNKNOWN)
+        if is_failing_call(record.last):
+            with unrecorded(frame):
+                return operations.run_given(Call(frame, record))
+        built = keras.call_layer(frame, callee, args, site)
+        if built is not None:
+            return built
+        call = _record(frame, record)
+        found = self._evaluate(call, is_resolved=False)
+        if found is None:
+            return _recorded(frame, record, operations.unseen(call))
+        record.result = found
+        return _recorded(frame, record, found)
+
+    def _evaluate(self, call: Call, *, is_resolved: bool = True) -> Value | None:
+        """Return what the most specific model answers, None where no model does."""
+        for table in self._tables:
+            for candidate in table.candidates(call, is_resolved):
+                value = candidate(call)
+                if value is not None:
+                    return value
+        return None
+
+
+def _recorded(frame: Frame, record: ApiCall, found: Value) -> Value:
+    """Keep for the rules what the call was given, and not what becomes of it."""
+    if not frame.context.muted:
+        record.arguments = snapshot(record.arguments)
+    return found
+
+
+def _builds_nothing(record: ApiCall) -> bool:
+    """Return whether the call itself builds no operation: Python, logging, scopes."""
+    of_python = isinstance(record.receiver, (Sequence, Mapping, Const))
+    return of_python or _names_no_operation(record.path)
+
+
+@lru_cache(maxsize=4096)
+def _names_no_operation(path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return path.startswith(STANDARD_LIBRARY) or last in seam.SCOPES or "logging" in path
+
+
+def _record(frame: Frame, record: ApiCall) -> Call:
+    """Note a call for the rules and the order of operations."""
+    context = frame.context
+    if not context.muted:
+        computation = context.computation
+        (computation.calls if computation else frame.session.program.calls).append(record)
+        if not _builds_nothing(record):
+            frame.may_build()
+    return Call(frame, record)
+
+
+def answer_by(facts: CallFacts) -> Model:
+    """Return the model of the calls that a row of `calls.toml` is about."""
+
+    def answer_by_facts(call: Call) -> Value | None:
+        first = call.values[0] if call.arguments else UNKNOWN
+        if facts.calls:
+            return _CALLING[facts.calls](call)
+        match facts.returns:
+            case "argument":
+                return first
+            case "function":
+                is_given = len(call.values) == 1 and isinstance(first, (*CALLABLE, Class))
+                return first if is_given else None
+            case "unknown":
+                return UNKNOWN
+            case "operation":
+                return call.operation("operation")
+            case "object":
+                return operations.make_object(call)
+            case "array":
+                return ExternalObject(call.path, call.site, call.frame.context)
+            case "draw":
+                # Outside device code it is a number like any other.
+                on_device = call.frame.context.on_device
+                return TraceTimeValue(call.path, call.site) if on_device else None
+            case "number":
+                on_device = call.frame.context.on_device
+                return transfer.first_trace_time_value(call.values) if on_device else None
+            case "context":
+                return ContextManagerValue(facts.scope, call.site)
+        made = operations.make_tensor(
+            call, takes_shape=facts.takes_shape, is_ordered=facts.is_ordered
+        )
+        if facts.returns == "tensors":
+            return Sequence("list", [made], True, call.site, call.frame.context)
+        return made
+
+    return answer_by_facts
+
+
+_CALLING: dict[str, Model] = {
+    "branches": control.conditional,
+    "loop": control.loop,
+    "host": clusters.outside_compilation,
+    "device": entry_points.run_on_device,
+}
+# The modules of models enter theirs when they are imported, before these rows.
+MODULES = (
+    clusters,
+    entry_points,
+    estimators,
+    feeds,
+    keras,
+    python,
+    strategies,
+    trace_time,
+    variables,
+)
+
+
+def add_facts(rows: Iterable[CallFacts], table: Table[Model]) -> None:
+    """Enter the facts of rows: tpulint's own, and those of a team for its helper libraries."""
+    for row in rows:
+        table.add(row.names, answer_by(row))
+
+
+add_facts(call_facts(), MODELS)

@@ -1,0 +1,192 @@
+"""Distribution strategies: which kind, their scope, what `run` traces, and what replicas share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tpulint.absint.domain.context import CROSS_REPLICA, OTHER_STRATEGY, SCOPE, WITH, Scope
+from tpulint.absint.domain.events import Argument, Tensor
+from tpulint.absint.domain.objects import (
+    ContextManagerValue,
+    ExternalObject,
+    Function,
+    Mapping,
+    Sequence,
+)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Opaque, Value
+from tpulint.absint.interpreter import calls
+from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.branch_tests import is_for_another
+from tpulint.frontends.tensorflow.hooks import settings_of
+from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge.strategies import SCOPE_BY_HAND
+from tpulint.frontends.tensorflow.models.call import Call
+from tpulint.frontends.tensorflow.models.entry_points import trace
+from tpulint.frontends.tensorflow.models.table import M, model
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.ordering.operations import AGREEMENT_CALLS
+
+
+def methods(*names: str) -> Callable[[M], M]:
+    """Enter a model under these methods of strategies, and of what looks like one."""
+    return model(
+        *(f"{owner}.{name}" for owner in ("tf.distribute.Strategy", "?") for name in names)
+    )
+
+
+def _strategy(call: Call) -> Strategy | None:
+    """Return the strategy that a method is called on, None where the receiver is something else.
+
+    An opaque receiver is one by its name, the same strategy each time.
+    """
+    receiver = call.receiver
+    if isinstance(receiver, Strategy):
+        return receiver
+    if not isinstance(receiver, Opaque):
+        return None
+    if not (naming.STRATEGY.is_in(receiver.last) or receiver.last == "extended"):
+        return None
+    strategy = receiver.taken_for.get(Strategy)
+    if not isinstance(strategy, Strategy):
+        kind = "tpu" if settings_of(call.frame).assume_tpu else "unknown"
+        strategy = Strategy(kind, call.site, receiver.path)
+        receiver.taken_for[Strategy] = strategy
+    return strategy
+
+
+@model(*(f"?.{name}" for name in sorted(seam.TPU_STRATEGIES)))
+def _tpu_strategy(call: Call) -> Value | None:
+    if not _makes(call):
+        return None
+    resolved = call.get("tpu_cluster_resolver", 0) or NONE
+    return Strategy("tpu", call.site, call.path, resolved, call.frame.context)
+
+
+@model(*(f"?.{name}" for name in sorted(seam.OTHER_STRATEGIES)))
+def _other_strategy(call: Call) -> Value | None:
+    return Strategy("other", call.site, call.path) if _makes(call) else None
+
+
+@model("?.TPUClusterResolver", "?.TPUClusterResolver.connect")
+def _resolver(call: Call) -> Value | None:
+    if not _makes(call):
+        return None
+    resolver = ExternalObject(call.path, call.site, call.frame.context)
+    resolver.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
+    return resolver
+
+
+def _makes(call: Call) -> bool:
+    """Return whether this may be a class of a module, and no attribute of a value of Python's."""
+    return call.receiver is None or isinstance(call.receiver, (Opaque, ExternalObject))
+
+
+@model("tf.distribute.get_strategy", "?.distribute.get_strategy")
+def _get_strategy(call: Call) -> Value:
+    strategy = scope_strategy(call.frame.context)
+    return strategy or Strategy(_kind_of_current(call), call.site, call.path)
+
+
+def _kind_of_current(call: Call) -> str:
+    """Return the kind of the current strategy where no scope is seen.
+
+    A module is run under none: there it is the default one, for one device, unless another was
+    set. A function may be called under one.
+    """
+    session = call.frame.session
+    if settings_of(call.frame).assume_tpu:
+        return "tpu"
+    is_default = call.frame.function is None and not any(
+        each.last in SCOPE_BY_HAND for each in session.program.calls
+    )
+    return "other" if is_default else "unknown"
+
+
+@methods("scope")
+def _scope(call: Call) -> Value | None:
+    strategy = _strategy(call)
+    return None if strategy is None else ContextManagerValue(SCOPE, call.site, strategy)
+
+
+@model(
+    "tf.distribute.Strategy.reduce",
+    "tf.distribute.Strategy.gather",
+    "tf.distribute.Strategy.experimental_local_results",
+)
+def _reduce(call: Call) -> Value:
+    return call.operation()
+
+
+@methods(seam.CALL_FOR_EACH_REPLICA)
+def _call_for_each_replica(call: Call) -> Value | None:
+    """`call_for_each_replica(fn, args=(), kwargs=None)`: no computation, in whatever strategy."""
+    strategy = _strategy(call)
+    if strategy is None:
+        return None
+    callee, arguments = call.get("fn", 0) or UNKNOWN, tuple(_arguments(call) or ())
+    if strategy.kind == "other":
+        return call.run_inside(_of_another(call, strategy), callee, arguments)
+    return calls.call(call.frame, callee, arguments, call.site, "")
+
+
+def _of_another(call: Call, strategy: Strategy) -> Scope:
+    return Scope(WITH, call.site, strategy, effect=OTHER_STRATEGY)
+
+
+@methods(*sorted(seam.STRATEGY_RUN))
+def _run(call: Call) -> Value | None:
+    """`run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
+    strategy = _strategy(call)
+    if strategy is None:
+        return None
+    callee = call.get("fn", 0) or UNKNOWN
+    arguments = _arguments(call)
+    if strategy.kind == "other" and not call.frame.session.opens_clusters:
+        call.frame.session.known(callee)  # none of what it does is a TPU's
+    elif strategy.kind == "other":
+        call.run_inside(_of_another(call, strategy), callee, tuple(arguments or ()))
+    else:
+        tpu = strategy.kind == "tpu" and not is_for_another(call.frame.context, strategy)
+        certainty = Certainty.DEFINITE if tpu else Certainty.POSSIBLE
+        trace(call, call.name, callee, arguments, certainty=certainty, mode="function")
+    return Tensor(call.frame.context, call.site, "structure")
+
+
+def _arguments(call: Call) -> list[Argument] | None:
+    args = call.get("args", 1)
+    if call.name == "experimental_run":
+        return None
+    found: list[Argument] = []
+    if isinstance(args, Sequence) and not args.open:
+        found += [calls.given(each, call.site) for each in args.items]
+    elif args is not None and args != NONE:
+        return None
+    kwargs = call.get("kwargs", 2)
+    if isinstance(kwargs, Mapping) and not kwargs.open:
+        found += [Argument(str(key), "", each, call.site) for key, each in kwargs.items.items()]
+    elif kwargs is not None and kwargs != NONE:
+        found.append(Argument(None, "**", UNKNOWN, call.site))
+    return found
+
+
+@model(*(f"?.{name}" for name in sorted(seam.REPLICA_ID)))
+def _replica_id(call: Call) -> Value:
+    return Tensor(call.frame.context, call.site, per_replica=True, replica_id=True)
+
+
+@model(*(f"?.{name}" for name in sorted(seam.COLLECTIVES)))
+def _collective(call: Call) -> Value:
+    """`merge_call(fn, args)` calls its function once; the others take tensors."""
+    callee = call.get("merge_fn", 0)
+    if call.name == "merge_call" and isinstance(callee, (Function, Bound)):
+        args = call.get("args", 1)
+        items = args.items if isinstance(args, Sequence) else []
+        scope = Scope(WITH, call.site, effect=CROSS_REPLICA)
+        return call.run_inside(scope, callee, [UNKNOWN, *items])
+    made = call.operation(certainty=Certainty.DEFINITE)
+    if made.operation is not None:
+        made.operation.kept = True
+    if call.name in AGREEMENT_CALLS:
+        return replace(made, per_replica=False, replica_id=False, uniform=True)
+    return made

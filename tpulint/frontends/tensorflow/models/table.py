@@ -1,0 +1,291 @@
+"""The table of models: what a call means, by the dotted name of what is called.
+
+A model is a function of one `Call`; `@model` enters it under each name that it answers:
+
+    @model("tf.cond", "tf.case")
+    def conditional(call: Call) -> Value | None: ...
+
+A name has one of four forms:
+
+- ``"functools.partial"``: a function or a class, by its dotted name, imports resolved.
+- ``"tf.cond"``, ``"keras.Input"``: a name of TensorFlow's or Keras' public API, whose home (what
+  is between the package and the last name) has to agree. `tf.compat.v1` and `tf.compat.v2` are
+  the same as `tf`. Of private modules, of `tf.contrib`, and of modules that stand in for
+  TensorFlow (`lingvo.compat`, `utils.tf_compat`), whose homes differ, the last name is enough.
+- ``"tf.train.Checkpoint.save"``: a method, by the class of its receiver; ``"tf.Variable.*"`` is any
+  other method of the class. A class begins with a capital letter or is one of `CLASSES`, which says
+  how an object of it is recognized; of any other class it is by the dotted name that made the
+  object, or that a class of the project derives from.
+- ``"?.run"``, ``"?.tpu.shard"``: any call that ends so, whatever its package or its receiver, and
+  also where the callee is not seen at all (`self.strategy.run`). It is the last resort, for names
+  that nothing else has or where the model looks at the receiver itself.
+
+The most specific name wins, in the order of this list (`.*` comes after the names of methods). A
+model that returns None leaves the call to the next one. Where no model answers, the call is an
+operation of TensorFlow, an object, or unknown (`operations.py`).
+
+`@observe` takes the same names. An observer records something of a call that it does not answer;
+it is told of each call whose callee is seen, before any model.
+
+Facts that need no code are rows of `calls.toml`; its head describes them. They are models too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
+
+from tpulint.absint.domain.events import Tensor, Variable
+from tpulint.absint.domain.objects import (
+    ContextManagerValue,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    mro,
+)
+from tpulint.absint.domain.values import Bound, Choice, Const, External, Value
+from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model, is_sequential
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.models.call import Call, Model
+from tpulint.frontends.tensorflow.strategy import Strategy
+
+Observer = Callable[[Call], None]
+F = TypeVar("F")
+M = TypeVar("M", bound=Model)
+N = TypeVar("N", bound=Observer)
+
+ANY_METHOD, ESTIMATOR = "*", "TPUEstimator"
+UNKNOWN_OWNER = "?"
+_GENERATION = re.compile(r"^(?:tensorflow|tf)(?:\.compat\.v[12])*(?=\.)")
+_KERAS = re.compile(r"^(?:tf\.)?(?:tf_)?keras\.")
+# TensorFlow and Keras export their functions from these modules under names of their own.
+_PRIVATE = re.compile(r"^(?:tf\.(?:python|contrib)|keras\.(?:src|engine))\.")
+# Modules of projects that hand on TensorFlow's names: `utils.tf_compat`, `project.tf`.
+_STAND_IN = re.compile(r"(?:^|\.)(?:tf|tensorflow|tf_compat)\.")
+
+
+class PublicName(NamedTuple):
+    """A dotted name as the API spells it.
+
+    is_exact: False where the home may be another, so that only the last name can be compared.
+    """
+
+    dotted: str
+    last: str
+    is_exact: bool
+
+
+@lru_cache(maxsize=8192)
+def public_name(path: str) -> PublicName:
+    """Return the public spelling of a dotted name: `tensorflow.compat.v1.cond` is `tf.cond`."""
+    dotted = _KERAS.sub("keras.", _GENERATION.sub("tf", path.lstrip(".")))
+    dotted = re.sub(r"^tf\.python\.keras\.", "keras.src.", dotted)
+    if dotted.startswith(("tf.", "keras.")):
+        is_exact = _PRIVATE.match(dotted) is None
+    else:
+        is_exact = not (is_tensorflow(path) or _STAND_IN.search(dotted))
+    return PublicName(dotted, dotted.rpartition(".")[2], is_exact)
+
+
+def _is_graph(value: Value | None) -> bool:
+    """Return whether `value` is a graph: a maker of graphs has the word in its name."""
+    return isinstance(value, ExternalObject) and naming.GRAPH.is_in(value.last)
+
+
+def _is_dataset(value: Value | None) -> bool:
+    return isinstance(value, (ExternalObject, Choice)) and is_dataset(value)
+
+
+def _is_estimator(value: Value | None) -> bool:
+    """Return whether `value` is a TPUEstimator, be its class a copy in the project or in a fork."""
+    if isinstance(value, ExternalObject):
+        return value.last == ESTIMATOR
+    return isinstance(value, Instance) and any(
+        isinstance(base, External) and base.last == ESTIMATOR for base in mro(value.cls)
+    )
+
+
+# How an object of a class is recognized, where the analysis has a value of its own for it.
+CLASSES: dict[str, Callable[[Value | None], bool]] = {
+    "builtins.list": lambda value: isinstance(value, Sequence),
+    "builtins.dict": lambda value: isinstance(value, Mapping),
+    "builtins.str": lambda value: isinstance(value, Const),
+    "types.FunctionType": lambda value: isinstance(value, Function),
+    "types.MethodType": lambda value: isinstance(value, Bound),
+    "contextlib.AbstractContextManager": lambda value: isinstance(value, ContextManagerValue),
+    "tf.Tensor": lambda value: isinstance(value, Tensor),
+    "tf.Variable": lambda value: isinstance(value, Variable),
+    "tf.Graph": _is_graph,
+    "tf.data.Dataset": _is_dataset,
+    "tf.estimator.tpu.TPUEstimator": _is_estimator,
+    "tf.distribute.Strategy": lambda value: isinstance(value, Strategy),
+    "keras.Model": is_model,
+    "keras.Sequential": is_sequential,
+    # Projects have layers of other libraries, too (Sonnet's, Lingvo's): any object may be one.
+    "keras.layers.Layer": lambda value: isinstance(value, (Instance, ExternalObject)),
+}
+
+
+def is_instance(value: Value | None, name: str) -> bool:
+    """Return whether `value` is an object of the class `name`, as far as one sees."""
+    recognizes = CLASSES.get(name)
+    if recognizes is not None:
+        return recognizes(value)
+    wanted = public_name(name)
+    if isinstance(value, ExternalObject):
+        return _is_called(public_name(value.path), wanted)
+    return isinstance(value, Instance) and any(
+        isinstance(base, External) and _is_called(public_name(base.path), wanted)
+        for base in mro(value.cls)
+    )
+
+
+def _is_called(name: PublicName, wanted: PublicName) -> bool:
+    if name.is_exact:
+        return name.dotted == wanted.dotted
+    return name.last == wanted.last
+
+
+@dataclass(frozen=True)
+class Entry(Generic[F]):
+    """A model under one of its names. owner: the class of a method, the suffix of a `?.` name."""
+
+    owner: str
+    name: PublicName
+    is_suffix: bool
+    function: F
+
+    def rank(self, path: str) -> int | None:
+        """Return how well this fits a call of `path`: 0 is best, None is not at all."""
+        if self.is_suffix:
+            wanted = f"{self.owner}.{self.name.last}" if self.owner else self.name.last
+            fits = path == wanted or path.endswith(f".{wanted}")
+            return (1 if self.owner else 4) if fits else None
+        if self.owner in CLASSES:
+            return None  # its models need the receiver: `dict.get(items, key)` has none
+        called = public_name(path)
+        if called.dotted == self.name.dotted:
+            return 0
+        if called.is_exact or self.owner or called.last != self.name.last:
+            return None
+        package = "keras." if "keras" in called.dotted else "tf."
+        return 2 if self.name.dotted.startswith(package) else None
+
+    def method_rank(self, call: Call) -> int | None:
+        """Return how well this fits a method that is called on `call.receiver`."""
+        if self.is_suffix:
+            if not self.owner:
+                return 4
+            return 1 if call.base == self.owner else None
+        if not self.owner or not is_instance(call.receiver, self.owner):
+            return None
+        return 3 if self.name.last == ANY_METHOD else 0
+
+
+def parse(name: str, function: F) -> Entry[F]:
+    """Return the entry of `function` under `name`."""
+    base, _, last = name.rpartition(".")
+    if name.startswith(f"{UNKNOWN_OWNER}."):
+        return Entry(base[2:], PublicName(last, last, True), True, function)
+    public = public_name(name)
+    is_class = base in CLASSES or base.rpartition(".")[2][:1].isupper()
+    return Entry(base if is_class else "", public, False, function)
+
+
+class Table(Generic[F]):
+    """Functions by the names of the calls that they are for."""
+
+    def __init__(self) -> None:
+        self._entries: defaultdict[str, list[Entry[F]]] = defaultdict(list)
+        self._of_functions: dict[str, tuple[F, ...]] = {}
+
+    def add(self, names: Iterable[str], function: F) -> None:
+        """Enter `function` under each of `names`."""
+        for name in names:
+            entry = parse(name, function)
+            self._entries[entry.name.last].append(entry)
+        self._of_functions.clear()
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._entries.clear()
+        self._of_functions.clear()
+
+    def __bool__(self) -> bool:
+        """Return whether anything is entered."""
+        return bool(self._entries)
+
+    def items(self) -> list[tuple[str, F]]:
+        """Return all names, without their generation, and what is entered under each."""
+        return [
+            (entry.name.dotted, entry.function)
+            for entries in self._entries.values()
+            for entry in entries
+        ]
+
+    def functions(self, path: str) -> tuple[F, ...]:
+        """Return what a call of the dotted name `path` may mean, the most specific first."""
+        ranked = self._of_functions.get(path)
+        if ranked is None:
+            entries = self._entries.get(path.rpartition(".")[2], ())
+            ranked = _sorted((entry.rank(path), entry) for entry in entries)
+            self._of_functions[path] = ranked
+        return ranked
+
+    def candidates(self, call: Call, is_resolved: bool = True) -> tuple[F, ...]:
+        """Return what a call may mean, the most specific first.
+
+        is_resolved: the callee is known by its dotted name or by the object that it is a method of.
+        """
+        if call.receiver is None and is_resolved:
+            return self.functions(call.path)
+        entries = self._entries.get(call.name, ())
+        if call.receiver is None:
+            return _sorted((entry.rank(call.path), entry) for entry in entries if entry.is_suffix)
+        wild = self._entries.get(ANY_METHOD, ()) if is_resolved else ()
+        return _sorted((entry.method_rank(call), entry) for entry in (*entries, *wild))
+
+
+def _sorted(ranked: Iterable[tuple[int | None, Entry[F]]]) -> tuple[F, ...]:
+    fitting = [(rank, entry.function) for rank, entry in ranked if rank is not None]
+    fitting.sort(key=lambda pair: pair[0])  # of one rank the first that was entered
+    return tuple(function for _, function in fitting)
+
+
+MODELS: Table[Model] = Table()
+PLUGIN_MODELS: Table[Model] = Table()  # those of the plug-ins in use; they come before ours
+OBSERVERS: Table[Observer] = Table()
+
+
+def model(*names: str) -> Callable[[M], M]:
+    """Enter a model under the names of the calls that it answers (see the head of this file)."""
+
+    def enter(function: M) -> M:
+        MODELS.add(names, function)
+        return function
+
+    return enter
+
+
+def replace_plugin_models(models: Iterable[tuple[Iterable[str], Model]]) -> None:
+    """Enter the models of plug-ins, in place of those that were entered before."""
+    PLUGIN_MODELS.clear()
+    for names, function in models:
+        PLUGIN_MODELS.add(names, function)
+
+
+def observe(*names: str) -> Callable[[N], N]:
+    """Enter an observer under the names of the calls that it records something of."""
+
+    def enter(function: N) -> N:
+        OBSERVERS.add(names, function)
+        return function
+
+    return enter

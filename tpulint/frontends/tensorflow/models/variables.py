@@ -1,0 +1,373 @@
+"""State that outlives a step: who makes it, who reads it, who writes it, and by which name.
+
+With `reuse`, `get_variable` gives the variable of that name in the graph if there is one
+(tensorflow/python/ops/variable_scope.py).
+"""
+
+from __future__ import annotations
+
+from tpulint.absint.domain.context import GRAPH, VARIABLE_SCOPE
+from tpulint.absint.domain.events import ApiCall, Context, Tensor, Variable
+from tpulint.absint.domain.objects import Class, ContextManagerValue, ExternalObject, Function
+from tpulint.absint.domain.properties import is_counter, uniform
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Const,
+    External,
+    Opaque,
+    Partial,
+    Value,
+    options,
+)
+from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter.attributes import get
+from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.models.call import Call
+from tpulint.frontends.tensorflow.models.table import model, observe
+from tpulint.frontends.tensorflow.strategy import scope_strategy
+
+ROOT = Const("")
+NAME, REUSE = "full name", "reuse"
+EVERY_N_STEPS = "record_summaries_every_n_global_steps"
+
+
+@model("tf.compat.v1.variable_scope")
+def _variable_scope(call: Call) -> Value:
+    return ContextManagerValue(VARIABLE_SCOPE, call.site, _opened(call))
+
+
+@model("tf.compat.v1.get_variable_scope")
+def _get_variable_scope(call: Call) -> Value:
+    return current(call.frame.context) or _scope(call, ROOT, NONE)
+
+
+def _opened(call: Call) -> ExternalObject:
+    outer = current(call.frame.context)
+    given = call.get("name_or_scope", 0) or NONE
+    reuse = call.get("reuse", 5) or NONE
+    if reuse == NONE:
+        reuse = outer.attributes[REUSE] if outer is not None else NONE
+    if isinstance(given, ExternalObject) and NAME in given.attributes:
+        return _scope(call, given.attributes[NAME], reuse)
+    return _scope(call, _below(outer.attributes[NAME] if outer else ROOT, given), reuse)
+
+
+def _scope(call: Call, name: Value, reuse: Value) -> ExternalObject:
+    made = ExternalObject(call.path, call.site, call.frame.context)
+    made.attributes[NAME], made.attributes[REUSE] = name, reuse
+    return made
+
+
+def _below(outer: Value, name: Value) -> Value:
+    if isinstance(outer, Const) and isinstance(name, Const) and isinstance(name.value, str):
+        return Const(f"{outer.value}/{name.value}" if outer.value else name.value)
+    return UNKNOWN
+
+
+def current(context: Context) -> ExternalObject | None:
+    """Return the innermost variable scope of the graph that is being built."""
+    for scope in reversed(context.scopes):
+        if scope.effect == GRAPH:
+            return None
+        if scope.effect == VARIABLE_SCOPE and isinstance(scope.payload, ExternalObject):
+            return scope.payload
+    return None
+
+
+def identity(call: Call, name: Value | None) -> tuple[object, ...] | None:
+    """Return what a variable made here shares with those that are the same; None if not known."""
+    scope = current(call.frame.context)
+    full = _below(scope.attributes[NAME] if scope is not None else ROOT, name or UNKNOWN)
+    if not isinstance(full, Const):
+        return None
+    graphs = [id(each) for each in call.frame.context.scopes if each.effect == GRAPH]
+    return ("named", call.frame.context.run, tuple(graphs[-1:]), full.value)
+
+
+def reuses(call: Call) -> bool:
+    """Return whether a variable of the name is taken where there is one."""
+    scope = current(call.frame.context)
+    reuse = scope.attributes[REUSE] if scope is not None else NONE
+    return reuse == Const(True) or (isinstance(reuse, External) and reuse.last == "AUTO_REUSE")
+
+
+INTEGERS = ("int32", "int64")
+NAMED = ("get_variable", "get_local_variable")  # what gives one variable for one name
+
+
+@model(
+    "tf.train.get_global_step",
+    "tf.train.get_or_create_global_step",
+    "tf.train.create_global_step",
+    "orbit.utils.common.create_global_step",
+)
+def _global_step(call: Call) -> Value:
+    return _step(call)
+
+
+# tensorflow/python/ops/summary_ops_v2.py: without a step these take the global step.
+@observe(
+    *(
+        f"{module}.{name}"
+        for module in ("tf.contrib.summary", "?.contrib_summary", "?.summary_ops_v2")
+        for name in ("scalar", "generic", "histogram", "image", "audio", EVERY_N_STEPS)
+    )
+)
+def _note_step_read(call: Call) -> None:
+    if call.name == EVERY_N_STEPS:
+        step = call.get("global_step", 1)
+    else:
+        step = call.get("step", 3 if call.name in ("scalar", "generic", "histogram") else None)
+    if step is None or step == NONE:
+        transfer.access(call.frame, _step(call), "read", call.name, call.site)
+
+
+@model(
+    "tf.Variable",
+    "tf.compat.v1.get_variable",
+    "tf.compat.v1.get_local_variable",
+    "tf.python.ops.resource_variable_ops.ResourceVariable",
+    "tf.contrib.framework.add_variable",
+    "mesh_tensorflow.get_variable",
+    "mesh_tensorflow.ops_with_redefined_builtins.get_variable",
+    "keras.layers.Layer.add_weight",
+    "keras.layers.Layer.add_variable",
+    "tf.lookup.StaticHashTable",
+    "tf.lookup.StaticVocabularyTable",
+    "tf.lookup.experimental.MutableHashTable",
+    "tf.lookup.experimental.DenseHashTable",
+    "tf.contrib.lookup.HashTable",
+    "tf.contrib.lookup.MutableHashTable",
+    "tf.contrib.lookup.index_table_from_file",
+    "tf.contrib.lookup.index_table_from_tensor",
+    "tf.queue.FIFOQueue",
+    "tf.queue.RandomShuffleQueue",
+    "tf.queue.PaddingFIFOQueue",
+    "tf.queue.PriorityQueue",
+    "tf.compat.v1.FIFOQueue",
+    "tf.compat.v1.RandomShuffleQueue",
+    "tf.compat.v1.PaddingFIFOQueue",
+    "tf.compat.v1.PriorityQueue",
+    "tf.io.RandomShuffleQueue",
+    "tf.io.PaddingFIFOQueue",
+    "tf.io.PriorityQueue",
+    "tf.CriticalSection",
+)
+def _make(call: Call) -> Value:
+    frame = call.frame
+    name, sort = _name(call), seam.VARIABLE_MAKERS[call.name]
+    # TensorFlow finds the global step by call name.
+    sort = "step" if (name, sort) == ("global_step", "variable") else sort
+    named = identity(call, _given_name(call)) if call.name in NAMED else None
+    found = frame.session.variable(name, sort, call.site, frame.context, named, reuse=reuses(call))
+    found.counts = _counts_steps(call)
+    transfer.access(frame, found, "create", call.name, call.site)
+    transfer.touch(frame, _without_functions(call), call.site, call.name)
+    return found
+
+
+def _counts_steps(call: Call) -> bool:
+    """Return whether a graph's computation makes an integer of its own, which no training changes.
+
+    A strategy's replicas may not meet under a condition on one, whatever it holds.
+    """
+    computation = call.frame.context.computation
+    dtype = call.get("dtype", 2 if call.name in NAMED else None)
+    if computation is None or computation.mode != "graph" or dtype is None:
+        return False
+    return all(isinstance(each, External) and each.last in INTEGERS for each in options(dtype))
+
+
+def _without_functions(call: Call) -> list[Value]:
+    return [each.value for each in call.arguments if isinstance(each.value, Tensor)]
+
+
+def _given_name(call: Call) -> Value | None:
+    return call.get("name", 0 if call.name in (*NAMED, "add_weight") else None)
+
+
+def _name(call: Call) -> str:
+    given = _given_name(call)
+    if isinstance(given, Const) and isinstance(given.value, str):
+        return given.value
+    return call.name
+
+
+@model(
+    "tf.Variable.*",
+    # A method that only variables have says that its receiver is one.
+    *(f"?.{name}" for name in sorted(seam.VARIABLE_METHODS)),
+)
+def _method(call: Call) -> Value | None:
+    """Call a method of a variable: a read, a write, or nothing that matters."""
+    frame, variable = call.frame, _receiver_variable(call)
+    if variable is None:
+        return None
+    if call.name in seam.WRITES:
+        transfer.touch(frame, call.values, call.site, call.name)
+        transfer.access(frame, variable, "write", call.name, call.site)
+        if call.name == "execute" and call.arguments:
+            return calls.call(frame, call.values[0], (), call.site)
+    elif call.name in seam.READS:
+        transfer.touch(frame, call.values, call.site, call.name)
+        transfer.access(frame, variable, "read", call.name, call.site)
+    elif call.name in ("get_shape", "set_shape", "is_initialized", "from_proto"):
+        return UNKNOWN
+    else:
+        transfer.touch(frame, [variable, *call.values], call.site, call.name)
+    return _written(call, variable, transfer.result(frame, call.values, call.site))
+
+
+def _receiver_variable(call: Call) -> Variable | None:
+    """Return the variable that a method is called on; an opaque receiver is always the same one."""
+    receiver = call.receiver
+    if isinstance(receiver, Variable) or not isinstance(receiver, Opaque):
+        return receiver if isinstance(receiver, Variable) else None
+    variable = receiver.taken_for.get(Variable)
+    if not isinstance(variable, Variable):
+        variable = Variable(receiver.path, "variable", call.site, None, assumed=True)
+        receiver.taken_for[Variable] = variable
+    return variable
+
+
+def _written(call: Call, variable: Variable, made: Tensor) -> Tensor:
+    """Return the result of a method: `v.assign(x)` gives the variable, which others may read."""
+    if call.name not in seam.ASSIGNS:
+        return made
+    if made.operation is not None:
+        made.operation.sources = ()  # it waits for the write, and takes no data
+    if call.get("read_value") != Const(False):
+        made.unread = variable if scope_strategy(variable.made) is None else None
+        made.uniform = is_counter(variable) and uniform(call.values)
+    return made
+
+
+@model(
+    *(f"tf.compat.v1.{name}" for name in sorted(seam.ASSIGN_FUNCTIONS)),
+    "mesh_tensorflow.assign",
+    "mesh_tensorflow.ops_with_redefined_builtins.assign",
+)
+def _assign(call: Call) -> Value | None:
+    """`tf.compat.v1.assign(v, x)` and its kin."""
+    target = call.get("ref", 0)
+    found = [each for each in options(target or UNKNOWN) if isinstance(each, Variable)]
+    if not found:
+        return None
+    rest = [each.value for each in call.arguments[1:]]
+    transfer.touch(call.frame, rest, call.site, call.name)
+    for variable in found:
+        transfer.access(call.frame, variable, "write", call.name, call.site)
+    made = transfer.result(call.frame, rest, call.site)
+    return _written(call, found[0], made) if len(found) == 1 else made
+
+
+@model(*(f"?.{name}" for name in sorted(seam.OPTIMIZER_UPDATES)))
+def _update(call: Call) -> Value | None:
+    if isinstance(call.receiver, ExternalObject):
+        return _update_seen(call, call.receiver)
+    return _update_unseen(call) if isinstance(call.receiver, Opaque) else None
+
+
+def _update_seen(call: Call, optimizer: ExternalObject) -> Value:
+    """Write the variables that an optimizer's update is given, and the step it counts."""
+    frame = call.frame
+    values = call.values
+    taken = [each for each in values if not isinstance(each, Variable)]
+    transfer.touch(frame, [*taken, *_kept(optimizer)], call.site, call.name)
+    _count(call)
+    iterations = optimizer.attributes.get("iterations")
+    if "keras" in optimizer.path or isinstance(iterations, Variable) or _is_v2(optimizer):
+        counted = _iterations(call, optimizer)
+        transfer.access(frame, counted, "write", call.name, call.site)
+    written = call.get("var_list", 1) if call.name == "minimize" else None
+    for variable in transfer.variables(written if written is not None else UNKNOWN):
+        transfer.access(frame, variable, "write", call.name, call.site)
+    return transfer.result(frame, values, call.site, "operation")
+
+
+def _kept(optimizer: ExternalObject) -> list[Value]:
+    """Return the arguments of the optimizer and of one it wraps: the rate may be a tensor."""
+    found: list[Value] = []
+    for _, value in optimizer.arguments:
+        found += _kept(value) if isinstance(value, ExternalObject) else [value]
+    return found
+
+
+def _count(call: Call) -> None:
+    """Count the step that is given; TF1's optimizers take it second."""
+    step = call.get("global_step", 1)
+    if isinstance(step, Variable) and step.sort == "step":
+        transfer.access(call.frame, step, "write", call.name, call.site)
+
+
+def _step(call: Call) -> Variable:
+    """Return the global step, which is one for the whole program."""
+    return call.frame.session.only_variable("global_step", "step")
+
+
+def _is_v2(optimizer: ExternalObject) -> bool:
+    return ".optimizers." in f".{optimizer.path}."
+
+
+def _iterations(call: Call, optimizer: ExternalObject) -> Variable:
+    found = get(call.frame, optimizer, "iterations", call.site)
+    assert isinstance(found, Variable)
+    return found
+
+
+def _update_unseen(call: Call) -> Value:
+    """Call an optimizer that is not seen: it takes its arguments, and counts its own iterations."""
+    _count(call)
+    transfer.touch(call.frame, call.values, call.site, call.name, Certainty.DEFINITE, "unknown")
+    return transfer.result(call.frame, call.values, call.site, "operation")
+
+
+# `optimize_loss` of tf_slim and tf.contrib.layers applies gradients by what it is given
+# (tf_slim/layers/optimizers.py): an optimizer, its class, a function that makes one, or a name.
+
+TRAIN = "tensorflow.compat.v1.train"
+MAKERS = (Function, Bound, Partial, Class, External)
+
+
+@model("?.optimize_loss")
+def _optimize_loss(call: Call) -> Value | None:
+    optimizer = call.get("optimizer", 3)
+    if optimizer is None:
+        return None
+    _count_optimized_step(call)
+    computation = call.frame.context.computation
+    for each in options(optimizer):
+        if each == NONE:  # which it refuses
+            continue
+        receiver = _made(call, each)
+        if computation is not None and not call.frame.context.muted:
+            update = ApiCall("?.minimize", call.site, call.frame.context, (), receiver, UNKNOWN)
+            computation.updates.append(update)
+    return call.operation()
+
+
+def _count_optimized_step(call: Call) -> None:
+    """Count the step that is given; where None is given, the graph's own is."""
+    if call.get("increment_global_step", 13) == Const(False):
+        return
+    step = call.get("global_step", 1)
+    if step == NONE:
+        step = _step(call)
+    if isinstance(step, Variable) and step.sort == "step":
+        transfer.access(call.frame, step, "write", call.name, call.site)
+
+
+def _made(call: Call, optimizer: Value) -> Value:
+    """Return the optimizer itself."""
+    if isinstance(optimizer, Const) and isinstance(optimizer.value, str):
+        path = f"{TRAIN}.{optimizer.value}Optimizer"
+        return ExternalObject(path, call.site, call.frame.context)
+    if not isinstance(optimizer, MAKERS):
+        return optimizer
+    rate = call.get("learning_rate", 2)
+    if rate is None or rate == NONE:
+        rate = Tensor(call.frame.context, call.site)
+    return calls.call(call.frame, optimizer, (calls.given(rate, call.site),), call.site)

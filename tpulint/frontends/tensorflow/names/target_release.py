@@ -1,0 +1,288 @@
+"""Find the TensorFlow that a file is written for: configured, or required by its project.
+
+The nearest folder above the file in which a requirement file names TensorFlow counts, be it
+without a version: then any release may be installed. A README in a folder below that one, whose
+commands install or run a release, is nearer to the file, and counts in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import eq, lt
+from typing import NamedTuple
+
+from tpulint.disk import CONFIGURATION_LIMIT_BYTES, REQUIREMENTS, Disk
+from tpulint.finding import Location
+from tpulint.frontends.tensorflow.knowledge import names
+
+FILES = re.compile(
+    r"requirements[\w.-]*\.(?:txt|in)|setup\.(?:py|cfg)|pyproject\.toml|environment[\w-]*\.ya?ml"
+    r"|Pipfile"
+)
+README = re.compile(r"readme(?:\.\w+)?", re.IGNORECASE)
+# TensorFlow 2.16 and newer have Keras 3, unless the variable is set and tf-keras installed.
+LEGACY_KERAS = b"TF_USE_LEGACY_KERAS"
+LAST_WITH_KERAS_2 = "2.15"
+_KERAS = re.compile(r"tensorflow(?:\.compat\.v[12])?\.keras\b")
+CLIMB = 12  # folders above a file that are looked into
+
+
+class Target(NamedTuple):
+    """`mask`: the releases it may run on. `stated`: the project says so; else they are all.
+
+    configured: it was said to tpulint itself, and not of the project as a whole.
+    newest: the last of them, which is what gets installed. requirement: what allows that
+    one, in the file `required_in` (absolute). legacy_keras: `tf.keras` is Keras 2 in all of them.
+    """
+
+    mask: int
+    stated: bool
+    configured: bool = False
+    requirement: Requirement | None = None
+    required_in: str = ""
+    legacy_keras: bool = False
+
+    @property
+    def newest(self) -> int:
+        return 1 << (self.mask.bit_length() - 1)
+
+    @property
+    def installed(self) -> int:
+        """The releases of the table that stand for the one that gets installed.
+
+        That is the newest, or both neighbours of a single release that the table does not have.
+        """
+        required = self.requirement
+        around = 0 if required is None or required.is_open else self.mask & required.mask
+        return around or self.newest
+
+    def of_file(self, keras_2: bool) -> Target:
+        """Return the target of a file, which may choose Keras 2 itself (see `keeps_keras_2`)."""
+        return self._replace(legacy_keras=self.legacy_keras or keras_2)
+
+    def of_name(self, path: str) -> Target:
+        """Return the target for one dotted name: with Keras 2, `tf.keras` is TensorFlow 2.15's."""
+        if not self.legacy_keras or _KERAS.match(path) is None:
+            return self
+        before = allowed([("<=", LAST_WITH_KERAS_2)])
+        same = names.mask_of(LAST_WITH_KERAS_2) if self.mask & ~before else 0
+        return self._replace(mask=self.mask & before | same)
+
+
+def keeps_keras_2(data: bytes) -> bool:
+    """Return whether a file with these bytes may choose Keras 2."""
+    return LEGACY_KERAS in data
+
+
+class Targets:
+    """The targets of the files of a run."""
+
+    def __init__(self, configured: str | None = None, disk: Disk | None = None) -> None:
+        self._disk = disk or Disk()
+        self._configured = configured
+        self._folders: dict[str, Target | None] = {}
+        self._known: dict[str, Target] = {}
+
+    def of(self, filename: str) -> Target:
+        """Return the target of a file, which need not exist."""
+        folder = os.path.dirname(os.path.abspath(filename))
+        if folder not in self._known:
+            self._known[folder] = self._above(folder)
+        found = self._known[folder]
+        configured = names.mask_of(self._configured) if self._configured else 0
+        if configured:
+            return Target(configured, True, True, legacy_keras=found.legacy_keras)
+        return found
+
+    def _above(self, folder: str) -> Target:
+        """Return the requirement of the nearest folder that has one, up to the repository's top."""
+        passed: list[str] = []
+        for _ in range(CLIMB):
+            if folder not in self._folders:
+                self._folders[folder] = self._required_in(folder)
+            found = self._folders[folder]
+            if found is not None:
+                described = (self._described_in(each) for each in passed)
+                return next((each for each in described if each is not None), found)
+            passed.append(folder)
+            above = os.path.dirname(folder)
+            if above == folder or self._disk.exists(os.path.join(folder, ".git")):
+                break
+            folder = above
+        return Target(names.every(), False)
+
+    def _required_in(self, folder: str) -> Target | None:
+        """Return what a folder's files require together; None where they require nothing."""
+        found: list[tuple[Requirement, str]] = []
+        any_release = keras_2 = False
+        for path, text in self._texts(folder, FILES):
+            found += [(each, path) for each in requirements(text) if each.mask]
+            any_release = any_release or is_required_bare(text)
+            keras_2 = keras_2 or requires_keras_2(text)
+        if found:
+            return _of_all(found)._replace(legacy_keras=keras_2)
+        if any_release or keras_2:
+            return Target(names.every(), False, legacy_keras=keras_2)
+        return None
+
+    def _described_in(self, folder: str) -> Target | None:
+        """Return what the commands in a folder's README install or run; None if nothing."""
+        found: list[tuple[Requirement, str]] = []
+        for path, text in self._texts(folder, README):
+            found += [(each, path) for each in in_commands(text) if each.mask]
+        return _of_all(found) if found else None
+
+    def _texts(self, folder: str, names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+        """Yield the path and text of each file in a listed folder that has one of the `names`."""
+        for name in filter(names.fullmatch, sorted(self._disk.listing(folder, REQUIREMENTS))):
+            path = os.path.join(folder, name)
+            try:
+                yield path, decoded(self._disk.read(path, CONFIGURATION_LIMIT_BYTES))
+            except OSError:
+                continue
+
+
+def decoded(data: bytes) -> str:
+    """Return the text of a requirement file, with the line ends of Python."""
+    text = data.decode("utf-8", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _of_all(found: list[tuple[Requirement, str]]) -> Target:
+    """Return the target of a folder: what any requirement allows, and the one that allows most."""
+    mask = 0
+    for requirement, _ in found:
+        mask |= requirement.mask
+    widest, path = max(found, key=lambda each: each[0].mask.bit_length())
+    return Target(mask, True, False, widest, path)
+
+
+_PACKAGE = r"tensorflow(?:[-_](cpu|gpu|intel|macos|rocm))?(?:\[[\w,\s-]*\])?"
+_VERSIONED = re.compile(
+    rf"""(?<![\w.-]){_PACKAGE}
+        (?:["']?\s*=\s*["'])?  # Poetry's and Pipfile's table
+        \s*(?:\(\s*)?((?:(?:,\s*)?(?:[<>=!~^]=?|===?)\s*\d[\d.]*\w*(?:\.\*)?\s*)+)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# The package by itself: a line of its own, or a string of its own in a list.
+_BARE = re.compile(
+    rf"""(?:^[ \t]*(?:-[ \t]+)?|["']){_PACKAGE}
+        (?:["']\s*[],)]|["']\s*$|[ \t]*(?:[;\#].*)?$|["']?\s*=\s*["']\*["'])""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_KERAS_2 = re.compile(r"(?<![\w.-])tf[-_]keras\b", re.IGNORECASE)
+_SPECIFIER = re.compile(r"([<>=!~^]=?|===?)\s*(\d+(?:\.\d+)*)")
+_COMMENT = re.compile(r"^[^\S\n]*#.*$", re.MULTILINE)
+# Lines of a README: what installs a package, and the option of Google's AI Platform.
+_INSTALLER = re.compile(r"\b(?:pip3?|conda|poetry|uv)\b")
+_INSTALLS = re.compile(r"\b(?:install|add)\b")
+_RUNTIME = re.compile(r"--runtime-version[= ]+[\"']?(\d+\.\d+)")
+_EXACT = frozenset(["==", "===", "="])
+# The first release without the packages that ended.
+_FIRST_WITHOUT = {"gpu": "2.13", "rocm": "2.15", "macos": "2.17", "intel": "2.19"}
+
+
+class Requirement(NamedTuple):
+    """One requirement of TensorFlow: `text` from `start` to `end`, and the releases it allows.
+
+    is_open: it names no single release.
+    """
+
+    text: str
+    start: Location
+    end: Location
+    mask: int
+    is_open: bool
+
+
+def requirements(text: str) -> Iterator[Requirement]:
+    """Yield the requirements of TensorFlow with a version in a requirement file's text."""
+    blanked = _without_comments(text)
+    for match in _VERSIONED.finditer(blanked):
+        package, specifiers = match.groups()
+        found = _SPECIFIER.findall(specifiers)
+        mask = allowed(found) & _published(package)
+        is_exact = any(operator in _EXACT and "." in version for operator, version in found)
+        written = _closed(match.group().rstrip(), blanked[match.end() :])
+        row = blanked.count("\n", 0, match.start()) + 1
+        column = match.start() - (blanked.rfind("\n", 0, match.start()) + 1) + 1
+        last = written.rpartition("\n")[2]
+        end = (
+            Location(row + written.count("\n"), len(last) + 1)
+            if "\n" in written
+            else Location(row, column + len(written))
+        )
+        yield Requirement(written, Location(row, column), end, mask, not is_exact)
+
+
+def _closed(written: str, rest: str) -> str:
+    """Return a requirement with the quote that closes its version, as in `tensorflow = "^2.4"`."""
+    quote = rest[:1]
+    return written + quote if quote in ("'", '"') and written.count(quote) % 2 else written
+
+
+def in_commands(text: str) -> Iterator[Requirement]:
+    """Yield the releases of TensorFlow that the commands in a README's text install, or run."""
+    for number, line in enumerate(text.split("\n")):
+        installer = _INSTALLER.search(line)
+        if installer is not None and _INSTALLS.search(line, installer.end()):
+            for each in requirements(line):
+                start, end = (Location(number + 1, it.column) for it in (each.start, each.end))
+                yield each._replace(start=start, end=end)
+        for match in _RUNTIME.finditer(line):
+            start = Location(number + 1, match.start() + 1)
+            end = Location(number + 1, match.end() + 1)
+            mask = allowed([("==", match.group(1))])
+            yield Requirement(match.group(), start, end, mask, is_open=False)
+
+
+def is_required_bare(text: str) -> bool:
+    """Return whether a requirement file's text names TensorFlow without a version."""
+    return _BARE.search(_without_comments(text)) is not None
+
+
+def requires_keras_2(text: str) -> bool:
+    """Return whether a requirement file's text names tf-keras, Keras 2 for newer TensorFlows."""
+    return _KERAS_2.search(_without_comments(text)) is not None
+
+
+def _without_comments(text: str) -> str:
+    """Return the text with the lines that are comments blanked; every place stays where it is."""
+    return _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def _published(package: str | None) -> int:
+    """Return the releases that there are of `tensorflow-PACKAGE`, as a mask."""
+    end = _FIRST_WITHOUT.get((package or "").lower())
+    return allowed([("<", end)]) if end else names.every()
+
+
+def allowed(specifiers: list[tuple[str, str]]) -> int:
+    """Return the releases that meet all of `(operator, version)`, as a mask."""
+    mask = names.every()
+    for operator, version in specifiers:
+        exact = names.mask_of(".".join([*version.split("."), "0"][:2]))
+        number = names.key(version)
+        later = _where(partial(lt, number))
+        if operator in _EXACT:
+            mask &= exact if "." in version else names.mask_of(f"{version}.x")
+        elif operator == ">=":
+            mask &= exact | later
+        elif operator == ">":
+            mask &= exact | later  # of the same minor release there are later ones
+        elif operator == "<=":
+            mask &= exact | ~later
+        elif operator == "<":
+            mask &= ~(later | _where(partial(eq, number[:2])))
+        elif operator in ("~=", "^"):
+            same = names.mask_of(f"{version.split('.')[0]}.x")
+            patch = operator == "~=" and version.count(".") > 1
+            mask &= exact if patch else (exact | later) & same
+    return mask
+
+
+def _where(test: Callable[[tuple[int, ...]], bool]) -> int:
+    return sum(1 << i for i, each in enumerate(names.releases()) if test(names.key(each)))
