@@ -11,6 +11,7 @@ import difflib
 import functools
 import itertools
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -129,16 +130,25 @@ class SourceTree:
             if isinstance(node, kind) and place.start.line <= row <= place.end.line
         ]
 
+    @functools.cached_property
+    def _statements(self) -> list[tuple[Location, int]]:
+        """The start of each statement, in order, with its last row."""
+        kinds = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+        return sorted(
+            (location(place.start), place.end.line)
+            for node, place in self.ranges.items()
+            if isinstance(node, kinds)
+        )
+
     def margin(self, place: Location) -> str:
         """Return the blanks before the statement that holds `place`."""
-        statements = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
-        starts = [
-            location(span.start)
-            for node, span in self.ranges.items()
-            if isinstance(node, statements) and span.end.line >= place.row
-        ]
-        above = (start for start in starts if start <= place)
-        row, column = max(above, default=Location(place.row, 1))
+        row, column = place.row, 1
+        # The nearest statement above may have ended: then one around it holds the place.
+        after = bisect.bisect_right(self._statements, (place, sys.maxsize))
+        for start, last_row in reversed(self._statements[:after]):
+            if last_row >= place.row:
+                row, column = start
+                break
         begin = self.row_starts[row - 1]
         return self.text[begin : begin + column - 1]
 
