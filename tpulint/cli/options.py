@@ -45,10 +45,10 @@ def add_output(group: Any) -> None:
     add(
         "--statistics",
         action="store_true",
-        help="count the findings of each rule, and show its time",
+        help="show the number of findings and the time per rule",
     )
     add("--show-files", action="store_true", help="list the files that would be checked")
-    add("--show-settings", action="store_true", help="show the settings of the first file")
+    add("--show-settings", action="store_true", help="show the resolved settings of the first file")
     add("-w", "--watch", action="store_true", help="check again whenever a file changes")
 
 
@@ -62,7 +62,7 @@ def add_selection(group: Any) -> None:
         "--per-file-ignores",
         action="append",
         metavar="PATTERN:CODE",
-        help="do not report CODE in files that match PATTERN; separate several by commas",
+        help="do not report CODE in files that match PATTERN (comma-separated list)",
     )
     add(
         "--certainty",
@@ -75,7 +75,7 @@ def add_selection(group: Any) -> None:
 def add_files(group: Any) -> None:
     add = group.add_argument
     patterns = {"action": "append", "metavar": "PATTERNS"}
-    add("--exclude", help="exclude these instead of what the configuration excludes", **patterns)
+    add("--exclude", help="replace the configured exclusions", **patterns)
     add("--extend-exclude", help="exclude these as well", **patterns)
     add("--force-exclude", action="store_true", help="apply exclusions to named files too")
     add("--changed-since", metavar="REV", help="report only what changes since REV can affect")
@@ -86,18 +86,22 @@ def add_files(group: Any) -> None:
 def add_fixing(group: Any) -> None:
     add = group.add_argument
     add("--fix", action="store_true", help="apply the safe fixes")
-    add("--unsafe-fixes", action="store_true", help="apply, or show, the unsafe fixes too")
-    add("--fix-only", action="store_true", help="apply the fixes, and report no remaining findings")
-    add("--diff", action="store_true", help="show what --fix-only would change, and write nothing")
+    add("--unsafe-fixes", action="store_true", help="include the unsafe fixes")
+    add(
+        "--fix-only",
+        action="store_true",
+        help="apply the fixes, but do not report what remains",
+    )
+    add("--diff", action="store_true", help="show what --fix-only would change, without writing")
     add("--show-fixes", action="store_true", help="list the fixes that were applied")
-    add("--exit-non-zero-on-fix", action="store_true", help="exit 1 where a file was fixed")
+    add("--exit-non-zero-on-fix", action="store_true", help="exit 1 if a file was fixed")
 
 
 def add_adoption(group: Any) -> None:
     add = group.add_argument
-    add("--baseline", metavar="FILE", help="leave out the findings in this baseline")
+    add("--baseline", metavar="FILE", help="do not report findings in this baseline")
     add("--write-baseline", metavar="FILE", help="write the current findings to a baseline")
-    add("--add-suppressions", metavar="REASON", help="suppress the current findings by comments")
+    add("--add-suppressions", metavar="REASON", help="suppress the current findings with comments")
 
 
 def add_other(group: Any) -> None:
@@ -109,7 +113,7 @@ def add_other(group: Any) -> None:
         "--no-cache",
         action="store_true",
         default=bool(os.environ.get("TPULINT_NO_CACHE")),
-        help="neither read nor write the cache (TPULINT_NO_CACHE)",
+        help="do not read or write the cache (TPULINT_NO_CACHE)",
     )
     add("--cache-dir", metavar="DIR", help=CACHE_DIR)
     add("--jobs", type=int, metavar="N", help="the number of processes")
@@ -129,7 +133,7 @@ def add_configuration(command: Any) -> None:
         "--config",
         action="append",
         metavar="FILE|KEY=VALUE",
-        help="use this configuration file, or set this key (TOML) over every file",
+        help="use this configuration file, or override this key (TOML)",
     )
     command.add_argument(
         "--isolated",
@@ -222,7 +226,7 @@ def add_explain(explain: Parser) -> None:
         help="possible: show uncertain findings too",
     )
     add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
-    add("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
+    add("-n", "--no-cache", action="store_true", help="do not read or write the cache")
     add("--cache-dir", metavar="DIR", help=CACHE_DIR)
     add_configuration(explain)
     explain.set_defaults(run=run_explain)
@@ -235,7 +239,7 @@ def add_map(command: Parser) -> None:
     add("--output-format", choices=formats, default="text", help="the picture's format (text)")
     add("-o", "--output-file", metavar="FILE", help="write the picture to FILE")
     add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
-    add("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
+    add("-n", "--no-cache", action="store_true", help="do not read or write the cache")
     add("--cache-dir", metavar="DIR", help=CACHE_DIR)
     add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
     add_configuration(command)
@@ -261,7 +265,7 @@ def add_new_rule(command: Parser) -> None:
 
 def add_merge(command: Parser) -> None:
     add = command.add_argument
-    add("reports", nargs="+", metavar="REPORT", help="what the shards wrote: JSON, jsonl or SARIF")
+    add("reports", nargs="+", metavar="REPORT", help="a report of a shard: JSON, jsonl or SARIF")
     add("-o", "--output-file", metavar="FILE", help="write the report to FILE")
     add("-e", "--exit-zero", action="store_true", help="exit 0 even if there are findings")
     add_plugins(command)
@@ -279,7 +283,11 @@ def add_server(server: Parser) -> None:
 
 def add_config(config: Parser) -> None:
     config.add_argument(
-        "path", nargs="?", default=".", metavar="PATH", help="the file to show it for"
+        "path",
+        nargs="?",
+        default=".",
+        metavar="PATH",
+        help="a file or directory (.)",
     )
     config.add_argument("--schema", action="store_true", help="show its JSON schema instead")
     add_configuration(config)
@@ -319,9 +327,9 @@ def add_run(command: Parser) -> None:
     hosts.add_argument(
         "--workers",
         metavar="ADDRESSES",
-        help="the hosts, as HOST:PORT,HOST:PORT: each is a `tpulint worker`",
+        help="the hosts, as HOST:PORT,HOST:PORT; each runs `tpulint worker`",
     )
-    add("--processes", action="store_true", help="start a process for each of the hosts")
+    add("--processes", action="store_true", help="start a process per host")
     add("--deadline", type=float, metavar="SECONDS", help="the time limit of one step")
     add("--report", choices=("text", "html"), default="text", help="the report's format")
     add("--report-file", metavar="FILE", help="write the report to FILE instead of standard error")
@@ -445,9 +453,9 @@ def run_version(options: argparse.Namespace) -> int:
 # By name: a line on what it is for, and what gives a parser its options.
 COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "check": ("report findings in files and directories", add_checking),
-    "explain": ("show what the analysis saw in a file or at a line", add_explain),
-    "map": ("draw a program: device, host, what crosses, who waits", add_map),
-    "merge": ("make one report of those of the shards of a run", add_merge),
+    "explain": ("show how the analysis reads a file or a line", add_explain),
+    "map": ("draw a program: device, host, transfers and waits", add_map),
+    "merge": ("merge the reports of a sharded run", add_merge),
     "rule": ("explain a rule", add_rule),
     "new-rule": ("write the first version of a rule of your own", add_new_rule),
     "run": ("run a TPU program on this CPU", add_run),
@@ -455,6 +463,6 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "config": ("show every key of the configuration", add_config),
     "clean": ("remove the cache", add_clean),
     "generate-shell-completion": ("print a completion script for a shell", add_completion),
-    "worker": ("be a host of a pod, for `tpulint run --workers`", add_worker),
+    "worker": ("act as one host of an emulated pod, for `tpulint run --workers`", add_worker),
     "version": ("show the version", add_version),
 }

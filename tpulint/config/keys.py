@@ -58,7 +58,7 @@ _KEYS = (
         SELECTORS,
         [],
         'ignore = ["TPU802"]',
-        "The rules not to report. The longer selector wins; `ignore` wins a draw.",
+        "The rules not to report. The more specific selector wins; on a tie, `ignore` wins.",
     ),
     ConfigKey(
         "extend-select",
@@ -66,7 +66,7 @@ _KEYS = (
         SELECTORS,
         [],
         'extend-select = ["TPU405"]',
-        "Rules to report beside those of `select`. It adds nothing while `select` is `ALL`.",
+        "Rules to report in addition to `select`. It has no effect while `select` is `ALL`.",
     ),
     ConfigKey(
         "per-file-ignores",
@@ -74,7 +74,7 @@ _KEYS = (
         {"type": "object", "additionalProperties": SELECTORS},
         {},
         'per-file-ignores = { "tests/*" = ["TPU405"], "!src/**" = ["ALL"] }',
-        "Rules not to report in the files that a pattern fits; a leading `!` turns it round.",
+        "Rules not to report in files that match a pattern. A leading `!` negates the pattern.",
     ),
     ConfigKey(
         "exclude",
@@ -82,7 +82,7 @@ _KEYS = (
         STRINGS,
         list(DEFAULT_EXCLUDE),
         'exclude = [".venv", "third_party"]',
-        "Files and directories to leave out. It replaces the default list: to add to that, use "
+        "Files and directories to exclude. It replaces the default list; to extend that list, use "
         "`extend-exclude`.",
     ),
     ConfigKey(
@@ -91,7 +91,7 @@ _KEYS = (
         STRINGS,
         [],
         'extend-exclude = ["third_party"]',
-        "Files and directories to leave out beside those of `exclude`.",
+        "Files and directories to exclude in addition to `exclude`.",
     ),
     ConfigKey(
         "certainty",
@@ -99,7 +99,7 @@ _KEYS = (
         {"type": "string", "enum": ["definite", "possible"]},
         "definite",
         'certainty = "possible"',
-        "The least certainty that is reported. `possible` findings hang on something that the "
+        "The lowest certainty to report. `possible` findings depend on something that the "
         "analysis cannot see.",
     ),
     ConfigKey(
@@ -108,8 +108,8 @@ _KEYS = (
         {"type": "string", "pattern": r"^(1\.15|2\.x|2\.\d+)$"},
         None,
         'target-tensorflow = "2.16"',
-        "The TensorFlow that the code is for. Where it is unset, the project's requirement files "
-        "count, or a README in a folder below them that installs another release.",
+        "The TensorFlow release that the code is for. If it is unset, the requirement files of the "
+        "project decide, or a README in a folder below them that installs another release.",
     ),
     ConfigKey(
         "wrappers",
@@ -117,7 +117,7 @@ _KEYS = (
         STRINGS,
         [],
         'wrappers = ["mylib.on_host"]',
-        "Functions that run the callable they are given by `outside_compilation`, by dotted name.",
+        "Dotted names of functions that run a callable argument by `outside_compilation`.",
     ),
     ConfigKey(
         "models",
@@ -144,7 +144,7 @@ _KEYS = (
         {"type": "boolean"},
         False,
         "assume-tpu = true",
-        "Take a strategy of unknown kind for a `TPUStrategy`.",
+        "Treat a strategy of unknown kind as a `TPUStrategy`.",
     ),
     ConfigKey(
         "baseline",
@@ -152,7 +152,7 @@ _KEYS = (
         {"type": "string"},
         None,
         'baseline = "tpulint-baseline.json"',
-        "The file with the findings to live with (`--write-baseline` makes one).",
+        "The file with the accepted findings (`--write-baseline` creates it).",
     ),
     ConfigKey(
         "cache-dir",
@@ -160,9 +160,10 @@ _KEYS = (
         {"type": "string"},
         ".tpulint_cache",
         'cache-dir = ".cache/tpulint"',
-        "The directory of the cache: in the project, and empty or made by tpulint. `--cache-dir` "
-        "and `TPULINT_CACHE_DIR` may name one elsewhere, or a URL of fsspec (`s3://bucket/folder`) "
-        "that other machines share; what only this one can use is then in `.tpulint_cache`.",
+        "The directory of the cache. It must be in the project, and empty or created by tpulint. "
+        "`--cache-dir` and `TPULINT_CACHE_DIR` can also name a directory elsewhere, or the fsspec "
+        "URL (`s3://bucket/folder`) of a cache that machines share. What only this machine can use "
+        "is then in `.tpulint_cache`.",
         "run",
     ),
     ConfigKey(
@@ -171,7 +172,7 @@ _KEYS = (
         {"type": "integer", "minimum": 1},
         None,
         "jobs = 4",
-        "How many processes work. Where it is unset, as many as the machine has processors.",
+        "The number of processes. If it is unset, one per processor.",
         "run",
     ),
 )

@@ -46,7 +46,7 @@ def unfollowed_lines(calls: Sequence[UnfollowedCall]) -> list[str]:
     functions = len({call.function for call in calls})
     of = f"{count(len(calls), 'call')} of {count(functions, 'function')}"
     were = "was" if len(calls) == 1 else "were"
-    return [f"{of} {were} not analyzed, because a limit was reached: see `--statistics`."]
+    return [f"{of} {were} not analyzed, because a limit was reached. See `--statistics`."]
 
 
 def count(number: int, word: str) -> str:
@@ -79,16 +79,21 @@ def errors(number: int) -> str:
 def hidden_lines(hidden: Mapping[str, int], unset: Collection[str] = ()) -> list[str]:
     """Count the hidden possible findings by code, and say what shows or decides them."""
     number = sum(hidden.values())
-    what = "possible finding is" if number == 1 else "possible findings are"
+    what = "possible finding" if number == 1 else "possible findings"
+    pronoun = "it" if number == 1 else "them"
     rows = sorted(hidden.items(), key=lambda row: (-row[1], row[0]))
     listed = [f"{count} {code}" for code, count in rows[:MOST_CODES]]
+    if len(rows) == 1:
+        listed = [rows[0][0]]
     others = sum(count for _, count in rows[MOST_CODES:])
     listed += [f"{others} of other codes"] if others else []
-    lines = [f"{number} {what} hidden ({', '.join(listed)}): see with `--certainty possible`."]
+    names = ", ".join(listed)
+    lines = [f"{number} {what} hidden ({names}). Use `--certainty possible` to show {pronoun}."]
     for key, codes in DECIDE.items():
         decided = [code for code in codes if code in hidden]
         if key in unset and decided:
-            lines.append(f"Set `{key}` to decide {' and '.join(decided)}.")
+            codes_decided = " and ".join(decided)
+            lines.append(f"Set `{key}` so that {codes_decided} can be confirmed or ruled out.")
     return lines
 
 

@@ -21,7 +21,7 @@ from tpulint.source import Source, UnreadableSource, read_source
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
 NOTE = "Counts and bytes are those of a TPU; times are this CPU's."
 FEEDS = ("infeed", "outfeed")
-UNFINISHED = "Started, and not ended when the last step of their computation was over:"
+UNFINISHED = "Still running when the last step of their computation finished:"
 MOST = 10
 EMPTY = "No TPU computation ran to its end."
 

@@ -55,7 +55,7 @@ def top(x):
     return x
 tpu.rewrite(top, [1.0])
 """
-LINE = "2 calls of 1 function were not analyzed, because a limit was reached: see `--statistics`.\n"
+LINE = "2 calls of 1 function were not analyzed, because a limit was reached. See `--statistics`.\n"
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def test_findings_and_their_summary(tpulint: Terminal) -> None:
     assert tpulint.out == (
         "a.py:1:1: TPU201 bad\nb.py:1:4: TPU405 [*] , name\nFound 2 errors.\n"
         "[*] 1 fixable with `--fix`.\n"
-        "1 possible finding is hidden (1 TPU103): see with `--certainty possible`.\n"
+        "1 possible finding hidden (TPU103). Use `--certainty possible` to show it.\n"
     )
     assert tpulint.err == ""
 
@@ -64,7 +64,7 @@ def test_full_is_the_default(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch)
 def test_hidden_findings_are_counted_on_standard_error_by_other_formats(tpulint: Terminal) -> None:
     assert tpulint("check", "--output-format", "json", "a.py") == 1
     assert rows(tpulint.out) == [("a.py", "TPU201")]
-    hidden = "tpulint: 1 possible finding is hidden (1 TPU103): see with `--certainty possible`.\n"
+    hidden = "tpulint: 1 possible finding hidden (TPU103). Use `--certainty possible` to show it.\n"
     assert tpulint.err == hidden
     assert tpulint("check", "--output-format", "json", "-q", "a.py") == 1
     assert tpulint.err == ""

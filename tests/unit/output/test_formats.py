@@ -217,12 +217,12 @@ def test_summary_says_passed_only_where_everything_was_checked() -> None:
 def test_hidden_findings_are_counted_by_code_with_what_to_set() -> None:
     hidden = {"TPU103": 2, "TPU802": 140, "TPU801": 1, "TPU501": 1, "TPU502": 1}
     assert hidden_lines(hidden, ["target-tensorflow"]) == [
-        "145 possible findings are hidden (140 TPU802, 2 TPU103, 1 TPU501, 2 of other codes): "
-        "see with `--certainty possible`.",
-        "Set `target-tensorflow` to decide TPU801 and TPU802.",
+        "145 possible findings hidden (140 TPU802, 2 TPU103, 1 TPU501, 2 of other codes). "
+        "Use `--certainty possible` to show them.",
+        "Set `target-tensorflow` so that TPU801 and TPU802 can be confirmed or ruled out.",
     ]
     assert hidden_lines({"TPU103": 1}, ["target-tensorflow"]) == [
-        "1 possible finding is hidden (1 TPU103): see with `--certainty possible`."
+        "1 possible finding hidden (TPU103). Use `--certainty possible` to show it."
     ]
     assert len(hidden_lines({"TPU802": 1})) == 1, "the target is set"
 
