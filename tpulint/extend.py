@@ -112,4 +112,4 @@ def device_calls(program: Program) -> list[tuple[Computation, ApiCall]]:
 
 def certainty(program: Program, computation: Computation, context: Context) -> Certainty:
     """Return DEFINITE where what is built at `context` is certainly compiled for a TPU."""
-    return definite_if(is_compiled_for_tpu(program, computation, context))
+    return definite_if(not context.is_guess, is_compiled_for_tpu(program, computation, context))
