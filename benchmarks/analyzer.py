@@ -169,7 +169,7 @@ def starts(folder: Path, runs: int) -> list[Measured]:
 def on_hits(corpus: Path, runs: int) -> str:
     """One process on only the files that pass the prefilter: sentences.
 
-    Those files are one program, and where they stand modules that they import are read as well:
+    Those files are one program, and modules beside them that they import are read as well:
     lines are those of all that is read, seconds those of a core. So they are measured twice: in a
     tree of their own, with nothing to import but each other, and in their place.
     """

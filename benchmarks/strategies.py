@@ -22,14 +22,14 @@ NAMES = {"resnet": "ResNet-20 on 32x32 images", "transformer": "a transformer of
 
 
 def measured(
-    model: str, strategy: str, replicas: int, hosts: int = 1, *, apart: bool = False
+    model: str, strategy: str, replicas: int, hosts: int = 1, *, as_processes: bool = False
 ) -> dict[str, float]:
     """Return the figures of one run, as strategy_program.py prints them.
 
-    The hosts are processes where they are `apart`, which only loopback connects.
+    With `as_processes`, the hosts are processes that only loopback connects.
     """
-    more = [str(replicas), str(hosts), *(["apart"] if apart else [])]
-    alone = [str(ROOT / "scripts" / "loopback.py")] if apart else []
+    more = [str(replicas), str(hosts), *(["as_processes"] if as_processes else [])]
+    alone = [str(ROOT / "scripts" / "loopback.py")] if as_processes else []
     command = [sys.executable, *alone, "-m", "benchmarks.strategy_program", model, strategy, *more]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True
@@ -66,9 +66,9 @@ def many_replicas() -> Iterator[Row]:
 def pods() -> Iterator[Row]:
     """Measure a step of the transformer, the replicas on one host and on several."""
     alone = measured("transformer", "tpu", REPLICAS)
-    for apart, limit in ((False, 1.2), (True, 2.5)):
+    for as_processes, limit in ((False, 1.2), (True, 2.5)):
         for hosts in (2, 4):
-            found = measured("transformer", "tpu", REPLICAS, hosts, apart=apart)
+            found = measured("transformer", "tpu", REPLICAS, hosts, as_processes=as_processes)
             what = f"a step of {NAMES['transformer']}, {REPLICAS} replicas on {hosts} hosts"
-            what += ", each a process" * apart
+            what += ", each a process" * as_processes
             yield compared(what, found["step"], alone["step"], "on one host", limit)

@@ -150,7 +150,9 @@ def main(arguments: list[str]) -> None:
         if kind == "tpu":
             import tpulint.runtime
 
-            workers = tpulint.runtime.start_workers(hosts) if arguments[4:] == ["apart"] else ()
+            workers = (
+                tpulint.runtime.start_workers(hosts) if arguments[4:] == ["as_processes"] else ()
+            )
             machine = tpulint.runtime.emulated_tpu(count, hosts=hosts, workers=workers)
             stack.enter_context(machine)
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")

@@ -2,7 +2,7 @@
 
     python scripts/ecosystem.py BEFORE [AFTER] [--folder FOLDER ...]
 
-BEFORE and AFTER are git revisions; AFTER is the checkout as it stands when it is not given.
+BEFORE and AFTER are git revisions; AFTER is the working tree if it is not given.
 Both check the pinned corpus ($TPULINT_CORPUS, brought by scripts/corpus.py), a package a
 folder, and each FOLDER; possible findings too, without configuration and cache. What differs
 is printed as Markdown: a table by package and rule, then each finding with its place.
@@ -34,7 +34,7 @@ Findings = dict["Place", str]
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """One finding, its message apart: `path` is relative to the package, rows are 1-based."""
+    """One finding, without its message: `path` is relative to the package, rows are 1-based."""
 
     package: str
     path: str

@@ -23,7 +23,7 @@ def fix_what_is_random() -> None:
     for dataset in (tf.data.Dataset, tf.compat.v1.data.Dataset):
         dataset.shuffle = _as_it_is
     for experimental in (tf.data.experimental, tf.compat.v1.data.experimental):
-        experimental.parallel_interleave = _in_order(experimental.parallel_interleave)
+        experimental.parallel_interleave = _keep_order(experimental.parallel_interleave)
     modules = [tf.nn, tf.compat.v1.nn, tf.compat.v2.nn]
     if find_spec("mesh_tensorflow"):
         modules.append(import_module("mesh_tensorflow"))
@@ -36,7 +36,7 @@ def _as_it_is(given: Any, *_: Any, **__: Any) -> Any:
     return given
 
 
-def _in_order(parallel_interleave: Any) -> Any:
+def _keep_order(parallel_interleave: Any) -> Any:
     def interleave(*args: Any, **kwargs: Any) -> Any:
         return parallel_interleave(*args, **{**kwargs, "sloppy": False})
 

@@ -68,8 +68,8 @@ def result_of(
     if program.checkpoint:
         _hand_over(program.checkpoint, folder)
     how = (f"--{program.compared}", str(replicas))
-    in_order = arguments("expected", program.without_tpu, records_of(hosts))
-    command = [python, _LAUNCH, *how, *in_order]
+    record_files = arguments("expected", program.without_tpu, records_of(hosts))
+    command = [python, _LAUNCH, *how, *record_files]
     ended = _run(command, folder / "expected.log", seconds)
     expected = _loss(program, folder / "expected.log")
     if ended != "0" or not math.isfinite(expected):

@@ -54,7 +54,7 @@ RELEASES = (
 NEWEST = "2.21"  # read from where it is installed
 
 FIRST_API = "tensorflow.tools.api.generator.api"  # where the first releases kept theirs
-# Public module: where it may stand, the first that is there counts; none: it is not to be read.
+# Public module: where it may be; the first that exists counts. None: it is not read.
 V1 = {
     "tensorflow": ("tensorflow._api.v1", FIRST_API),
     "tensorflow.contrib": ("tensorflow.contrib",),

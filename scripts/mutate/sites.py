@@ -55,7 +55,7 @@ def sites_of(filename: str, text: str) -> list[Site]:
 
 
 def alias_of_tensorflow(tree: ast.Module) -> str | None:
-    """Return the name that stands for TensorFlow's API in the file."""
+    """Return the name of TensorFlow's API in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for each in node.names:
