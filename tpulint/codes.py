@@ -106,6 +106,7 @@ def codes_of(selector: str) -> frozenset[str]:
 
 def use(rows: Iterable[Code]) -> None:
     """Add the rules of plug-ins, in the place of those that were added before."""
+    # Other modules hold these dicts by name, so they are changed and not replaced.
     for row in [row for row in CODES.values() if row.plugin]:
         del CODES[row.code], RULES[row.code], NAMES[row.name]
     for row in rows:

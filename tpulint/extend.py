@@ -42,6 +42,7 @@ from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, moved_calls
 from tpulint.rules.base import Report, Rule
 
+# The promise to plug-ins is this list: the modules above may move, these names may not.
 __all__ = [
     "UNKNOWN",
     "Access",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Model = Callable[..., Any]  # as in `analysis/models/call.py`, which is above this module
 RULES_GROUP = "tpulint.rules"
 MODELS_GROUP = "tpulint.models"
-RESERVED = "TPU"
+RESERVED = "TPU"  # a later release may use any of these codes
 KEBAB_CASE = r"[a-z0-9]+(-[a-z0-9]+)+"
 LOCAL_FILES = (".py", ".md", ".toml")
 
@@ -178,6 +178,7 @@ def choose(
     `rules_dirs` are those of the command line. `isolated` leaves out the configuration and what is
     installed, `no_plugins` only the latter.
     """
+    # What the user names on the command line needs no permission, wherever it is.
     directories = [os.path.abspath(directory) for directory in rules_dirs]
     notes: list[str] = []
     allowed = () if isolated else allowed_rules_directories()
@@ -195,6 +196,7 @@ def choose(
 
 def is_inside(directory: str, allowed: Iterable[str]) -> bool:
     """Return whether `directory`, links resolved, is one of `allowed` or below one."""
+    # A link in an allowed directory may lead to code that nobody has allowed.
     real = os.path.realpath(directory)
     return any(
         f"{real}{os.sep}".startswith(f"{os.path.realpath(path)}{os.sep}") for path in allowed
@@ -221,6 +223,7 @@ def activate(options: PluginOptions) -> PluginSet:
     global _active
     _active = PluginSet(options)
     if options.installed:
+        # By name: of two plug-ins with one code, it is the same one that loses in each run.
         for plugin, entry_points in installed_plugins():
             _load_installed(_active, plugin, entry_points)
     for directory in options.directories:
@@ -297,7 +300,7 @@ def _load_installed(plugins: PluginSet, plugin: Plugin, entry_points: list[Entry
             models = [] if is_for_rules else list(_models_of(loaded))
             if not rules and not models:
                 raise ValueError(f"no {'rule' if is_for_rules else 'model'} is registered there")
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # a script may end itself where it is imported
             where = f"{entry_point.group} {entry_point.name} = {entry_point.value}"
             plugins.failures.append(PluginFailure(plugin.name, f"{where}: {_described(error)}"))
         else:
@@ -403,7 +406,7 @@ def page_of(code: str) -> str:
     try:
         return read_regular(os.path.join(folder, f"{stem}.md")).decode("utf-8", "replace")
     except OSError:
-        import inspect
+        import inspect  # it takes long to import, and most rules have a page
 
         text = inspect.cleandoc(rule.__doc__ or "")
         return f"# {code} {row.name}\n\nReports {row.summary}.\n" + (f"\n{text}\n" if text else "")

@@ -100,7 +100,7 @@ def page_tests(
 
     The rules are those of the installed plug-ins, and those in `rules_dirs`.
     """
-    import pytest
+    import pytest  # no dependency of tpulint: only those who write tests have it
 
     blocks = [block for page in read_pages(Path(directory)) for block in page.blocks]
     if not blocks:
@@ -109,6 +109,7 @@ def page_tests(
 
     @pytest.mark.parametrize("block", blocks, ids=[block.name for block in blocks])
     def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
+        # Not when the module is imported: other test modules may use other plug-ins.
         plugins.require(plugins.PluginOptions(installed=True, directories=directories))
         assert_marked(block, tmp_path)
 

@@ -123,6 +123,7 @@ def new_rule(options: argparse.Namespace) -> int:
 def write(path: str, text: str) -> None:
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        # "x": a file that came in the meantime is not overwritten either.
         with open(path, "x", encoding="utf-8") as stream:
             stream.write(text)
     except OSError as error:

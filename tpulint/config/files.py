@@ -145,7 +145,7 @@ def user_config_path() -> str:
     """Return the place of the user's own configuration."""
     if os.name == "nt":
         base = os.environ.get("APPDATA") or os.path.expanduser("~")
-    else:
+    else:  # on macOS too, as ruff does
         base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser(os.path.join("~", ".config"))
     return os.path.join(base, "tpulint", "tpulint.toml")
 
