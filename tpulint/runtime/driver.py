@@ -39,6 +39,7 @@ def run(
         return None
     check_marked(outcome.context, outcome.marked, request.device_assignment)
     warn_of_idle_padding(request, outcome)
+    # A function that holds a computation must not be compiled as a whole.
     mark_computation()
     if mode == "graph":
         guard_fetches(outcome.marked.graph)

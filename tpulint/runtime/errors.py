@@ -114,6 +114,7 @@ class RuntimeFaultWarning(UserWarning):
             listener(self)
 
 
+# Of the process: steps warn in TensorFlow's threads, which see no context variable.
 _listeners: list[Callable[[RuntimeFaultWarning], None]] = []
 
 
@@ -332,6 +333,7 @@ class EagerExecutionError(RuntimeFault, NotImplementedError, AttributeError):
 
 
 _Fault = TypeVar("_Fault", bound=RuntimeFault)
+# Classes are made once, or `except` clauses would not find them.
 _joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {}
 
 

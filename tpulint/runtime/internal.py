@@ -47,6 +47,7 @@ def internal_error(error: Exception) -> InternalError:
     filename, line = _innermost(error)
     op = _operation(error)
     at = f" at the operation '{op.name}' ({op.type})" if op is not None else ""
+    # A message of TensorFlow's may hold a whole graph: it is cut below.
     text = " ".join(str(error).split())
     return InternalError(
         f"tpulint cannot run this program, by an error of its own{at}\n"

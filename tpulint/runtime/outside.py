@@ -75,6 +75,7 @@ def _outside_compilation(
 ) -> Any:
     if real_tpu():
         return tpu.tensorflows_outside_compilation(is_map, computation, *args, **kwargs)
+    # The first version of TensorFlow's function took its arguments so.
     if "args" in kwargs and not args and not _takes_args(computation):
         args = tuple(kwargs.pop("args") or ())
 

@@ -76,6 +76,7 @@ class Profile:
         of_step = [event for event in self.events if event.step == step]
         for lane in sorted({event.lane for event in of_step}):
             events = [event for event in of_step if event.lane == lane]
+            # What crosses is counted on the side of the host, or it would count twice.
             yield LaneTotal(
                 lane,
                 len(events),

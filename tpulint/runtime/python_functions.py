@@ -99,6 +99,7 @@ def wrap_python_function(
 
     None where the function no longer lives.
     """
+    # The registry has weak references: a function goes with the graph that calls it.
     registered = script_ops._py_funcs.get(token.decode())
     if registered is None:
         return None

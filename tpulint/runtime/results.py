@@ -157,6 +157,7 @@ def _known(graph: Any) -> dict[str, tuple[Marked, Any]]:
 
 def _remember_eager(value: Any, counterpart: tuple[Marked, Any]) -> None:
     _of_eager[id(value)] = counterpart
+    # At exit nobody asks any more.
     weakref.finalize(value, _of_eager.pop, id(value), None).atexit = False
 
 

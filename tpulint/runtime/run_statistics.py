@@ -122,6 +122,7 @@ def running(
     """
     with (
         emulated_tpu(num_replicas, topology=topology, hosts=hosts, workers=workers),
+        # After the emulator, whose replacements of the same functions it has to call.
         threads.cancellable_calls() as cancel,
         process_options(deadline=deadline),
     ):

@@ -27,6 +27,7 @@ def user_location() -> str | None:
 
 def is_called_by_strategy() -> bool:
     """Return whether TPUStrategy has called us on behalf of the user."""
+    # The innermost caller counts: a program may call a strategy in a step of another one.
     for filename, _ in reversed(operations.current_stack()):
         if is_users(filename):
             return False

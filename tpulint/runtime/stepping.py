@@ -37,6 +37,7 @@ def options(**changes: Any) -> Iterator[Options]:
 @contextmanager
 def process_options(**changes: Any) -> Iterator[None]:
     """Run the computations that any thread builds while the context is open with these options."""
+    # A program may build computations in threads, which see no context variable of this one.
     global _of_process
     before = _of_process
     _of_process = replace(before, **changes)

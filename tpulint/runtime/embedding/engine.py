@@ -139,7 +139,9 @@ class Engine:
                     f"core {core} sends embedding gradients, and has dequeued no training batch"
                 )
             self._answers[core] = self._unanswered.pop(core), gradients, rates
+            # All cores read a table before any of their gradients changes it.
             if len(self._answers) == self._config.num_tensor_cores:
+                # In a fixed order, for sums of floats depend on it.
                 answers = [self._answers[core] for core in sorted(self._answers)]
                 self._update(answers)
                 self._answers.clear()
@@ -182,7 +184,9 @@ class Engine:
             for row, gradient in zip(rows, gradients):
                 self._step(table, rate, np.array([row]), gradient[None])
             return
+        # Accumulated gradients of one row make one update.
         unique, place = np.unique(rows, return_inverse=True)
+        # Its momenta change all rows, those without a gradient, too.
         if parameters.adam.use_non_lazy_adam:
             unique, place = np.arange(table.vocabulary_size), rows
         summed = np.zeros((len(unique), table.dimension), np.float32)

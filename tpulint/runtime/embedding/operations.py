@@ -86,6 +86,7 @@ def enqueue(
         )
         return np.int64(engine.enqueue(combiners, features, training=mode != b"inference"))
 
+    # In a computation the ordinal is unknown: each replica feeds its own core.
     core = _own_core() if ordinal < 0 else tf.constant(ordinal)
     batch = [tf.convert_to_tensor(mode), *indices, *ids, *weights]
     handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
@@ -115,6 +116,7 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
             tf.ensure_shape(tensor, shape) for tensor, shape in zip(tensors, shapes, strict=True)
         ]
 
+    # A step that fails may owe gradients, for which the next batch would wait.
     after_failures(_marked_graph(), engine.forget_failed_step)
     return list(outside_compilation(host, _own_core()))
 

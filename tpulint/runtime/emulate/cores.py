@@ -69,11 +69,13 @@ def _run_operation(
     run: Callable[..., Any], ctx: Any, operation: str, name: Any, *arguments: Any
 ) -> Any:
     """Run an operation; what it makes under `tf.device("/device:TPU:1")` reports that device."""
+    # A handle that goes destroys its variable, which is no use of it.
     if operation != "DestroyResourceOp":
         _refuse_lost(arguments)
     results = run(ctx, operation, name, *arguments)
     set_core(results, ctx.device_name)
     _through_optional(operation, arguments, results)
+    # All other variables are in the memory of the host, which keeps them.
     if operation == "VarHandleOp" and core_of(results):
         setattr(results, _VARIABLE, (current_state().memory, str(name).rstrip("/")))
     return results
@@ -88,6 +90,7 @@ def _run_function(
     _refuse_lost(inputs)
     name = operation.decode() if isinstance(operation, bytes) else operation
     functions = emulator.current_part(FunctionCores)
+    # This process leads a step: it sends each host its part.
     if hosts_are_remote() and functions.holds_computation(name):
         where = COORDINATORS_CPU
     else:
@@ -193,6 +196,7 @@ def assign_copies() -> Iterator[None]:
         yield
     finally:
         being_built.remove(touched)
+    # The computation has read and written the first copies alone.
     for variable in touched.values():
         first, *others = variable._vars
         for other in others:
@@ -242,6 +246,7 @@ def _parts_of(sharding: Any, num_cores: int) -> Parts:
 def join_shards(shards: Sequence[Any], counts: Sequence[int]) -> Any:
     """Return the tensor that consists of `shards`, `counts` along its axes, the last fastest."""
     left = list(shards)
+    # The last axis varies fastest: its shards are next to one another.
     for axis, count in reversed(list(enumerate(counts))):
         left = [tf.concat(left[i : i + count], axis) for i in range(0, len(left), count)]
     return left[0]
@@ -311,6 +316,7 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
         if hasattr(graph, _CORES) or not self._holding.isdisjoint(functions.function_names(graph)):
             self._holding.add(name)
             functions.forget_jit_compile(attrs)
+        # With this attribute outputs are on the device of the operation that calls the function.
         default = _CALLERS if functions.ON_OP_DEVICE in attrs else None
         cores = [self._core(tensor) for tensor in graph.outputs]
         self._cores[name] = cores = [default if core is None else core for core in cores]
@@ -323,6 +329,7 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
     def _core(self, tensor: Any, component: int | None = None) -> Core:
         """Return the core of `tensor`, of a graph, or of `component` of it, an optional."""
         cores_of_results = getattr(tensor.graph, _CORES, {})
+        # A tf.function passes what it returns through identities.
         while tensor.name not in cores_of_results and tensor.op.type == "Identity":
             if is_emulated(tensor.op.device):
                 break

@@ -14,6 +14,7 @@ from tpulint.runtime.errors import LostVariableError
 from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals import graphs
 
+# As in TPU v2 and v3.
 _CORES_PER_CHIP = 2
 _SPEC = re.compile(r"\d+(x\d+){1,3}")
 Extent = tuple[int, int, int]
@@ -79,6 +80,8 @@ def mesh_of_spec(spec: str, num_hosts: int) -> Mesh:
     if not grids:
         raise ValueError(f"{num_hosts} hosts cannot share the chips of {spec!r} in equal blocks")
     blocks = [(x // in_x, y // in_y, z // in_z) for in_x, in_y, in_z in grids]
+    # The block whose longest side is the shortest. Ties have a fixed order, so that a program
+    # always gets the same coordinates.
     best = min(range(len(grids)), key=lambda index: (max(blocks[index]), grids[index]))
     return Mesh(blocks[best], numbers[-1] if len(numbers) > 2 else 1, grids[best])
 

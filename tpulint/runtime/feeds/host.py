@@ -102,6 +102,7 @@ def _outfeed_dequeue_tuple_v2(
     ordinal = tf.get_static_value(tf.convert_to_tensor(device_ordinal))
     if ordinal is not None:
         return _outfeed_dequeue_tuple(dtypes, shapes, int(ordinal), name)
+    # The number is known when the graph runs: all queues of this host are there to choose from.
     first = _core(0)
     with _on_this_host(name):
         handles = [feed_queue("outfeed", first + core) for core in range(cores_of_this_host())]
@@ -143,6 +144,8 @@ def _enqueued(core: int, row: Tensor) -> Any:
     handle = feed_queue("infeed", core)
     done = enqueue_serialized(handle, row)
     if done is not None:
+        # A function runs what has an effect in order: an enqueue would wait for the step before it,
+        # which may wait for what is enqueued.
         runs_independently(handle.op)
         runs_independently(done)
     return done

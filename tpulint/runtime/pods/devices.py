@@ -15,8 +15,10 @@ from tpulint.runtime.tensorflow_internals.modules import pydev
 
 LOCAL = "localhost"
 COORDINATOR = "coordinator"
+# The port of the workers of a Cloud TPU. Programs print the addresses; nothing connects to these.
 _PORT = 8470
 _HERE = "/job:localhost/replica:0/task:0"
+# A scope may name all cores, as `TPU:*`, or the device that controls them, `TPU_SYSTEM`.
 CORE = re.compile(r"device:TPU(_SYSTEM)?:[\d*]+")
 
 
@@ -153,6 +155,7 @@ def is_on_pod(device: str) -> bool:
     if not device or pod is None:
         return False
     spec = spec_of(device)
+    # TensorFlow takes a device without a task for one of the first task.
     is_task = spec.job == pod.job or (spec.job is None and spec.task is not None)
     return is_task and (spec.task or 0) < pod.num_hosts
 
@@ -182,6 +185,7 @@ def host_of(device: str) -> str:
     return cpu
 
 
+# Each eager operation asks for the parts of its device, and a program has few devices.
 @functools.lru_cache(maxsize=4096)
 def spec_of(device: str) -> pydev.DeviceSpec:
     """Return the parts of the name of a device."""

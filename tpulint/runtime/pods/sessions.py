@@ -41,6 +41,7 @@ _SESSION = "tensorflow.python.client.session.BaseSession"
 SERVED = "_tpulint_served"
 """The attribute of a session that holds whether a host of the emulated pod serves it."""
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
+# Like the sessions themselves they are of the process. Eight are more than fail at once.
 _kept: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=8)
 
 

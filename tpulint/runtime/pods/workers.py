@@ -9,6 +9,7 @@ import threading
 
 START_TIMEOUT_SECONDS = 120.0
 """Seconds in which a process has to import TensorFlow and to serve."""
+# Of the process: a host ends with it, and not with an emulator.
 _processes: list[subprocess.Popen[str]] = []
 
 

@@ -39,6 +39,7 @@ def _graph_of(function: Any, holder: Graph) -> Graph:
     The graph is kept with the function, as what is derived of a graph is kept with the graph.
     """
     if not hasattr(function, "_tpulint_graph"):
+        # The function may call others, which only the graph around it has.
         with holder.as_default():
             function._tpulint_graph = function_def_to_graph.function_def_to_graph(
                 function.definition
@@ -72,6 +73,7 @@ def _function_names(graph: Graph, node: Any) -> list[str]:
         for attr in node.attr.values()
         for func in (*attr.list.func, *([attr.func] if attr.func.name else []))
     ]
+    # TensorFlow 1 calls a function by an operation whose type is its name.
     return [node.op, *names] if is_function(graph, node.op) else names
 
 
@@ -117,6 +119,7 @@ def wrap_function(traced: Callable[..., Any], dtypes: Sequence[tf.DType]) -> Cal
     """
     built = tf.compat.v1.wrap_function(traced, [tf.TensorSpec(None, dtype) for dtype in dtypes])
     context, names = eager_context.context(), tuple(built.graph._functions)
+    # Where the program resets the context, the names may be those of other functions.
     handle = id(context._context_handle)
     weakref.finalize(built.graph, _unregister, context, handle, names).atexit = False
     return built  # type: ignore[no-any-return]

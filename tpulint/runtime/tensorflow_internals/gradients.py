@@ -54,6 +54,7 @@ def pass_gradients_through(images: Sequence[Tensor], originals: Sequence[Tensor]
 
 def alias_on_tapes(image: Tensor, original: Tensor) -> None:
     """Let tapes treat `image`, a captured tensor, as `original` itself."""
+    # Tapes know tensors by this number.
     image._id = original._id
 
 
@@ -67,6 +68,7 @@ def refuse_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) -
     ]
     for variable in symbol.graph.variables:
         if variable.trainable:
+            # The call was not recorded, so the tape has not seen its variables.
             tape.variable_accessed(variable)
     if sources:
         record.record_operation("TpulintRefused", [value], sources, refuse)
@@ -107,6 +109,7 @@ def _mark_reached(
         for graph in graphs.values()
         for marked, image in getattr(graph, _WAYS, {}).items()
     }
+    # Nothing is marked here, as in most programs: this is TensorFlow's own search.
     if not ways:
         original(from_ops, reached_ops, func_graphs)
         return
@@ -121,6 +124,7 @@ def _mark_reached(
         if op in reached_ops:
             continue
         reached_ops.add(op)
+        # From a marked node the search goes on at what the user has in its place.
         if op in ways:
             queue.append(ways[op])
         for output in op.outputs:

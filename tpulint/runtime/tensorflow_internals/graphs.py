@@ -82,6 +82,7 @@ def add_automatic_dependencies(graph: Graph) -> None:
     with graph.as_default():
         dependencies = AutomaticControlDependencies()
         dependencies._graph = graph
+        # As if its `with` statement had begun before the first operation.
         dependencies._n_operations = 0
         dependencies.__exit__(None, None, None)
 
@@ -210,6 +211,7 @@ def device_of_graph(graph: Graph) -> Any:
 class _DeviceProbe:
     """The part of an operation that device functions use."""
 
+    # A device function that tells variables from others looks at the type.
     type = "FakeOp"
     device = ""
 
@@ -230,6 +232,7 @@ def current_device() -> Any:
     if tf.executing_eagerly():
         return DeviceSpec.from_string(eager_context.context().device_name or "")
     graph = default_graph()
+    # Colocation is stronger than a device scope.
     for op in graph._colocation_stack.peek_objs():
         if op.device:
             return DeviceSpec.from_string(op.device)

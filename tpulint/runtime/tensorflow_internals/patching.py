@@ -138,6 +138,7 @@ def _calling(function: Callable[..., Any], original: Any, is_installed: Callable
 
 _AFTER_INSTALL: list[Callable[[], None]] = []
 """Like the patches, they are declared while modules are imported."""
+# It can be taken again: what follows an installation may use the runtime.
 _lock = threading.RLock()
 _stacks: dict[When, ExitStack] = {}
 """What undoes the patches that are installed now."""
@@ -198,6 +199,7 @@ def _install(when: When) -> None:
 @contextmanager
 def _replaced_by(declared: Patch) -> Iterator[None]:
     owner, name = owner_of(declared.target)
+    # A property must not be read here, and a class gives its functions unbound.
     static = inspect.getattr_static(owner, name)
     original = static if inspect.isdatadescriptor(static) else getattr(owner, name)
     is_installed = True
