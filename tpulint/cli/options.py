@@ -6,12 +6,14 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 from tpulint import __version__
 from tpulint.cli.parser import Parser
 from tpulint.config import ConfigError
 from tpulint.output import ALIASES, DEFAULT, FORMATS
+
+Group = argparse._ActionsContainer  # the one base of parsers and of groups of options
 
 # The options of `tpulint check`: ruff's names with ruff's meaning, and beside them our own.
 
@@ -32,7 +34,7 @@ def add_check(check: argparse.ArgumentParser) -> None:
     add_configuration(check.add_argument_group("configuration"))
 
 
-def add_output(group: Any) -> None:
+def add_output(group: Group) -> None:
     group.add_argument(
         "--output-format",
         choices=[*FORMATS, *ALIASES],
@@ -52,12 +54,12 @@ def add_output(group: Any) -> None:
     add("-w", "--watch", action="store_true", help="check again whenever a file changes")
 
 
-def add_selection(group: Any) -> None:
+def add_selection(group: Group) -> None:
     add = group.add_argument
-    codes = {"action": "append", "metavar": "CODES"}
-    add("--select", help="report only these codes, prefixes or names (ALL: every rule)", **codes)
-    add("--ignore", help="do not report these codes", **codes)
-    add("--extend-select", help="report these codes as well", **codes)
+    codes = partial(add, action="append", metavar="CODES")
+    codes("--select", help="report only these codes, prefixes or names (ALL: every rule)")
+    codes("--ignore", help="do not report these codes")
+    codes("--extend-select", help="report these codes as well")
     add(
         "--per-file-ignores",
         action="append",
@@ -72,18 +74,18 @@ def add_selection(group: Any) -> None:
     add("--ignore-noqa", action="store_true", help="ignore suppression comments")
 
 
-def add_files(group: Any) -> None:
+def add_files(group: Group) -> None:
     add = group.add_argument
-    patterns = {"action": "append", "metavar": "PATTERNS"}
-    add("--exclude", help="replace the configured exclusions", **patterns)
-    add("--extend-exclude", help="exclude these as well", **patterns)
+    patterns = partial(add, action="append", metavar="PATTERNS")
+    patterns("--exclude", help="replace the configured exclusions")
+    patterns("--extend-exclude", help="exclude these as well")
     add("--force-exclude", action="store_true", help="apply exclusions to named files too")
     add("--changed-since", metavar="REV", help="report only what changes since REV can affect")
     add("--shard", metavar="K/N", help="check the K-th of N parts; tpulint merge joins the reports")
     add("--stdin-filename", metavar="FILE", help="the file name of standard input")
 
 
-def add_fixing(group: Any) -> None:
+def add_fixing(group: Group) -> None:
     add = group.add_argument
     add("--fix", action="store_true", help="apply the safe fixes")
     add("--unsafe-fixes", action="store_true", help="include the unsafe fixes")
@@ -97,14 +99,14 @@ def add_fixing(group: Any) -> None:
     add("--exit-non-zero-on-fix", action="store_true", help="exit 1 if a file was fixed")
 
 
-def add_adoption(group: Any) -> None:
+def add_adoption(group: Group) -> None:
     add = group.add_argument
     add("--baseline", metavar="FILE", help="do not report findings in this baseline")
     add("--write-baseline", metavar="FILE", help="write the current findings to a baseline")
     add("--add-suppressions", metavar="REASON", help="suppress the current findings with comments")
 
 
-def add_other(group: Any) -> None:
+def add_other(group: Group) -> None:
     add = group.add_argument
     add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
     add("-e", "--exit-zero", action="store_true", help="exit 0 even if there are findings")
@@ -121,14 +123,14 @@ def add_other(group: Any) -> None:
     add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
 
 
-def add_levels(group: Any) -> None:
+def add_levels(group: Group) -> None:
     level = group.add_mutually_exclusive_group()
     level.add_argument("-v", "--verbose", action="store_true", help="report what the run does")
     level.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     level.add_argument("-s", "--silent", action="store_true", help="print nothing")
 
 
-def add_configuration(command: Any) -> None:
+def add_configuration(command: Group) -> None:
     command.add_argument(
         "--config",
         action="append",
@@ -143,7 +145,7 @@ def add_configuration(command: Any) -> None:
     add_plugins(command)
 
 
-def add_plugins(command: Any) -> None:
+def add_plugins(command: Group) -> None:
     command.add_argument(
         "--rules-dir",
         action="append",
