@@ -100,7 +100,12 @@ def replicas(entry: Computation) -> int | None:
             return len(inputs.items)
         return None
     number = argument_value(entry, "num_shards")
-    return number.value if isinstance(number, Const) and type(number.value) is int else None
+    return constant_int(number)
+
+
+def constant_int(value: Value | None) -> int | None:
+    """Return the number that a constant is; a bool is none."""
+    return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
 def certainty_of_fault(

@@ -64,19 +64,19 @@ CLASSES = seam.TPU_STRATEGIES | seam.OTHER_STRATEGIES
 
 
 @dataclass(frozen=True)
-class Outside:
-    """Something of `kind` ("optimizer", "metric", "model", "variable") made outside the scope.
+class Misplaced:
+    """Something that is created outside the scope of the strategy that uses it.
 
-    made, site: its creation. use: where device code, or `compile` under the scope, takes it.
-    user: the place of its use.
+    kind: "optimizer", "metric", "model" or "variable". created, site: where that is. used,
+    use_site: where device code, or `compile` under the scope, takes it.
     """
 
     kind: str
     name: str
-    made: Context
+    created: Context
     site: Site
-    use: Site
-    user: Context
+    use_site: Site
+    used: Context
     certainty: Certainty
 
 
@@ -95,7 +95,7 @@ class Scopes:
         """The call that made a value, by the value's identity."""
         return {id(call.result): call for call in self.program.calls}
 
-    def outside(self) -> Iterator[Outside]:
+    def misplaced(self) -> Iterator[Misplaced]:
         # A scope that is entered by hand may be open anywhere.
         if self.by_hand:
             return
@@ -106,14 +106,14 @@ class Scopes:
             if call.last == "compile" and call.context.with_blocks(SCOPE):
                 yield from self._compiled(call)
 
-    def place(self, creation: Outside) -> Site:
+    def place(self, misplaced: Misplaced) -> Site:
         """Return the outermost call that could be put under the missing scope.
 
         Inside a function that enters the scope itself, that is the creating call.
         """
-        call_chain = creation.made.call_chain
+        call_chain = misplaced.created.call_chain
         shared = 0
-        for left, right in zip(call_chain, creation.user.call_chain, strict=False):
+        for left, right in zip(call_chain, misplaced.used.call_chain, strict=False):
             if left != right:
                 break
             shared += 1
@@ -122,9 +122,9 @@ class Scopes:
             length = len(call.context.call_chain)
             if length > depth and call.context.call_chain == call_chain[:length]:
                 depth = length
-        return call_chain[depth].site if depth < len(call_chain) else creation.site
+        return call_chain[depth].site if depth < len(call_chain) else misplaced.site
 
-    def _used_by(self, computation: Computation) -> Iterator[Outside]:
+    def _used_by(self, computation: Computation) -> Iterator[Misplaced]:
         for call in computation.calls:
             if call.last in UPDATES and call.context.on_device and is_optimizer(call.receiver):
                 assert isinstance(call.receiver, ExternalObject)
@@ -139,16 +139,16 @@ class Scopes:
 
     def _optimizer(
         self, optimizer: ExternalObject, call: ApiCall, computation: Computation
-    ) -> Iterator[Outside]:
+    ) -> Iterator[Misplaced]:
         certainty = self.is_outside(optimizer.context, computation.call.receiver)
         if certainty is not None and has_slots(optimizer):
             certainty = _least(certainty, computation.certainty)
             if is_guessed(call.context, computation):
                 certainty = Certainty.POSSIBLE
             name, creation, site = optimizer.last, optimizer.context, optimizer.site
-            yield Outside("optimizer", name, creation, site, call.site, call.context, certainty)
+            yield Misplaced("optimizer", name, creation, site, call.site, call.context, certainty)
 
-    def _variable(self, access: Access, computation: Computation) -> Iterator[Outside]:
+    def _variable(self, access: Access, computation: Computation) -> Iterator[Misplaced]:
         variable = access.variable
         if variable.made is None or variable.site is None:
             return
@@ -176,11 +176,11 @@ class Scopes:
                 return
             certainty = Certainty.POSSIBLE
         certainty = _least(certainty, computation.certainty)
-        yield Outside(
+        yield Misplaced(
             kind, name, variable.made, variable.site, access.site, access.context, certainty
         )
 
-    def _compiled(self, call: ApiCall) -> Iterator[Outside]:
+    def _compiled(self, call: ApiCall) -> Iterator[Misplaced]:
         """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
         scope = call.context.with_blocks(SCOPE)[0]
         strategy = scope.payload
@@ -196,7 +196,7 @@ class Scopes:
 
     def _taken(
         self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty
-    ) -> Iterator[Outside]:
+    ) -> Iterator[Misplaced]:
         assert isinstance(value, (ExternalObject, Instance))
         if value.context is None or value.site is None:
             return
@@ -204,7 +204,9 @@ class Scopes:
         if certainty is not None:
             name = value.last if isinstance(value, ExternalObject) else value.cls.code.name
             certainty = _least(certainty, least)
-            yield Outside(kind, name, value.context, value.site, call.site, call.context, certainty)
+            yield Misplaced(
+                kind, name, value.context, value.site, call.site, call.context, certainty
+            )
 
     def is_outside(self, creation: Context, strategy: Value | None) -> Certainty | None:
         """Return the certainty that `made` is under no scope; None where it may be under one.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Mapping
-from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.values import NONE, Value, options
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
+from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.estimators import broadcasts_input, may_use_tpu, tpu_config_value
 from tpulint.rules.base import Report, Rule, register
 
@@ -73,7 +74,7 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
         tpu_config_value(call, "num_shards", 1),
         tpu_config_value(call, "num_cores_per_replica", 2),
     )
-    count = _number(shards)
+    count = constant_int(shards)
     # A test may run on a machine of its own, with fewer cores than Cloud offers.
     if count is None and (shards != NONE or cores != NONE or is_test(call.site.module.filename)):
         return
@@ -82,7 +83,7 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
         if runs and run not in runs:
             continue
         argument = call.argument(keyword, position)
-        size = _number(argument.value) if argument is not None else None
+        size = constant_int(argument.value) if argument is not None else None
         if argument is None or size is None or size % replicas == 0:
             continue
         # Evaluations and predictions may be told not to use the TPU (`eval_on_tpu=False`).
@@ -93,8 +94,3 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
             f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it",
             certainty=definite_if(is_certain),
         )
-
-
-def _number(value: Value) -> int | None:
-    number = value.value if isinstance(value, Const) else None
-    return number if type(number) is int else None

@@ -13,6 +13,7 @@ from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
+from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.estimators import (
     broadcasts_input,
     may_have_one_replica,
@@ -83,7 +84,7 @@ def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFau
         if hosts == "several":
             return SizeFault(certainty, f"each host gets a batch as large as the whole `{keyword}`")
         return None
-    batched, whole = _number(size), _number(asked.value)
+    batched, whole = constant_int(size), constant_int(asked.value)
     if batched is None or whole is None or feeds_each_core(feed, estimator):
         return None
     if batched > whole or (hosts == "one" and batched != whole):
@@ -103,7 +104,7 @@ def feeds_each_core(feed: Feed, estimator: ApiCall) -> bool:
 
 def known_hosts(estimator: ApiCall) -> str | None:
     """Return whether the TPU has "one" host or "several"; None where that is not said."""
-    shards = _number(tpu_config_value(estimator, "num_shards", 1))
+    shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
     if shards is None or tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE:
         return None
     return "one" if shards <= CORES_OF_A_HOST else "several"
@@ -114,8 +115,3 @@ def is_same(left: Value, other: Value) -> bool:
     if isinstance(left, Opaque):
         return left is other
     return isinstance(left, (Const, External)) and left == other
-
-
-def _number(value: Value) -> int | None:
-    number = value.value if isinstance(value, Const) else None
-    return number if type(number) is int else None

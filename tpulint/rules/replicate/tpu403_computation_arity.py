@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.objects import ExternalObject, Function, Sequence
-from tpulint.absint.domain.values import NONE, Bound, Choice, Const, Partial, Value
+from tpulint.absint.domain.values import NONE, Bound, Choice, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
@@ -15,6 +15,7 @@ from tpulint.queries.entry_calls import (
     argument,
     argument_value,
     certainty_of_fault,
+    constant_int,
     replicate_calls,
 )
 from tpulint.rules.base import Report, Rule, register
@@ -139,10 +140,6 @@ def _fed(queue: Value) -> int | None:
         return None
     number = queue.argument("number_of_tuple_elements", 0)
     if number is not None and number != NONE:
-        return _number(number)
+        return constant_int(number)
     types = queue.argument("tuple_types", 1)
     return len(types.items) if isinstance(types, Sequence) and not types.open else None
-
-
-def _number(value: Value) -> int | None:
-    return value.value if isinstance(value, Const) and type(value.value) is int else None

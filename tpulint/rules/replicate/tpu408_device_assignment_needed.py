@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.events import ApiCall
-from tpulint.absint.domain.values import NONE, Const
+from tpulint.absint.domain.values import NONE
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import (
     argument_value,
+    constant_int,
     is_from_tensorflow,
     replicas,
     replicate_calls,
@@ -49,6 +50,4 @@ def _core(call: ApiCall) -> int:
     if call.last != "core" or not call.context.on_device:
         return 0
     number = call.argument("num", 0)
-    is_constant = number is not None and isinstance(number.value, Const)
-    count = number.value.value if is_constant else 0  # type: ignore[union-attr]
-    return count if type(count) is int else 0
+    return (constant_int(number.value) or 0) if number is not None else 0

@@ -9,7 +9,7 @@ from tpulint.frontends.tensorflow.knowledge.keras import KERAS_3
 from tpulint.frontends.tensorflow.names.target_release import allowed
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.environment import KERAS, target_at
-from tpulint.queries.strategies import Outside, Scopes
+from tpulint.queries.strategies import Misplaced, Scopes
 from tpulint.rules.base import Report, Rule, register
 
 HARM = {
@@ -31,47 +31,47 @@ class CreatedOutsideScope(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         scopes = Scopes(program)
-        for creation in scopes.outside():
-            verdict = certainty(program, creation)
+        for misplaced in scopes.misplaced():
+            verdict = certainty(program, misplaced)
             if verdict is None:
                 continue
             report(
-                scopes.place(creation).span,
-                message(creation),
+                scopes.place(misplaced).span,
+                message(misplaced),
                 certainty=verdict,
                 trace=(
-                    *traces.calls(HOST_LANE, creation.user, creation.made),
+                    *traces.calls(HOST_LANE, misplaced.used, misplaced.created),
                     traces.step(
-                        HOST_LANE, creation.site, f"makes {words(creation)} outside the scope"
+                        HOST_LANE, misplaced.site, f"makes {words(misplaced)} outside the scope"
                     ),
-                    traces.step(lane(creation), creation.use, f"uses the {creation.kind}"),
+                    traces.step(lane(misplaced), misplaced.use_site, f"uses the {misplaced.kind}"),
                 ),
-                fix=in_scope(scopes.place(creation)),
+                fix=in_scope(scopes.place(misplaced)),
             )
 
 
-def certainty(program: Program, creation: Outside) -> Certainty | None:
+def certainty(program: Program, misplaced: Misplaced) -> Certainty | None:
     """Return how sure the fault is; None for an optimizer before Keras 3.
 
     Those take their strategy when they are used first.
     """
-    if creation.kind != "optimizer":
-        return creation.certainty
-    target = target_at(program, creation.site, KERAS)
+    if misplaced.kind != "optimizer":
+        return misplaced.certainty
+    target = target_at(program, misplaced.site, KERAS)
     if not target.newest & allowed([KERAS_3]):
         return None
     # Requirements that allow both Keras 2 and 3 leave it open.
     is_mixed = target.stated and target.mask & ~allowed([KERAS_3])
-    return Certainty.POSSIBLE if is_mixed else creation.certainty
+    return Certainty.POSSIBLE if is_mixed else misplaced.certainty
 
 
-def lane(creation: Outside) -> str:
-    return DEVICE_LANE if creation.user.computation is not None else HOST_LANE
+def lane(misplaced: Misplaced) -> str:
+    return DEVICE_LANE if misplaced.used.computation is not None else HOST_LANE
 
 
-def words(creation: Outside) -> str:
-    return f"the {creation.kind} `{creation.name}`"
+def words(misplaced: Misplaced) -> str:
+    return f"the {misplaced.kind} `{misplaced.name}`"
 
 
-def message(creation: Outside) -> str:
-    return f"{words(creation)} is created outside `strategy.scope()`: {HARM[creation.kind]}"
+def message(misplaced: Misplaced) -> str:
+    return f"{words(misplaced)} is created outside `strategy.scope()`: {HARM[misplaced.kind]}"
