@@ -18,7 +18,7 @@ from tests.properties.hostile_programs import projects
 CPU_SECONDS = 30
 WALL_SECONDS = 240  # beside many other tests
 TOO_SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-ADDRESS_SPACE = 2 << 30  # half a gigabyte is the stack of the thread that reads a program
+ADDRESS_SPACE = 2 << 30
 
 
 def limit_resources() -> None:

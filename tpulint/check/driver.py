@@ -361,17 +361,13 @@ def read_program(
     if not sources:
         return BuiltProgram(None, tuple(findings))
     from tpulint.frontends.tensorflow.build_program import build_program
-    from tpulint.syntax.deep_stack import deeply
     from tpulint.syntax.summaries import Store as NewStore
 
     files = Files(batch.disk, installed=INSTALLED)
     summaries = store or NewStore()
 
-    def read() -> Program:
-        modules = summarize(sources, summaries)
-        return build_program(modules, batch.filenames, files, batch.settings, summaries, observer)
-
-    program = deeply(read)
+    modules = summarize(sources, summaries)
+    program = build_program(modules, batch.filenames, files, batch.settings, summaries, observer)
     program.targets = Targets(batch.settings.target_tensorflow, batch.disk)
     program.soft_placement = dict(job.placed)
     return BuiltProgram(program, (*findings, *summaries.findings), files)

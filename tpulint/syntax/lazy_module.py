@@ -22,6 +22,7 @@ from tpulint.syntax.lowering.statements import Statements
 from tpulint.syntax.parse import parse
 
 SHORT = 3  # rows: a shorter body is read at once
+BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # those of a statement, in order
 HEADER = "def _():\n"  # before a body that is parsed by itself
 
 
@@ -32,14 +33,14 @@ def lines_of(text: str) -> list[str]:
 
 def outermost(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yield the functions that are in no other function, in source order."""
-    for statement in body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield statement
+    stack: list[ast.AST] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
             continue
-        for name in ("body", "handlers", "orelse", "finalbody", "cases"):
-            for inner in getattr(statement, name, ()):
-                within = [inner] if isinstance(inner, ast.stmt) else getattr(inner, "body", [])
-                yield from outermost(within)
+        for name in reversed(BLOCKS):
+            stack += reversed(getattr(node, name, ()))
 
 
 def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> Rows | None:

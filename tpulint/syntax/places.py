@@ -46,10 +46,11 @@ def first_place(of: Node) -> int:
         return _place(of)
     if kind is Constant:
         return NOWHERE
-    if isinstance(of, (BinaryOperation, Compare)):  # most of the rest
-        found = first_place(of.left)
-        if found != NOWHERE:
-            return found
+    first = of
+    while isinstance(first, (BinaryOperation, Compare)):  # most of the rest; a sum may be long
+        first = first.left
+    if type(first) in PLACED:
+        return _place(first)
     around = [parts(of)]
     while around:
         each = next(around[-1], None)

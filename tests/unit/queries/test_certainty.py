@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.analysis.reading import program
+from tests.unit.reading import program
 from tpulint import extend
 from tpulint.finding import Certainty
 from tpulint.queries.certainty import definite_if

@@ -346,9 +346,20 @@ def mro(cls: Class) -> list[Value]:
 
     It is found once for each class, in however many ways the class is reached.
     """
-    if cls.order is None:
-        lines = [mro(each) if isinstance(each, Class) else [each] for each in cls.bases]
-        cls.order = [cls, *(lines[0] if len(lines) == 1 else _merged([*lines, list(cls.bases)]))]
+    waiting = [cls]
+    while cls.order is None:  # no recursion: classes may stand in a line of a thousand
+        current = waiting[-1]
+        unknown = [base for base in current.bases if isinstance(base, Class) and not base.order]
+        if unknown:
+            waiting += unknown
+            continue
+        waiting.pop()
+        if current.order is None:
+            rows = [
+                base.order or [] if isinstance(base, Class) else [base] for base in current.bases
+            ]
+            rest = rows[0] if len(rows) == 1 else _merged([*rows, list(current.bases)])
+            current.order = [current, *rest]
     return cls.order
 
 

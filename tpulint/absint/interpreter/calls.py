@@ -47,6 +47,7 @@ from tpulint.absint.interpreter.frame import Frame
 from tpulint.syntax.nodes import Expression
 
 Arguments = tuple[Argument, ...]
+NESTED_TOO_DEEPLY = "calls nested too deeply"
 
 
 @dataclass(eq=False)
@@ -186,7 +187,11 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     if "contextmanager" in function.hints:
         return ContextManagerValue("generator", site, Suspended(function, args))
     with frame.session.entered(function, args):
-        return finish(inner, function)
+        try:
+            return finish(inner, function)
+        except RecursionError:  # what is read in a frame that is left so is lost with the frame
+            frame.session.leave_out(site, function.name or "a lambda", NESTED_TOO_DEEPLY)
+            return UNKNOWN
 
 
 def finish(inner: Frame, function: Function) -> Value:

@@ -225,10 +225,15 @@ def _compare(frame: Frame, node: Compare) -> Value:
 
 
 def _binary(frame: Frame, node: BinaryOperation) -> Value:
-    left = value(frame, node.left)
-    right = value(frame, node.right)
-    site = frame.site(first_place(node))
-    return operators.binary(frame, node.op, left, right, site, (node.left, node.right))
+    # A sum of hundreds of operands is as deep as it is long: it is walked in a loop.
+    chain = [node]
+    while isinstance(chain[-1].left, BinaryOperation):
+        chain.append(chain[-1].left)
+    left, site = value(frame, chain[-1].left), frame.site(first_place(node))
+    for link in reversed(chain):
+        right = value(frame, link.right)
+        left = operators.binary(frame, link.op, left, right, site, (link.left, link.right))
+    return left
 
 
 def _unary(frame: Frame, node: UnaryOperation) -> Value:

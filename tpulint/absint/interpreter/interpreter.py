@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from tpulint.absint.domain.events import Argument, Context
@@ -16,7 +19,20 @@ from tpulint.absint.interpreter.session import Session
 from tpulint.absint.resolver.project import Project
 from tpulint.syntax.nodes import Block, Expression
 
+# Frames of Python's: a call that is read takes about 25, and so many fit a stack of 8 MB.
+RECURSION_LIMIT = 5_000
 F = TypeVar("F", bound="ObservedFrame")
+
+
+@contextmanager
+def room_for_recursion() -> Iterator[None]:
+    """Let the interpreter recurse as deep as programs nest their calls."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 class EvaluatingFrame(Frame):

@@ -26,7 +26,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, context_managers
 from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame, Observer
-from tpulint.absint.interpreter.interpreter import Interpreter
+from tpulint.absint.interpreter.interpreter import Interpreter, room_for_recursion
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.absint.resolver.project import Project
@@ -77,7 +77,8 @@ def build_program(
     modules = [each.module for each in summarized if each.module is not None]
     program = Program()
     interpreter = Interpreter(project, Models(settings), observer, program)
-    read_all(interpreter, modules, settings.seam_names)
+    with room_for_recursion():
+        read_all(interpreter, modules, settings.seam_names)
     drop_disabled_estimators(program, files.disk)
     drop_refused_branches(program)
     store.release()

@@ -29,6 +29,8 @@ PlacedNode: TypeAlias = "ast.expr | ast.stmt | ast.keyword"
 # Deeper expressions and blocks become `other`: no fault of the seam hides there,
 # and the walk's own recursion stays bounded.
 DEPTH_LIMIT = 120
+# Branches of one `if`, each in the `else` of the one before: generated code has thousands.
+ELIF_LIMIT = 200
 # Operators on one another, beyond which a sum is only its operands: generated code has thousands.
 CHAIN_LIMIT = 1_000
 
@@ -112,8 +114,13 @@ class Definitions(Walk):
         return UnaryOperation("Minus", item)
 
     def chained(self, branches: list[tuple[int, Expression, Block]], orelse: Block) -> Statement:
-        """Lower an `if` with its branches, each of which is the `else` of the one before."""
-        for place, test, body in reversed(branches):
+        """Return an `if` with its branches, each the `else` of the one before.
+
+        Those beyond ELIF_LIMIT are tests of their own, one after the other.
+        """
+        rest = [If(place, test, body, []) for place, test, body in branches[ELIF_LIMIT:]]
+        orelse = [*rest, *orelse]
+        for place, test, body in reversed(branches[:ELIF_LIMIT]):
             orelse = [If(place, test, body, orelse)]
         return orelse[0]
 
