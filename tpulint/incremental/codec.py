@@ -100,7 +100,9 @@ def encoded_facts(facts: FileFacts) -> str:
 
 def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
     """Return the facts of files, which are decoded together: that is many times as fast."""
-    return decoded(lambda rows: [_facts(*row) for row in rows], f"[{','.join(texts)}]")
+    rows = list(texts)
+    facts = decoded(lambda lists: [_facts(*row) for row in lists], f"[{','.join(rows)}]")
+    return facts if facts is not None and len(facts) == len(rows) else None
 
 
 def _facts(
@@ -112,6 +114,8 @@ def _facts(
     placement: str | None = None,
     names: Iterable[Any] = (),
 ) -> FileFacts:
+    if not isinstance(imports, str) or not isinstance(seam, bool):
+        raise TypeError("no facts")
     return FileFacts(imports, seam, estimators, marked, script, placement, _names(*names))
 
 

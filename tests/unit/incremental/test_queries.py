@@ -235,3 +235,20 @@ def test_a_file_that_comes_during_a_check_is_found_by_the_next(
         patch.setattr(driver, "divide", late)
         assert sizes(project) == [2]
     assert sizes(project) == [3]
+
+
+@pytest.mark.parametrize("text", ["", "7", "[]]", "[],[]", '{"a": 1}'])
+def test_facts_that_do_not_decode_are_none(text: str, project: Path) -> None:
+    cache = project / ".cache"
+    with contextlib.closing(sqlite3.connect(cache / DATABASE)) as connection, connection:
+        rows = connection.execute(
+            "select rowid, key, value from results where query = ?", (FACTS,)
+        ).fetchall()
+        for row, key, value in rows:
+            broken = f"{value.partition(' ')[0]} {text}"
+            connection.execute(
+                "update results set value = ?, seal = ? where rowid = ?",
+                (broken, seal_of(key, broken), row),
+            )
+    assert sizes(project) == [3]
+    assert sizes(project) == [3]
