@@ -1,6 +1,9 @@
 """The garbage collector of Python, which finds next to nothing in an analysis.
 
 Only what is left of a program when its findings are known is garbage, all of it in circles.
+Python's own collector would look at all that is kept whenever much was made: in the middle of an
+analysis, or before its result is sent. So whoever analyzes decides when it runs, and all ways to
+do so are here.
 """
 
 from __future__ import annotations
@@ -24,6 +27,25 @@ def gc_disabled() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def collected_never() -> Iterator[None]:
+    """Collect no garbage in a process that ends after this, not even as it ends."""
+    gc.disable()
+    yield
+    # What Python collects as it ends would not be used again.
+    gc.freeze()
+
+
+def collect_by_hand() -> None:
+    """Take the collector's work over, for as long as the process lives."""
+    gc.disable()
+
+
+def collect_by_itself() -> None:
+    """Leave the collector its work, in a process that lives on."""
+    gc.enable()
+
+
 def collect_if_many() -> None:
     """Give back the memory of programs that were analyzed, where they have left many objects.
 
@@ -32,3 +54,19 @@ def collect_if_many() -> None:
     """
     if gc.get_count()[0] > MAX_UNCOLLECTED_OBJECTS:
         gc.collect()
+
+
+def collect_new() -> None:
+    """Collect what has become garbage since all was looked at."""
+    gc.collect()
+
+
+def collect_and_freeze() -> None:
+    """Collect everything, and leave what is kept now alone from here on.
+
+    A server keeps the programs of a project: to look at them after each keystroke takes longer
+    than the keystroke's check.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

@@ -185,6 +185,7 @@ def run_steps(batch: Batch, queries: Queries, workers: Workers) -> Analysis:
     """Find the programs of a batch, and analyze each that has changed."""
     found = find_programs(batch, queries, workers)
     jobs = found.programs.jobs
+    # Programs first: their processes work while this one looks at the names.
     known = queries.findings(jobs)
     results = workers.analyze(analyze_program, [job for job in jobs if job not in known])
     names = analyze_names(batch, found.programs, queries)
@@ -253,6 +254,7 @@ def divide(
     imported = {**queries.imports(imports.dependencies), **search.imports}
     graph = ImportGraph(Files(imports, installed=INSTALLED), imported)
     jobs = split_into_programs(batch, prefiltered, graph, disk)
+    # A new `__init__` above a file changes the package that it is of, and what its imports mean.
     for seed in prefiltered.seeds:
         graph.look_around(os.path.abspath(seed))
     queries.remember_imports(graph.known, imports.dependencies)
@@ -329,7 +331,7 @@ def build_and_check(
     if program is None:
         return ProgramAnalysis(Analysis(built.findings, dependencies=disk.dependencies))
     analysis = analysis_of(rule_results(program, batch))
-    if built.files is not None:
+    if built.files is not None:  # as for the programs: see `divide`
         for path in list(disk.dependencies.files):
             built.files.look_around(path)
     analysis = analysis._replace(

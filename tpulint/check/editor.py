@@ -173,7 +173,8 @@ class ProjectPrograms:
 
     def begin(self, batch: Batch, disk: CheckedDisk, memo: Memo, first: str | None) -> None:
         """Begin a check; `first` is the file whose findings are wanted before the others'."""
-        if not self.programs or batch != self.batch:
+        # The queries keep what they have decoded, which a keystroke in a body does not change.
+        if not hasattr(self, "queries") or batch != self.batch:
             self.queries = EditorQueries(batch, disk, memo, self)
         self.batch = batch
         self._first = first

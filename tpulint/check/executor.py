@@ -5,7 +5,6 @@ The steps themselves are functions that `driver.py` hands in.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.check.programs import Prefiltered, merge
 from tpulint.check.progress import Progress
-from tpulint.collector import collect_if_many
+from tpulint.collector import collect_by_hand, collect_if_many
 from tpulint.disk import PassedOver, note_passed_over, take_passed_over
 from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
 from tpulint.frontends.tensorflow.names.target_release import Targets
@@ -252,7 +251,7 @@ def _begin(batch: Batch) -> None:
     """Start a process that works for another."""
     global _searcher
     _searcher = _Searcher(batch)
-    gc.disable()  # see `collect_if_many`
+    collect_by_hand()  # see `collect_if_many`
     take_passed_over()  # what the other has noted
 
 

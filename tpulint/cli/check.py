@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 import time
@@ -26,6 +25,7 @@ from tpulint.cli.report import (
 )
 from tpulint.cli.request import request_of
 from tpulint.codes import CODES
+from tpulint.collector import collect_by_itself
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
 from tpulint.finding import Finding
@@ -47,7 +47,7 @@ State = Mapping[str, str | None]
 
 def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int]) -> int:
     """Check, wait for a change, and check again; only Ctrl-C ends it."""
-    gc.enable()  # this process does not end with the check
+    collect_by_itself()  # this process does not end with the check
     files = WatchedFiles(options)
     while True:
         before = files.state()

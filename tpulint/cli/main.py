@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -34,11 +33,10 @@ def run_command(given: list[str], *, ends_here: bool) -> int:
 
     if not ends_here or given[:1] != ["check"]:
         return run(given)
-    # Memory that the collector found now would not be used again.
-    gc.disable()
-    status = run(given)
-    gc.freeze()
-    return status
+    from tpulint.collector import collected_never
+
+    with collected_never():
+        return run(given)
 
 
 def interrupted(*, ends_here: bool) -> int:

@@ -62,6 +62,7 @@ class Queries:
         self._paths = codec.Paths(os.getcwd())
         self._new: list[Result] = []
         paths = absolute_paths(batch.filenames)
+        # By the names of the run: findings name files as it does.
         self._shown = dict(zip(paths, batch.filenames, strict=True))
         analyzer = [package_hash(), sys.version, batch.settings]
         self._of_files = hashed(analyzer)[:HEAD_CHARACTERS]

@@ -10,11 +10,11 @@ from functools import partial
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
+from tpulint.collector import collect_by_hand
 from tpulint.config.readers import ConfigError
 from tpulint.server import actions, diagnostics, hints
 from tpulint.server.language_server import Server
 from tpulint.server.project import is_configuration, settings_of
-from tpulint.server.schedule import collect_by_hand
 
 # Documents, files, folders and settings that change.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import queue
 import threading
 import time
@@ -16,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
+from tpulint.collector import collect_and_freeze, collect_new
 from tpulint.config import ConfigError
 from tpulint.incremental.model import describe
 from tpulint.server.project import ServerProject, Snapshot
@@ -112,7 +112,7 @@ class AnalysisSchedule:
                 await self._worker.do(collect_new)
             else:
                 await self._validate_partial_check(scheduled, wanted)
-                await self._worker.do(collect_all)
+                await self._worker.do(collect_and_freeze)
 
     async def _quiet(self, scheduled: Scheduled) -> None:
         """Wait for a pause in the typing, within limits."""
@@ -199,26 +199,3 @@ class Worker:
 
         self._work.put(run)
         return await future
-
-
-# Garbage is collected after an answer was sent, and never before one.
-#
-# A program that was read is full of circles. Python's own collector would look at all that is kept
-# whenever much was made: in the middle of an analysis, or before its result is sent.
-
-
-def collect_by_hand() -> None:
-    """Take the collector's work over, for as long as the process lives."""
-    gc.disable()
-
-
-def collect_new() -> None:
-    """Collect what has become garbage since all was looked at."""
-    gc.collect()
-
-
-def collect_all() -> None:
-    """Collect everything, and leave what is kept now alone from here on."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
