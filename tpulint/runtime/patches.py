@@ -12,7 +12,7 @@ from typing import Any
 from tpulint.runtime.embedding import operations as _embedding_operations  # noqa: F401
 from tpulint.runtime.execute.device_program import refused_segment
 from tpulint.runtime.execute.raising import cause_of_cancelling, fault_in, undeclared_output_fault
-from tpulint.runtime.execute.thread_starvation import run_watched
+from tpulint.runtime.execute.waiting import run_watched
 from tpulint.runtime.feeds import host as _host_feeds  # noqa: F401
 from tpulint.runtime.python_functions import intercept_user_functions
 from tpulint.runtime.tensorflow_internals.modules import errors_impl

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
-from tpulint.runtime.execute import raising, thread_starvation
+from tpulint.runtime.execute import raising, waiting
 from tpulint.runtime.execute.probes import SegmentRun, UnfinishedSegment, unfinished, watch_segments
 from tpulint.runtime.execute.raising import faults_sent_to
 from tpulint.runtime.stepping import process_options
@@ -101,7 +101,7 @@ class Watch:
 
     def host_functions(self) -> list[str]:
         """Return the user's lines that Python functions of graphs are at now."""
-        return thread_starvation.host_functions()
+        return waiting.host_functions()
 
 
 @contextmanager

@@ -124,8 +124,8 @@ def defer(planned: Plan, images: TensorMap) -> DeferredCluster:
     )
 
 
+# (number, body, images, given): builds that body of an operation, with the arguments `given`.
 BuildBody = Callable[[int, Region, TensorMap, Sequence[Tensor]], None]
-"""(number, body, images, given): builds that body of an operation, with the arguments `given`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,9 @@ from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.variables import TouchedVariable, UnsynchronizedVariable
 from tpulint.runtime.source_location import operation_location
 
+# The shared_name with which VarHandleOp makes a variable of its own each time it runs
+# (tensorflow/core/framework/resource_handle.h, ResourceHandle::ANONYMOUS_NAME).
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
-"""The shared_name with which VarHandleOp makes a variable of its own each time it runs
-(tensorflow/core/framework/resource_handle.h, ResourceHandle::ANONYMOUS_NAME)."""
 
 
 @dataclass(frozen=True, eq=False)

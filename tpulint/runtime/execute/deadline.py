@@ -45,8 +45,8 @@ from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import functions, operations
 
 _NUMBER = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
+# Numbers of ticks, and the microseconds between them: the clock slows down as it runs.
 _TICK_INTERVALS = ((500, 2_000), (1_000, 10_000), (2**62, 100_000))
-"""Numbers of ticks, and the microseconds between them: the clock slows down as it runs."""
 
 
 class Clock:
@@ -113,8 +113,8 @@ def watch_loop(
     return loop[0].op if isinstance(loop, (list, tuple)) else loop.op
 
 
+# Seconds between two looks at a Python function.
 _LOOK_SECONDS = 0.002
-"""Seconds between two looks at a Python function."""
 
 
 class Deadline:

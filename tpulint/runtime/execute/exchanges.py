@@ -139,8 +139,8 @@ def _permuted(op: Operation, parts: dict[int, Tensor]) -> list[Tensor]:
 
 _names = itertools.count()
 
+# From the parts of a group's members to the result of each.
 Combine = Callable[[Sequence[Tensor]], list[Tensor]]
-"""From the parts of a group's members to the result of each."""
 
 
 class Exchanges:

@@ -190,8 +190,8 @@ class HostDequeue:
         return deadlock_of_waits(text, [self._wait])
 
 
+# A direction and a logical core of a replica.
 FeedKey = tuple[Direction, int]
-"""A direction and a logical core of a replica."""
 
 
 class Feeds:

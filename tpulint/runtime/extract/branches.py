@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from tpulint.runtime.extract.flat import Conditions, FlatNode, Level, predicate_of
 from tpulint.runtime.extract.region import Operation, Tensor, topological_sort
 
+# Operations without bodies, or one loop.
 Group = Sequence[FlatNode]
-"""Operations without bodies, or one loop."""
 
 
 @dataclass(frozen=True, eq=False)

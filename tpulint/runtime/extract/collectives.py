@@ -66,8 +66,8 @@ def _replicas_named_by(op: Operation) -> Any:
     return replicas if replicas.size else ()
 
 
+# Whether all replicas have the same value of a tensor, by its name.
 Agreements = Mapping[str, Truth]
-"""Whether all replicas have the same value of a tensor, by its name."""
 
 
 def agreements_on_inputs(program: ReplicatedProgram) -> Agreements:

@@ -72,8 +72,8 @@ def _attributes(op: Operation, compute: Any) -> dict[str, Any]:
     return {name: op.get_attr(name) for name in names}
 
 
+# Elements of a tensor that is computed anew: shapes, axes and the like have few.
 _MAX_ELEMENTS = 1024
-"""Elements of a tensor that is computed anew: shapes, axes and the like have few."""
 SHAPE_OPERATIONS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 _ARGUMENT_TYPES = frozenset({"Placeholder", "PlaceholderWithDefault", "TPUReplicatedInput"})
 _NEVER_CONSTANT = _ARGUMENT_TYPES | COLLECTIVES | FEEDS | ONLY_OF_TPUS

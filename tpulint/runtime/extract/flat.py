@@ -18,8 +18,8 @@ from tpulint.runtime.tensorflow_internals import graphs
 
 PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 
+# The name of a predicate, and the value of it with which something runs.
 Condition = tuple[str, int]
-"""The name of a predicate, and the value of it with which something runs."""
 Conditions = frozenset[Condition]
 
 

@@ -202,10 +202,10 @@ def _has_hidden_effect(region: Region, op: Operation, side: Side) -> bool:
 
 
 _SEE_NO_VALUE = frozenset({"VariableShape", "VarIsInitializedOp"})
+# In whatever order they run, the variable is the same in the end.
 _ADD = frozenset(
     {"AssignAddVariableOp", "AssignSubVariableOp", "ResourceScatterAdd", "ResourceScatterSub"}
 )
-"""In whatever order they run, the variable is the same in the end."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,8 @@ from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.tpu import core_coordinates, parse_topology
 
+# The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py).
 _CORES_PER_HOST = 8
-"""The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py)."""
 
 
 def find_feeds(region: Region) -> frozenset[Operation]:
@@ -110,6 +110,46 @@ def extract(marked: Marked) -> ReplicatedProgram:
     """Return the program that `marked` describes."""
     if marked.mode != "graph":
         graphs.add_automatic_dependencies(marked.graph)
+    marked_region, from_outside = _marked_region(marked)
+    region, unordered = marked_region, list[UnorderedAccesses]()
+    if is_flat(region.ops):
+        region, unordered = functionalize(region)
+    # Rebuilding gives the inputs other names, in the same order.
+    names_inside = dict(zip(marked_region.inputs, region.inputs, strict=True))
+    if marked.metadata.get_attr("allow_soft_placement"):
+        region = replace(region, automatic=find_automatic_clusters(region))
+    # Not only those that `replicate` made: Mesh TensorFlow makes its own around the computation.
+    replicated = {
+        names_inside[name]: tensor.op
+        for name, tensor in from_outside.items()
+        if tensor.op.type == "TPUReplicatedInput"
+    }
+    inputs = {names_inside[name]: tensor for name, tensor in from_outside.items()}
+    return ReplicatedProgram(
+        marked=marked,
+        region=region,
+        boundary={
+            name: _per_replica(tensor, replicated.get(name), marked.num_replicas)
+            for name, tensor in inputs.items()
+        },
+        of_strategy=frozenset(
+            name for name, op in replicated.items() if _is_replicated_variable(marked, op)
+        ),
+        mirrored=frozenset(
+            name for name, op in replicated.items() if op.get_attr("is_mirrored_variable")
+        ),
+        variable_names={
+            name: marked.variable_names[op.name]
+            for name, op in replicated.items()
+            if op.name in marked.variable_names
+        },
+        constants=captured_constants(inputs),
+        unordered=unordered,
+    )
+
+
+def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
+    """Return the region of the marked operations, and the tensors that it takes, by name."""
     nodes = graph_nodes(marked.graph)
     cluster = marked.cluster.encode()
 
@@ -126,54 +166,9 @@ def extract(marked: Marked) -> ReplicatedProgram:
     from_outside = {
         tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own
     }
+    # A computation may return what it is given.
     from_outside |= {out.name: out for out in marked.outputs if out.op.name not in own}
-    # Not only those that `replicate` made: Mesh TensorFlow makes its own around the computation.
-    replicated = {
-        name: tensor.op
-        for name, tensor in from_outside.items()
-        if tensor.op.type == "TPUReplicatedInput"
-    }
-    region = Region(
-        graph=marked.graph,
-        ops=ops,
-        inputs=tuple(from_outside),
-        outputs=marked.outputs,
-        nodes=nodes,
-    )
-    names = region.inputs
-    unordered: Sequence[UnorderedAccesses] = ()
-    if is_flat(region.ops):
-        region, unordered = functionalize(region)
-    names_inside = dict(zip(names, region.inputs, strict=True))
-    if marked.metadata.get_attr("allow_soft_placement"):
-        region = replace(region, automatic=find_automatic_clusters(region))
-    return ReplicatedProgram(
-        marked=marked,
-        region=region,
-        boundary={
-            names_inside[name]: _per_replica(tensor, replicated.get(name), marked.num_replicas)
-            for name, tensor in from_outside.items()
-        },
-        of_strategy=frozenset(
-            names_inside[name]
-            for name, op in replicated.items()
-            if _is_replicated_variable(marked, op)
-        ),
-        mirrored=frozenset(
-            names_inside[name]
-            for name, op in replicated.items()
-            if op.get_attr("is_mirrored_variable")
-        ),
-        variable_names={
-            names_inside[name]: marked.variable_names[op.name]
-            for name, op in replicated.items()
-            if op.name in marked.variable_names
-        },
-        constants=captured_constants(
-            {names_inside[name]: tensor for name, tensor in from_outside.items()}
-        ),
-        unordered=unordered,
-    )
+    return Region(marked.graph, ops, tuple(from_outside), marked.outputs, nodes), from_outside
 
 
 def _is_replicated_variable(marked: Marked, op: Operation) -> bool:

@@ -53,22 +53,24 @@ def topological_sort(things: Iterable[T], needs: Callable[[T], Iterable[T]]) -> 
     return ordered
 
 
+# The names of the calls, loops and conditionals around an operation, outermost first, each with the
+# number of its body that holds the next one, and the operation's own name.
 RegionSite = tuple[str | int, ...]
-"""The names of the calls, loops and conditionals around an operation, outermost first, each with
-the number of its body that holds the next one, and the operation's own name."""
 
+# The number of rounds that each of the loops around has made before, outermost first.
 Iteration = tuple[int, ...]
-"""The number of rounds that each of the loops around has made before, outermost first."""
+
+
 Tensor = Any
 Operation = Any
 Graph = Any
 NodeDef = Any
 
+# An operation among those of all regions of a program.
 Key = tuple[int, str]
-"""An operation among those of all regions of a program."""
 
+# The dtypes of tensors that no TPU holds.
 NEVER_ON_DEVICE = frozenset({tf.string, tf.complex128})
-"""The dtypes of tensors that no TPU holds."""
 CLUSTER_ATTR = "_xla_outside_compilation"
 REPLICATE_ATTR = "_tpu_replicate"
 
@@ -97,8 +99,8 @@ class AutomaticClusters:
         return self.regions[key]
 
 
+# The value where soft placement is off.
 NO_AUTOMATIC = AutomaticClusters()
-"""The value where soft placement is off."""
 
 
 @dataclass(frozen=True, eq=False)

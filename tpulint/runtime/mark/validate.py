@@ -33,8 +33,8 @@ from tpulint.runtime.source_location import is_of_gradient, operation_location
 from tpulint.runtime.tensorflow_internals import functions, graphs, tracebacks
 from tpulint.runtime.tensorflow_internals.operations import operations_of
 
+# The operations by which TensorFlow 1 passes tensors into and out of branches and loops.
 GUARDS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
-"""The operations by which TensorFlow 1 passes tensors into and out of branches and loops."""
 _FLAT = re.compile(r"Cannot use '([^']+)' as input to '([^']+)'")
 
 
