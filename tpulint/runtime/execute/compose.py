@@ -197,6 +197,7 @@ class Composer:
         for op in segment.ops:
             image = copied.operations[op.name]
             waits_for = operation_waits(planned, op, own, images)
+            # The others come after one of these in the segment anyway.
             if not planned.before.get(op.name, frozenset()) & own:
                 waits_for += started
             deadlock = self.access_schedule.deadlocks.get(key_of(planned.region, op))
@@ -204,6 +205,7 @@ class Composer:
                 waits_for.append(self._build_deadlock(deadlock, planned, segment, own, images))
             if waits_for:
                 operations.add_control_inputs(image, waits_for)
+            # In a function nothing else makes it run: the step fetches its token only.
             if image.op_def.is_stateful:
                 images.effects.append(image)
             self.deadline.bound_python_function(op, image, lane_of(segment))
@@ -239,6 +241,7 @@ class Composer:
         with tf.control_dependencies([*segment_waits(planned, segment, own, images), *started]):
             results, call = program.launch()
         images.effects.append(call)
+        # An operation of a compiled segment has run when the whole call has.
         images.operations.update(dict.fromkeys(own, call))
         for tensor, result in zip(wanted, results):
             result.set_shape(tensor.shape)
@@ -256,6 +259,7 @@ class Composer:
         """Build, in place of a segment that nothing there can run, an operation that fails."""
         own = frozenset(op.name for op in segment.ops)
         wanted = _tensors_used_outside(planned.region, segment, own, images)
+        # The fault comes when the segment would run: what is before it has run, as on a TPU.
         with tf.control_dependencies(segment_waits(planned, segment, own, images)):
             results = failing_tensors(lambda: fault, (), [tensor.dtype for tensor in wanted])
         images.effects.append(results[0].op)
@@ -271,14 +275,18 @@ class Composer:
             for op in ops
         ]
         own = frozenset(op.name for op in ops)
+        # All of the segment are one rendezvous, which is known by its first.
         site = (*images.site, ops[0].name)
         waits_for = list(dict.fromkeys(value.op for value in values))
         waits_for += segment_waits(planned, segment, own, images)
         arrived = self.rendezvous.report_arrival(site, images, waits_for)
+        # All parts go together, so that no replica waits in one collective while another waits in
+        # the next.
         with tf.control_dependencies([*waits_for, *arrived]):
             values = tf.identity_n(values)
         results = self.exchanges.exchange(site, ops, values, images)
         ends = list(dict.fromkeys(result.op for result in results))
+        # Grappler would merge what is alike in two replicas, and so make one wait for the other.
         for end in (values[0].op, *ends):
             operations.exempt_from_grappler(end)
         images.effects += ends
@@ -306,6 +314,7 @@ class Composer:
 
     def _build_control(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         region, (op,) = planned.region, segment.ops
+        # XLA never sees this operation, so it cannot refuse it.
         fault = refused_array_use(region, op)
         if fault:
             self._build_failure(planned, segment, fault, images)
@@ -323,6 +332,7 @@ class Composer:
                 images.queues,
                 images.feeds,
             )
+            # Each body is a graph of its own, which captures what is the same in every round.
             outside = in_this_graph(images.iteration)
             if inside.rounds is None:
                 inside.iteration = outside
@@ -354,6 +364,7 @@ class Composer:
             images.tensors[tensor.name] = result
         images.operations[op.name] = rebuilt.done
         images.effects.append(rebuilt.done)
+        # A loop has decided when it ends; a branch when it begins, in `build_inside`.
         if rebuilt.rounds is not None:
             images.effects += self.rendezvous.report_decision(
                 site, images, rebuilt.rounds, [rebuilt.done]
@@ -376,6 +387,7 @@ class Composer:
         def fault(replica: Any) -> RuntimeFault:
             return deadlock.fault(self.names[int(replica)])
 
+        # The deadlock closes when the cluster has its inputs and asks for the variable, not before.
         first = [*needs.values(), *segment_waits(planned, segment, own, images)]
         with tf.control_dependencies(first):
             return failing_tensors(fault, [in_this_graph(images.replica)])[0].op
@@ -397,6 +409,7 @@ def _tensors_used_outside(
     """Return the tensors of `segment` that are used outside it."""
     tensors = [tensor for op in segment.ops if op.type != "Const" for tensor in op.outputs]
     leaving = {tensor.name: tensor for tensor in tensors if region.is_used_outside(tensor, own)}
+    # A constant that is computed anew elsewhere needs no value from here, but may need a shape.
     scope = scope_of(region, images)
     for tensor in tuple(leaving.values()):
         value = device_constant(scope, tensor)

@@ -194,6 +194,7 @@ class Rebuilder:
     def _loop(self) -> Rebuilt:
         condition, body = bodies(self.region, self.op)
         handed_in = arguments(self.op)
+        # What a loop only hands on is captured, not carried: XLA may then take it for a constant.
         changing = [
             place
             for place, out in enumerate(body.outputs)
@@ -224,9 +225,11 @@ class Rebuilder:
             return [token, rounds + 1, *(tf.identity(tensor) for tensor in outputs)]
 
         at_first = [tf.constant(True), tf.constant(0, tf.int64)]
+        # The first is a token, by which a round waits for the effects of the one before.
         start = [*at_first, *(self.image(handed_in[place].name, False) for place in changing)]
         with tf.control_dependencies(self.waits_for):
             start = [tf.identity(tensor) for tensor in start]
+            # TensorFlow runs the rounds of a loop on a TPU one after the other.
             results = tf.while_loop(
                 goes_on,
                 iteration,

@@ -47,6 +47,7 @@ def make_copies(
     for variable in variables:
         dtype = variable.dtype
         original = images[0].tensors[variable.handle]
+        # The host clusters before the device program have written by now.
         with tf.control_dependencies(waits_for):
             value = _read(original, dtype)
         copies = []

@@ -109,6 +109,7 @@ def watch_loop(
 
     with tf.control_dependencies([*waits_for, clock.started]):
         start = tf.identity(True)
+    # One round at a time: a tick must not be taken before the look after the last.
     loop = tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)
     return loop[0].op if isinstance(loop, (list, tuple)) else loop.op
 
@@ -165,6 +166,7 @@ class Deadline:
         if op.type not in WAITING_OPERATIONS:
             return []
         wait = wait_of_operation(op, lane)
+        # It waits from the moment when all else that it needs is there.
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
         with tf.control_dependencies(needs):
             comes = call_python(lambda of: self._waits.add((int(of), op), wait), [replica])
@@ -174,6 +176,7 @@ class Deadline:
 
     def bound_python_function(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
+        # Without a deadline nothing ends, and a thread for each call would be a waste.
         if self._seconds is None or op.type not in PYTHON_FUNCTIONS:
             return
         wait = Wait(lane, "Python", "waits for a Python function", operation_location(op))
@@ -196,8 +199,10 @@ class Deadline:
 
         key = object()
         self._waits.add(key, wait)
+        # A daemon, since a function that never returns must not keep the process.
         thread = threading.Thread(target=run, daemon=True, name=f"tpulint {wait.lane}")
         thread.start()
+        # In short turns: another function may fail the step meanwhile.
         while thread.is_alive() and self._left() > 0 and not self._failed.is_set():
             thread.join(min(_LOOK_SECONDS, max(self._left(), 0.0)))
         if thread.is_alive():
@@ -220,6 +225,7 @@ class Deadline:
         return float("inf") if self._seconds is None else self._seconds - taken
 
     def _look(self) -> bool:
+        # The loop in the graph ends with the step, or the step would wait for it.
         if self._ended.is_set():
             idle_time.forget(self._tokens)
             return False
@@ -240,6 +246,7 @@ class Deadline:
         return [*self._of_replicas(), *self._waits.all()]
 
     def _expire(self) -> FaultToken:
+        # Python functions that run on have to be left behind as well.
         self._failed.set()
         first_line = f"The step has taken more than {self._seconds:g} s"
         waits = self._all_waits()

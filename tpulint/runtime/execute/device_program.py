@@ -46,6 +46,7 @@ def enlarge_to_bounds(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int
     The shapes of those come last.
     """
     open_ = [place for place, tensor in enumerate(tensors) if _may_be_bounded(tensor)]
+    # One alone comes out right, and with its true shape.
     if len(open_) < 2:
         return list(tensors), []
     enlarged = list(tensors)
@@ -104,6 +105,7 @@ def register_segment(function: Any, operations: Mapping[str, Operation]) -> None
 
     `operations` has the computation's operations by the names of their images in the function.
     """
+    # On the graph itself, so that they go when the function goes.
     function.graph.tpulint_operations = operations
     _graphs[segment_name(function)] = function.graph
 
@@ -147,11 +149,13 @@ def _named_operation(graph: Graph, message: str) -> Operation | None:
     The message names the operation first, then those whose bodies it is in, then the segment.
     """
     nodes = [_Node(*match) for match in _NODE.findall(message)]
+    # What follows the segment is around it, and no operation of the user.
     inside = itertools.takewhile(lambda node: not _SEGMENT.search(node.name), nodes)
     converted = _CONVERTED.findall(message)
     operation = None
     for node in reversed(list(inside)):
         candidates = list(_candidates(graph, operation, node, converted))
+        # Where two lines could be meant, neither is named.
         if len({operation_location(candidate) for candidate in candidates}) != 1:
             break
         operation = candidates[0]
@@ -267,6 +271,7 @@ class DeviceProgram:
         copied = self._copy(self._ops, images)
         self._operations.update({copied.operations[op.name].name: op for op in self._ops})
         self._fix_bounds({**images, **copied.tensors, **fixed}, copied)
+        # Known only now, when the segment is traced; `launch` needs it for the results.
         results, self._to_cut[:] = enlarge_to_bounds(
             [copied.tensors[out.name] for out in self._wanted]
         )

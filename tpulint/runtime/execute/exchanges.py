@@ -98,6 +98,7 @@ def cached_function(
     It lives as long as the process: `traced` captures no tensor, and refers to no program.
     """
     if key not in _cached_functions:
+        # In a graph of its own, as the one that is built now goes with its program.
         with tf.Graph().as_default():
             _cached_functions[key] = functions.wrap_function(traced, dtypes)
     return _cached_functions[key]
@@ -179,6 +180,7 @@ class Exchanges:
         if not self._all_rendezvous:
             return []
         running = self._running_mark()
+        # The mark of a step that has not ended: only then is there anything to empty.
         left = tf.raw_ops.QueueSizeV2(handle=running)
         emptied = tf.cond(left > 0, lambda: self._empty_queues(queues), lambda: tf.constant(True))
         with tf.control_dependencies([emptied]):
@@ -210,6 +212,7 @@ class Exchanges:
                     ],
                 )
                 for number, rendezvous in enumerate(self._all_rendezvous)
+                # One that is served once has ended by itself.
                 if not rendezvous.first.comes_once
                 for group in rendezvous.first.groups
             ]
@@ -272,6 +275,7 @@ class Exchanges:
         dtypes = [_dtypes(rendezvous) for rendezvous in self._all_rendezvous]
         of_replicas = tf.stack([in_this_graph(handles) for handles in queues])
         for same in dict.fromkeys(dtypes):
+            # Those of the same dtypes are next to each other, by `__init__`.
             first = 2 * dtypes.index(same)
             end = first + 2 * dtypes.count(same)
             with tf.control_dependencies([done]):
@@ -308,6 +312,7 @@ def _serve(
             return take_from(0)
 
     start = take_from(0)
+    # Without a loop: nothing has to tell it when to end.
     if comes_once:
         return token_after(give_results(start[1:]))
     ended = tf.while_loop(

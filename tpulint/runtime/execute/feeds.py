@@ -69,6 +69,7 @@ def dequeue_tuple(
     The step raises an InvalidArgumentError when it is not of `dtypes` and `shapes`.
     """
     (row,) = take_row(handle, [tf.string])
+    # A tuple of another length would fail in the middle, with a message about a slice.
     row = tf.ensure_shape(row, [len(dtypes)], name="tuple_of_another_length")
     return [
         tf.ensure_shape(tf.io.parse_tensor(row[place], dtype), shape)
@@ -137,6 +138,7 @@ class HostDequeue:
     def _take_eagerly(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
         limit, thread = WaitLimit(self._seconds), threading.get_ident()
         while True:
+            # Between the look and the take no other thread may take the tuple.
             with _eager_takes:
                 if tf.raw_ops.QueueSizeV2(handle=handle) > 0:
                     idle_time.forget([thread])
@@ -145,6 +147,7 @@ class HostDequeue:
                 fault = self._fault()
                 idle_time.forget([thread])
                 raise fault
+            # An eager dequeue that waits could not be given up.
             time.sleep(_LOOK_SECONDS)
 
     def _take_watched(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
@@ -155,6 +158,7 @@ class HostDequeue:
             taken = exchanges.dequeue(handle, dtypes)
         with tf.control_dependencies(taken):
             ended = call_python(self._end, [run])
+        # The graph may run several times at once, each with a limit of its own.
         watching = watch_loop(self._look, [run], self._tokens, [run.op])
         with tf.control_dependencies([ended, watching]):
             return [tf.identity(value) for value in taken]

@@ -139,6 +139,7 @@ class Probes:
     def _begin(self) -> None:
         with self._lock:
             self._step = next(_steps)
+            # What a failed step has left does not belong to this one.
             self._started.clear()
 
     def _start(self, segment: WatchedSegment, replica: Any, size: Any) -> None:
@@ -148,6 +149,7 @@ class Probes:
     def _end(self, segment: WatchedSegment, number: Any, size: Any) -> None:
         now, replica = time.perf_counter(), int(number)
         with self._lock:
+            # It is missing where a step began in between, after a failure.
             start, taken = self._started.pop((replica, segment), (now, 0))
             step = self._step
         event = SegmentRun(

@@ -88,9 +88,11 @@ def report_internal_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*values: Any) -> Any:
         try:
             return function(*values)
+        # It has a fault already.
         except FaultToken:
             raise
         except Exception as error:
+            # Else the user would see a failed operation that they have not written.
             raise token_for(internal_error(error)) from error
 
     return call
@@ -113,12 +115,15 @@ def as_tensorflow_error(
     of its threads first.
     """
     kind = type(fault)
+    # TensorFlow copies an exception by calling its class with a message, and Python then calls
+    # `__init__`: the first gives the fault again, the second leaves it as it is.
     namespace = {
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,
         "__init__": lambda self, *args, **kwargs: None,
         "fault": fault,
     }
+    # The very object: the place and the rule are on it, and `except` compares classes.
     fault.__class__ = _SingletonError(kind.__name__, (kind, replaces), namespace)
     return fault
 
@@ -150,6 +155,7 @@ def cause_of_cancelling(message: str) -> RuntimeFault | None:
     del message
     with _waiting_lock:
         now = time.monotonic()
+        # TensorFlow does not say by what a step has been cancelled.
         recent = [number for number, (at, _) in _waiting.items() if now - at < _CAUSE_SECONDS]
         fault = _take_fault(recent[0]) if recent else None
     return fault and as_tensorflow_error(fault, tf.errors.CancelledError)
@@ -214,6 +220,7 @@ class Failures:
             return [call_python(self._end)]
 
     def _begin(self) -> None:
+        # It was not unset: the run before has failed, and its session does not tell.
         if self._is_running:
             for callback in self._callbacks:
                 callback()

@@ -69,6 +69,7 @@ class CollectiveTracker:
             arrived.add(replica)
             if not arrived.issuperset(group):
                 return self._fault(collective, iteration, arrived, group)
+            # The next iteration begins with nobody there.
             arrived.difference_update(group)
             if not arrived:
                 del self._waiting[site][iteration]
@@ -79,6 +80,7 @@ class CollectiveTracker:
     ) -> DivergentCollectiveError | None:
         """Note a branch, or a loop's rounds; return the fault if a replica now waits forever."""
         with self._lock:
+            # The last one is enough: a replica decides in the order of the iterations.
             self._taken[site, replica] = _LastDecision(iteration, choice)
             faults = (
                 self._fault(below, waits_in, arrived.intersection(group), [replica])
@@ -125,6 +127,7 @@ class CollectiveTracker:
 def _why_never(decision: Decision, taken: _LastDecision, iteration: Iteration) -> str | None:
     """Say why a replica that has taken `taken`, and has not arrived in `iteration`, never will."""
     now = iteration[: decision.loops]
+    # It has not come so far yet, or it is on its way to the collective.
     if taken.iteration < now or (taken.iteration == now and taken.choice == decision.branch):
         return None
     place = operation_location(decision.op)

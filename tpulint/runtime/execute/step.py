@@ -60,6 +60,7 @@ class StepMutex:
     def __init__(self, needed: bool) -> None:
         self._lock: Tensor | None = None
         if needed:
+            # By a name of its own: the resource lives in the session, with those of other steps.
             mutex = tf.raw_ops.MutexV2(
                 shared_name=f"tpulint_step_{next(_mutex_numbers)}", container=""
             )
@@ -115,6 +116,7 @@ class Replicas:
         """Run `planned` in all replicas; return for each an operation that runs last."""
         if not planned.region.ops:
             return []
+        # One replica needs no function: fewer operations, and a shorter traceback.
         if len(self.images) == 1:
             return [self._run_in_place(planned, waits_for)]
         return self._run_called(planned, waits_for)
@@ -171,6 +173,7 @@ class Replicas:
         ):
             with tf.control_dependencies(waits_for), devices.on_host_of_core(core):
                 token, *outputs = function(*arguments)
+            # Inlined, the replicas are operations of one executor, which runs them concurrently.
             devices.inline_call(token.op)
             for tensor, output in zip(region.outputs, outputs):
                 images.tensors[tensor.name] = output
@@ -340,6 +343,7 @@ def _run_deferred(
     last = list(ended)
     for cluster in composer.deferred:
         with tf.control_dependencies(mutex.acquire()):
+            # A failed run may have left entries of its own rounds.
             operations.add_control_inputs(start.first, [cluster.clear()])
         last.append(cluster.run(replicas.images[0], last, build))
     return last
@@ -402,6 +406,7 @@ def _compute_boundary(program: ReplicatedProgram, images: TensorMap) -> None:
     ]
     if not missing:
         return
+    # Those are given: everything else around the cluster is computed again from them.
     captured = {tensor.op.name for _, tensor in marked.graph.captures}
     around_cluster = needed_operations(missing, lambda op: op.name not in captured)
     ops = in_program_order(marked.graph, around_cluster)

@@ -70,6 +70,7 @@ def token_after(effects: Sequence[Operation]) -> Tensor:
     """Return a token that has a value once `effects`, which always run, have run."""
     with tf.control_dependencies(effects):
         token = tf.identity(tf.constant(True))
+    # An executor prunes what leads to no output of its function.
     tf.compat.v1.get_default_graph().control_outputs.append(token.op)
     return token
 
@@ -86,6 +87,7 @@ def constant_or_image(
         image = images.image(name, on_host=on_host)
         return in_this_graph(image) if captured else image
     op = region.graph.get_tensor_by_name(name).op
+    # All others are in one part of the region only.
     if op.type not in ("Const", "Identity"):
         raise KeyError(name)
     copied = copy_operations(

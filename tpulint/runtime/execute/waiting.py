@@ -88,6 +88,7 @@ class IdleTime:
             if passed >= _LOOK_SECONDS:
                 computed = time.process_time()
                 computes = computed - self._computed > _IDLE_SHARE * passed
+                # Nobody has looked for a while: what happened then is not known.
                 if passed > _NOTE_SECONDS or computes or self._is_at_work(now):
                     self._since = now
                 self._looked, self._computed = now, computed
@@ -107,8 +108,10 @@ class IdleTime:
             return False
         tokens = threads.python_functions_in_call(thread)
         if tokens is not None:
+            # It runs a graph: at work, unless that graph itself has said that it waits.
             return tokens.isdisjoint(self._waiting)
         stack = [filename for filename, _ in threads.stack_of_thread(thread)]
+        # A breakpoint is no hang, however long it takes.
         if any(filename.endswith(_DEBUGGERS) for filename in stack):
             return True
         return any(map(is_users, stack)) and stack[-1] not in _WAITING_FILES
@@ -174,6 +177,7 @@ class WaitLimit:
         if self._seconds is not None:
             return now - self._since >= self._seconds
         idle_time.note(waiting, waits)
+        # Both: a wait that has just begun is no hang in a process that was idle before.
         return min(now - self._since, idle_time.seconds()) >= MAX_IDLE_SECONDS
 
 
@@ -275,10 +279,12 @@ class PythonFunctionPool:
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return `function(*args)`, run in this thread of TensorFlow's or in one of its own."""
         thread = threading.get_ident()
+        # It holds the thread already, or none of TensorFlow.
         if thread in self._runners or not is_tensorflows_thread():
             return function(*args)
         self._runners[thread] = thread
         try:
+            # A further thread is free: whatever this calls can go on.
             if len(self._runners) < num_threads():
                 return function(*args)
             return self._wait_with_watchdog(thread, lambda: function(*args))
@@ -328,6 +334,8 @@ class _IdlePeriod:
     def lasts_forever(self) -> bool:
         """Return whether nothing has been computed for so long that nothing will be."""
         seconds = time.monotonic() - self._since
+        # A probe takes a thread as soon as one is free, so that it shows progress; it costs one, so
+        # not at once.
         if seconds > _FOREVER_SECONDS / 2 and not self._probes:
             self._probes = [
                 _DetachedCall(probe) for probe in {awaited.probe for awaited in self.waits.values()}

@@ -93,6 +93,7 @@ def body_of_function(graph: Any) -> Region:
     """Return the region of a function body, where side effects run though no output needs them."""
     argument_names = {tensor.op.name for tensor in graph.inputs}
     roots = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
+    # Automatic control dependencies make them outputs only where the graph is a tf.function's.
     roots += [op for op in graph.get_operations() if op.op_def.is_stateful]
     inside = needed_operations(roots, lambda op: op.name not in argument_names)
     return Region(
@@ -131,6 +132,7 @@ def holds_bodies(op: Operation) -> bool:
 
 def writes(region: Region, op: Operation, resource: str) -> bool:
     """Return whether `op`, or a body in it, may write `resource`."""
+    # An unknown operation counts as a write: it only orders more than needed.
     if not holds_bodies(op):
         return op.type not in READS and op.type != "Identity"
     places = [place for place, tensor in enumerate(arguments(op)) if tensor.name == resource]
@@ -188,6 +190,7 @@ def _touches(
             }
             for user in body.ops:
                 yield from _touches(body, user, inside, anchor, top)
+        # A loop gives out the handles that it was given.
         if op.type in WHILE:
             passed = zip(op.outputs, handed_in)
             handle_origins |= {

@@ -84,12 +84,14 @@ def groups(
     together: list[FlatNode] = []
     for node in plan.ordered(wanted):
         joins = plan.is_conditional(node)
+        # As many Merges as possible become one conditional, so that its effects run once.
         if together and not (joins and plan.can_join(node, together)):
             yield plan.conditional(together)
             together = []
         if plain and (joins or node.loop is not None):
             yield plain
             plain = []
+        # A group made meanwhile may have had it inside.
         if node.op.name in done:
             continue
         if joins:
@@ -200,6 +202,7 @@ class _Plan:
             node = unread.pop()
             if node in content or node in before or node.op.name in self.done:
                 continue
+            # What runs in any case is made outside, once for both branches.
             if self._is_here(node):
                 before[node] = None
             else:

@@ -57,6 +57,7 @@ def source_target_pairs(op: Operation) -> Groups:
 
 def _replicas_named_by(op: Operation) -> Any:
     replicas = constant_value(op.inputs[1])
+    # A TPU lays out the exchange when it compiles the program.
     if replicas is None:
         raise UnsupportedOpError(
             f"Input 1 to node `{op.name}` with op {op.type} must be a compile-time constant",
@@ -87,6 +88,7 @@ def agreements(region: Region, inputs: Agreements) -> Agreements:
     """
     agreed = dict(inputs)
     for op in region.ops:
+        # Not even known to be alike: a sum of floats depends on the order of its parts.
         if op.type in AGREEMENTS:
             continue
         least = all3(agreed.get(tensor.name, Truth.MAYBE) for tensor in op.inputs)
@@ -215,6 +217,7 @@ def _collectives(region: Region, around: _Surroundings) -> Iterator[Collective]:
             groups = _groups(op, around.replicas)
             yield Collective(site, op, groups, around.decisions, around.alike)
         held = bodies(region, op)
+        # A call is no decision: every replica goes into it.
         is_decision = bool(held) and not is_call(op)
         alike = around.alike
         if is_decision:

@@ -41,12 +41,14 @@ def constant_value(tensor: Tensor) -> Any:
     op = tensor.op
     if value is not None or not op.inputs:
         return value
+    # Read or drawn at each run, or each replica's own.
     if op.op_def.is_stateful or op.type == "TPUReplicatedInput":
         return None
     inputs = [constant_value(argument) for argument in op.inputs]
     compute = getattr(tf.raw_ops, op.type, None)
     if compute is None or any(argument is None for argument in inputs):
         return None
+    # By TensorFlow itself: no second implementation of its operations.
     with graphs.eager_mode():
         results = compute(**dict(_named_arguments(op, inputs)), **_attributes(op, compute))
     return tf.nest.flatten(results)[tensor.value_index].numpy()
@@ -241,6 +243,7 @@ def _constant_of_other_region(scope: ConstantScope, tensor: Tensor) -> DeviceCon
         return None if outer is None else device_constant(_scope_of(outer.graph), outer)
     if scope.region.cluster_of(op) is not None:
         return None
+    # TensorFlow inlines calls before it compiles.
     if is_call(op):
         (body,) = bodies(scope.region, op)
         inputs = constant_arguments(scope, body.inputs, arguments(op))
@@ -325,6 +328,7 @@ def _trace_bound(region: Region, own: frozenset[str], bound: SliceBound) -> bool
         op = tensor.op
         if op.name not in own or op.type in SHAPE_OPERATIONS:
             bound.sources[tensor.name] = tensor
+        # It must not run twice; XLA then decides by the largest size.
         elif not has_no_effect(region, op):
             return False
         elif op.name not in bound.ops:
@@ -337,6 +341,7 @@ def _bound_inputs(region: Region, op: Operation) -> Sequence[int]:
     """Return the inputs of `op` that decide how large a slice is."""
     if op.type == "TopKV2":
         return [1]
+    # A constant size needs no more: the bound is then only where the slice begins.
     if op.type == "Slice":
         return [] if op.inputs[2].op.type == "Const" else [1, 2]
     if op.type == "StridedSlice":

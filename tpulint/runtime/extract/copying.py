@@ -40,6 +40,7 @@ def find_cut_sizes(region: Region) -> Iterator[DynamicSize]:
     for op in region.ops:
         if is_cut(op):
             tensor = op.inputs[0]
+            # The size of one dimension is set after that of another.
             while tensor.op.type == op.type:
                 tensor = tensor.op.inputs[0]
             dimension = int(tf.get_static_value(op.inputs[1]))
@@ -95,7 +96,9 @@ def copy_operations(
     for op in ops:
         node = graph_def.node.add()
         node.CopyFrom(region.nodes[op.name])
+        # The device scopes in a computation name cores, of which this machine has none.
         node.device = ""
+        # Colocated operations may be in other segments.
         node.attr.pop("_class", None)
         for mark in () if with_marks else _MARKS:
             node.attr.pop(mark, None)
@@ -103,6 +106,7 @@ def copy_operations(
         if op.type == "TensorArrayV3" and region.cluster_of(op) is None:
             node.attr["clear_after_read"].b = False  # XLA keeps what has been read
         if on_device and op.type in _NO_OP_ON_DEVICE:
+            # As XLA compiles it: on a device no assertion can fail.
             node.op = "NoOp"
             node.attr.clear()
         else:
@@ -117,6 +121,7 @@ def copy_operations(
         # A constant from outside the region has no place in its order.
         node.input.extend(f"^{name}" for name in sorted(before.get(op.name, frozenset()) & own))
     functions.share_functions(region.graph, graph_def.node)
+    # A NoOp has no outputs that could be asked for.
     kept = [op for op in ops if not (on_device and op.type in _NO_OP_ON_DEVICE)]
     wanted = [tensor.name for op in kept for tensor in op.outputs]
     results = tf.graph_util.import_graph_def(

@@ -113,6 +113,7 @@ def needs_the_host(region: Region, op: Operation) -> bool:
 
     It cannot if `op` takes or returns strings, or has no kernel.
     """
+    # Its message is a string, but a TPU drops the operation.
     if op.type == "Assert":
         return False
     strings = (tensor.dtype.base_dtype == tf.string for tensor in (*op.inputs, *op.outputs))
@@ -185,6 +186,7 @@ def find_automatic_clusters(region: Region) -> AutomaticClusters:
 
 def _collect_automatic(region: Region, clusters: AutomaticClusters, seen: set[int]) -> bool:
     """Add the operations of `region` and its bodies to `found`; return whether there are any."""
+    # A function may be called often, and a gradient function may hold itself.
     if id(region.graph) in seen:
         return id(region.graph) in clusters.graphs
     seen.add(id(region.graph))

@@ -122,6 +122,8 @@ def order_operations(
 ) -> Mapping[str, frozenset[str]]:
     """Return for each operation the names of those of the region that must run before it."""
     before = {name: set(needed) for name, needed in region.needs.items()}
+    # Prints and Python functions of a plain graph have no order on a TPU either; program order is
+    # what their author sees.
     _order_effects(region, side, before)
     on_host = [op for op in region.ops if side(op) is Side.HOST]
     _order_accesses(region, on_host, before)
@@ -168,6 +170,7 @@ def _order_accesses(region: Region, ops: Iterable[Operation], before: dict[str, 
         for resource in resources_of(op):
             if resource in last_write:
                 before[op.name].add(last_write[resource])
+            # A write comes after all reads since the last write, and before all that follow.
             if writes(region, op, resource):
                 before[op.name].update(reads.pop(resource, ()))
                 last_write[resource] = op.name
@@ -190,6 +193,7 @@ def _order_effects(
 def _has_hidden_effect(region: Region, op: Operation, side: Side) -> bool:
     if side is Side.FEED:
         return True
+    # Collectives wait for each other, in any order: attendance does not need one.
     if side is Side.COLLECTIVE or op.type in COLLECTIVES or not op.op_def.is_stateful:
         return False
     if side is Side.HOST:
@@ -237,6 +241,7 @@ def find_unordered(region: Region, accesses: Iterable[Operation]) -> Iterator[Un
         for first, second in combinations(ops, 2):
             conflict = {first.name, second.name} & written and not {first.type, second.type} <= _ADD
             if conflict and first.name not in earlier[second.name]:
+                # One a variable: a second says nothing new.
                 yield UnorderedAccesses(_name_of_variable(region.graph, resource), first, second)
                 break
 

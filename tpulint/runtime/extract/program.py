@@ -108,6 +108,7 @@ class ReplicatedProgram:
 
 def extract(marked: Marked) -> ReplicatedProgram:
     """Return the program that `marked` describes."""
+    # In a tf.function the order of the program is the order of its effects.
     if marked.mode != "graph":
         graphs.add_automatic_dependencies(marked.graph)
     marked_region, from_outside = _marked_region(marked)
@@ -173,6 +174,7 @@ def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
 
 def _is_replicated_variable(marked: Marked, op: Operation) -> bool:
     """Return whether `op` gives each replica the handle of its own copy of a variable."""
+    # A mirrored variable may also be passed as an argument, as its handle.
     is_argument = op in marked.replicated_inputs[: len(marked.inputs)]
     if is_argument:
         return bool(op.get_attr("is_mirrored_variable"))
@@ -183,6 +185,7 @@ def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Op
     """Return the operations of the computation that TensorFlow runs, in program order."""
     outputs = [tensor.op for tensor in marked.outputs]
     built = {op.name: op for op in marked.graph.get_operations() if inside(op)}
+    # Which branches run is known only by the Switches, so what is needed is found by other rules.
     if is_flat(built.values()):
         return reached_operations(in_program_order(marked.graph, built), outputs)
     live = needed_operations([*outputs, *marked.control_outputs], inside)

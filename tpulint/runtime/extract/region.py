@@ -47,6 +47,7 @@ def topological_sort(things: Iterable[T], needs: Callable[[T], Iterable[T]]) -> 
             missing[follower].discard(thing)
             if not missing[follower]:
                 heapq.heappush(ready, place[follower])
+    # Loops of TensorFlow 1 are cycles, until they are rebuilt.
     if len(ordered) < len(unsorted):
         done = set(ordered)
         ordered += [thing for thing in unsorted if thing not in done]
@@ -91,6 +92,7 @@ class AutomaticClusters:
 
     def with_clusters(self, region: Region) -> Region:
         """Return `region`, of a function, as it is in this program."""
+        # Without soft placement all programs may share one region of a function.
         if not self.graphs:
             return region
         key = id(region.graph)

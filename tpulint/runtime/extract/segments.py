@@ -134,6 +134,8 @@ def cut_into_segments(
         return None
 
     while rest:
+        # Host clusters first: a device segment takes all that is ready, so the later it is cut the
+        # larger it is.
         others = iter(next_other, None)
         segments += others
         taken = take(lambda op: side(op) is Side.DEVICE)
@@ -222,6 +224,7 @@ def create_lists_late(
     for name, place in segment_of.items():
         for creator in before[name] & creators:
             first[creator] = min(place, first.get(creator, place))
+    # Created elsewhere it would have to enter the program, which no list can.
     moved = {
         creator: place for creator, place in first.items() if segments[place].side is Side.DEVICE
     }

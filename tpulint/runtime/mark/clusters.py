@@ -38,6 +38,7 @@ class HostClusters:
 
     def next_name(self) -> str:
         """Return the name of a cluster that is given none: "0", "1", ..."""
+        # TensorFlow counts those without a name only.
         name = str(self.count)
         self.count += 1
         return name
@@ -56,6 +57,7 @@ class HostClusters:
         self.open = name or self.next_name()
         self.is_map = is_map
         graph = graphs.default_graph()
+        # Asked of the graph as TensorFlow does, by the stack of device functions.
         device = graphs.device_of_graph(graph)
         if device.device_type == "TPU_REPLICATED_CORE" and device.device_index is not None:
             self.cores.append(f"{self.open}:{device.device_index}")

@@ -171,6 +171,7 @@ def mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
     # A computation inside another fails on its first node: it needs no graph of its own.
     if not isinstance(graph, graphs.FuncGraph) or enclosing_context():
         return _mark(request, mode)
+    # No kernel runs the marked nodes, so they must not stay in the user's function.
     scratch = ScratchGraph(graph)
     with scratch.activate():
         return _mark(request, mode)
@@ -190,6 +191,7 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
     graph = graphs.default_graph()
     is_function = isinstance(graph, graphs.FuncGraph)
     cluster = graph.unique_name(f"cluster_{graph.name}" if is_function else "cluster")
+    # Operations without inputs depend on it, so that they belong to the cluster.
     pivot = tf.no_op(name=f"{cluster}/pivot")
     operations.set_attr(pivot, attributes.PIVOT, attributes.string_attr(cluster))
     context = TPUReplicateContext(cluster, len(flat), pivot)
@@ -216,6 +218,7 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
         replicated_inputs=(*(t.op for t in fan_in), *context.variable_handles.operations),
         outputs=tuple(tensor for tensor in outputs.tensors if tensor is not None),
         replicated_outputs=tuple(fan_out),
+        # TensorFlow runs them all for any output, by the no-op among its outputs.
         control_outputs=tuple(
             op for op in context.operations if op.op_def.is_stateful or op in outputs.operations
         ),

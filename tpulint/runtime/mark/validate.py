@@ -63,6 +63,7 @@ def check_scopes(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
         EscapedTensorError: one of `operations` takes such a tensor, or it is among `outputs`.
     """
     for op in operations:
+        # Gradients take tensors of a branch by way of its Switches.
         if op.type in GUARDS or is_of_gradient(op):
             continue
         for tensor in op.inputs:

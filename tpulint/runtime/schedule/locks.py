@@ -253,6 +253,7 @@ def schedule_accesses(
                     "in a host cluster",
                     place=operation_location(touch.op),
                 )
+            # Nothing holds it while the device program runs.
             if not variable.on_device:
                 continue
             region = touch.region
@@ -273,6 +274,7 @@ def _schedule_access(
     """Add `touch`, on the host, of a `variable` that the device program touches too."""
     placement = order.placement(touch.anchor.name)
     key = key_of(touch.region, touch.anchor)
+    # Whatever the option says: the device program has not taken the variable yet.
     if placement.when is Phase.BEFORE:
         access_schedule.before.add(key)
     elif options.host_variables == "snapshot":
@@ -285,6 +287,7 @@ def _schedule_access(
         access_schedule.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
         return
     else:
+        # In a body it may be reached several times, or never: it is queued.
         late = access_schedule.after if touch.region is top else access_schedule.queued
         late.update(_with_followers(touch))
     if any(_misses(top, placement, touch, other) for other in variable.on_device):
@@ -315,6 +318,7 @@ def _cycle(variable: TouchedVariable, touch: Touch, order: RegionOrder) -> tuple
     """Return the cycle that closes when `touch`, awaited by the device, waits for the variable."""
     graph = WaitGraph()
     lock = f"variable '{variable.name}'"
+    # Any one: the program takes all its variables when it starts.
     holder = variable.on_device[0].op
     held = f"held by the {DEVICE} program, which touches it, until that ends"
     graph.add(Wait(lock, DEVICE, held, operation_location(holder)))

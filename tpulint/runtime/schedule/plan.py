@@ -64,6 +64,7 @@ def _cut_around_lists(region: Region) -> Plan:
     while True:
         planned = _cut(region, sides)
         crossing = operations_on_crossing_lists(region, planned.segments)
+        # The lists of one array follow it out of the compiled program, until no more cross.
         plain = {name: Side.PLAIN for name in crossing if sides[name] is Side.DEVICE}
         if not plain:
             return planned
@@ -94,6 +95,7 @@ def _cut(region: Region, sides: Mapping[str, Side]) -> Plan:
 
 def with_constants(segment: Segment) -> Segment:
     """Return `segment` with the constants that its operations take."""
+    # These take constants where they are built.
     if segment.side in (Side.CONTROL, Side.COLLECTIVE, Side.FEED):
         return segment
     constants = {

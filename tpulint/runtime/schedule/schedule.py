@@ -98,11 +98,13 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
 def _parts(region: Region, access_schedule: AccessSchedule) -> tuple[Region, Region, Region]:
     """Return the parts of `region` that run before the device program, with it, and after it."""
     by_name = {op.name: op for op in region.ops}
+    # With what these need of other clusters, which are heads too.
     early = needed_operations(
         (op for op in region.ops if key_of(region, op) in access_schedule.before),
         lambda op: op.name in by_name and region.cluster_of(op) is not None,
     )
     late = {op.name for op in region.ops if key_of(region, op) in access_schedule.after}
+    # It hands a tail's result out of the computation, so it follows the tail.
     for op in region.ops:
         if op.type == "Identity" and op.inputs[0].op.name in late:
             late.add(op.name)

@@ -74,6 +74,8 @@ class TouchedVariable:
         """
         if not self.shared or not self.on_device:
             return False
+        # Only the first replica's copy is written back, as on a TPU
+        # (distributed_tpu_rewrite_pass.cc).
         if self.device_writes and replicas > 1:
             return True
         if devices.hosts_are_remote():
@@ -144,6 +146,7 @@ def _names(marked: Marked) -> Mapping[int, str]:
 
 def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
     """Return the user's name for the variable, found through the graphs that capture its handle."""
+    # The handle that the computation sees may be captured through several functions.
     while id(tensor) not in names:
         graph = getattr(tensor, "graph", None)
         captures = getattr(graph, "captures", ())
