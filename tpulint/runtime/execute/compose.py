@@ -286,7 +286,7 @@ class Composer:
             values = tf.identity_n(values)
         results = self.exchanges.exchange(site, ops, values, images)
         ends = list(dict.fromkeys(result.op for result in results))
-        # Grappler would merge what is alike in two replicas, and so make one wait for the other.
+        # Constant folding may move a constant beyond the exchange, which closes a circle.
         for end in (values[0].op, *ends):
             operations.exempt_from_grappler(end)
         images.effects += ends

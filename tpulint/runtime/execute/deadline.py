@@ -32,6 +32,7 @@ from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.execute.waiting import (
     WAITING_OPERATIONS,
     CurrentWaits,
+    DetachedCall,
     WaitLimit,
     deadlock_of_waits,
     idle_time,
@@ -188,29 +189,15 @@ class Deadline:
 
     def call(self, function: Callable[..., Any], arguments: Any, wait: Wait) -> Any:
         """Return `function(*arguments)`, or give it up when the step has taken too long."""
-        results: list[Any] = []
-        errors: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                results.append(function(*arguments))
-            except BaseException as error:  # it is raised again in the step's thread
-                errors.append(error)
-
         key = object()
         self._waits.add(key, wait)
-        # A daemon, since a function that never returns must not keep the process.
-        thread = threading.Thread(target=run, daemon=True, name=f"tpulint {wait.lane}")
-        thread.start()
+        detached = DetachedCall(lambda: function(*arguments), f"tpulint {wait.lane}")
         # In short turns: another function may fail the step meanwhile.
-        while thread.is_alive() and self._left() > 0 and not self._failed.is_set():
-            thread.join(min(_LOOK_SECONDS, max(self._left(), 0.0)))
-        if thread.is_alive():
-            raise self._expire()
+        while not detached.ended.wait(min(_LOOK_SECONDS, max(self._left(), 0.0))):
+            if self._left() <= 0 or self._failed.is_set():
+                raise self._expire()
         self._waits.remove(key)
-        if errors:
-            raise errors[0]
-        return results[0]
+        return detached.result()
 
     def _begin(self) -> None:
         self._started = time.monotonic()

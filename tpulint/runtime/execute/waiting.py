@@ -298,7 +298,7 @@ class PythonFunctionPool:
 
     def _wait_with_watchdog(self, thread: int, function: _Function) -> Any:
         """Return `function()`, run in a thread of its own for as long as there is progress."""
-        call = _DetachedCall(function)
+        call = DetachedCall(function)
         self._runners[thread] = call.thread
         idle: _IdlePeriod | None = None
         while not call.ended.wait(_POOL_LOOK_SECONDS):
@@ -325,7 +325,7 @@ class _IdlePeriod:
         self.waits = waits
         self._since = time.monotonic()
         self._computed = time.process_time()
-        self._probes: list[_DetachedCall] = []
+        self._probes: list[DetachedCall] = []
 
     def is_over(self) -> bool:
         """Return whether there was a free thread."""
@@ -338,7 +338,7 @@ class _IdlePeriod:
         # not at once.
         if seconds > _FOREVER_SECONDS / 2 and not self._probes:
             self._probes = [
-                _DetachedCall(probe) for probe in {awaited.probe for awaited in self.waits.values()}
+                DetachedCall(probe) for probe in {awaited.probe for awaited in self.waits.values()}
             ]
         return (
             seconds > _FOREVER_SECONDS
@@ -361,15 +361,16 @@ def _starved(waits: Mapping[int, Awaited]) -> FaultToken:
     return token_for(DeadlockError(message, place=place, rule=""))
 
 
-class _DetachedCall:
+class DetachedCall:
     """A function that runs in a thread of its own, abandoned if no other thread waits for it."""
 
-    def __init__(self, function: _Function) -> None:
+    def __init__(self, function: _Function, name: str = "tpulint") -> None:
         self._function = function
         self._results: list[Any] = []
         self._errors: list[BaseException] = []
         self.ended = threading.Event()
-        started = threading.Thread(target=self._run, daemon=True, name="tpulint")
+        # A daemon, since a function that never returns must not keep the process.
+        started = threading.Thread(target=self._run, daemon=True, name=name)
         started.start()
         self.thread = started.ident or 0
 

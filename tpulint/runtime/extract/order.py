@@ -193,7 +193,7 @@ def _order_effects(
 def _has_hidden_effect(region: Region, op: Operation, side: Side) -> bool:
     if side is Side.FEED:
         return True
-    # Collectives wait for each other, in any order: attendance does not need one.
+    # Collectives may be reached in any order: see execute/rendezvous.py.
     if side is Side.COLLECTIVE or op.type in COLLECTIVES or not op.op_def.is_stateful:
         return False
     if side is Side.HOST:
