@@ -72,9 +72,9 @@ def build_program(
     `files` finds the others.
     """
     project = Project(store.one, files, filenames)
-    for each in summarized:
-        project.add(each.filename, each.module)
-    modules = [each.module for each in summarized if each.module is not None]
+    for summary in summarized:
+        project.add(summary.filename, summary.module)
+    modules = [summary.module for summary in summarized if summary.module is not None]
     program = Program()
     interpreter = Interpreter(project, Models(settings), observer, program)
     with room_for_recursion():
@@ -86,7 +86,7 @@ def build_program(
     skipped = interpreter.skipped()
     program.skipped = {PASSED: len(skipped)} if skipped else {}
     program.unfollowed = interpreter.unfollowed
-    paths = [each.path for each in program.modules]
+    paths = [module.path for module in program.modules]
     program.find_importers = functools.partial(importers, ImportGraph(files), paths)
     return program
 
@@ -113,9 +113,9 @@ def read_all(interpreter: Interpreter, modules: list[Module], wrappers: Sequence
 
     At last come closures that nothing read calls: they were passed to something that does.
     """
-    names = ENTRY_NAMES | {each.rpartition(".")[2] for each in wrappers}
+    names = ENTRY_NAMES | {wrapper.rpartition(".")[2] for wrapper in wrappers}
     interpreter.opens_clusters = any(
-        opens_clusters(each.text.encode(), wrappers) for each in modules
+        opens_clusters(module.text.encode(), wrappers) for module in modules
     )
     for module in modules:
         read(interpreter, module, names, wrappers)
@@ -156,7 +156,7 @@ def _read_value(
     elif isinstance(value, Class) and value.module is module and id(value) not in seen:
         seen.add(id(value))
         instance = interpreter.generic_instance(value)
-        if any(isinstance(each, External) and each.last in MAKES_ESTIMATOR for each in mro(value)):
+        if any(isinstance(base, External) and base.last in MAKES_ESTIMATOR for base in mro(value)):
             names = names | {"__init__"}
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
@@ -184,23 +184,24 @@ def _read_function(
     with interpreter.guarded(f"{function.module.filename}: {function.name}"):
         before = Checkpoint(interpreter.program)
         interpreter.passed_by = False
-        made = _read_once(interpreter, function, receiver, names)
+        result = _read_once(interpreter, function, receiver, names)
         if interpreter.passed_by and before.opened_clusters() and not interpreter.follow_all:
             before.roll_back()
             interpreter.follow_all = True
-            made = _read_once(interpreter, function, receiver, names)
+            result = _read_once(interpreter, function, receiver, names)
             interpreter.follow_all = False
         if before.left_open():
             interpreter.wanted.add(function.name)
             if function.owner is not None:
                 interpreter.wanted.add(function.owner.code.name)
-        elif _is_estimator(made):
+        elif _is_estimator(result):
             interpreter.wanted.add(function.name)  # who trains by it is not seen yet
 
 
 def _is_estimator(value: Value) -> bool:
     return any(
-        isinstance(each, ExternalObject) and each.last in MAKES_ESTIMATOR for each in options(value)
+        isinstance(option, ExternalObject) and option.last in MAKES_ESTIMATOR
+        for option in options(value)
     )
 
 
@@ -216,9 +217,9 @@ def _read_once(
     if makes_spec(function):
         _read_model_fn(frame, function, receiver, site)
         return NONE
-    made = calls.call_function(frame, function, opaque_arguments(function, receiver), site)
-    _read_escaped(frame, made, site, names)
-    return made
+    result = calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+    _read_escaped(frame, result, site, names)
+    return result
 
 
 def makes_spec(function: Function) -> bool:
@@ -226,9 +227,10 @@ def makes_spec(function: Function) -> bool:
     if not function.code.names_any(frozenset(["TPUEstimatorSpec"])):
         return False
     inner = [
-        each
-        for each in function.module.facts.functions
-        if each.parent == function.code.index and "TPUEstimatorSpec" in each.mentions
+        inner_function
+        for inner_function in function.module.facts.functions
+        if inner_function.parent == function.code.index
+        and "TPUEstimatorSpec" in inner_function.mentions
     ]
     return not inner
 
@@ -246,19 +248,21 @@ def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, sit
 def _no_tensors(function: Function) -> frozenset[str]:
     """Return the parameters that may be no tensors: what no Estimator passes is not known."""
     return NOT_TENSORS | {
-        each.name for each in function.code.parameters.named if each.name not in OF_MODEL_FNS
+        parameter.name
+        for parameter in function.code.parameters.named
+        if parameter.name not in OF_MODEL_FNS
     }
 
 
-def _read_escaped(frame: Frame, made: Value, site: Site, names: frozenset[str]) -> None:
+def _read_escaped(frame: Frame, result: Value, site: Site, names: frozenset[str]) -> None:
     """Read the functions that a root returns: the caller of the root may call them."""
-    function = function_of(made)
-    if function is None or isinstance(made, (ModuleValue, Class)) or made == NONE:
+    function = function_of(result)
+    if function is None or isinstance(result, (ModuleValue, Class)) or result == NONE:
         return
     if id(function.code) in frame.session.called or not function.code.names_any(names):
         return
     if makes_spec(function):
         _read_model_fn(frame, function, None, site)
     else:
-        receiver = made.receiver if isinstance(made, Bound) else None
+        receiver = result.receiver if isinstance(result, Bound) else None
         calls.call_function(frame, function, opaque_arguments(function, receiver), site)

@@ -24,20 +24,20 @@ ON, PERHAPS = "on", "perhaps"
 
 def placement_in(data: bytes) -> str | None:
     """Return what these bytes ask for: ON, PERHAPS where it may not be run, None for nothing."""
-    found = None
+    placement = None
     for before, value in _SET.findall(data):
         if value == b"False":
             continue
         runs = not before[:1].isspace() or is_script(data)
         if value == b"True" and runs:
             return ON
-        found = PERHAPS
-    return found
+        placement = PERHAPS
+    return placement
 
 
 def is_script(data: bytes) -> bool:
     """Return whether a file with these bytes is run as a program."""
-    return any(each in data for each in _SCRIPT)
+    return any(sign in data for sign in _SCRIPT)
 
 
 # Estimators, by the package that they are of
@@ -55,10 +55,10 @@ def by_home(paths: Iterable[str], disk: Disk) -> list[list[str]]:
 
     Nothing need import one for the other: model_fns are found in registries, and by flags.
     """
-    found: dict[str, list[str]] = {}
+    homes: dict[str, list[str]] = {}
     for path in paths:
-        found.setdefault(home_of(path, disk), []).append(path)
-    return list(found.values())
+        homes.setdefault(home_of(path, disk), []).append(path)
+    return list(homes.values())
 
 
 def home_of(path: str, disk: Disk) -> str:

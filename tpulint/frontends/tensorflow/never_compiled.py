@@ -44,16 +44,18 @@ def drop_refused_branches(program: Program) -> None:
 
 def _drop(computation: Computation, branches: _Branches) -> None:
     computation.calls = [
-        each for each in computation.calls if each.last == PLAIN or not branches.hold(each.context)
+        called
+        for called in computation.calls
+        if called.last == PLAIN or not branches.contains(called.context)
     ]
-    computation.accesses = branches.outside(computation.accesses)
-    computation.clusters = branches.outside(computation.clusters)
-    computation.uses = branches.outside(computation.uses)
-    computation.context_changes = branches.outside(computation.context_changes)
-    computation.dependencies = branches.outside(computation.dependencies)
-    computation.inner = branches.outside(computation.inner)
-    computation.updates = branches.outside(computation.updates)
-    computation.effects = branches.outside(computation.effects)
+    computation.accesses = branches.without(computation.accesses)
+    computation.clusters = branches.without(computation.clusters)
+    computation.uses = branches.without(computation.uses)
+    computation.context_changes = branches.without(computation.context_changes)
+    computation.dependencies = branches.without(computation.dependencies)
+    computation.inner = branches.without(computation.inner)
+    computation.updates = branches.without(computation.updates)
+    computation.effects = branches.without(computation.effects)
 
 
 class _Branches:
@@ -62,18 +64,18 @@ class _Branches:
     def __init__(self, computation: Computation) -> None:
         self._around = computation.context.conditions
         self.plain = [
-            each.context
-            for each in computation.calls
-            if each.last == PLAIN and self._is_not_training(each.context)
+            called.context
+            for called in computation.calls
+            if called.last == PLAIN and self._is_not_training(called.context)
         ]
-        self._tpus = [each.context for each in computation.calls if each.last == TPUS]
+        self._tpus = [called.context for called in computation.calls if called.last == TPUS]
         self._answers: dict[frozenset[Condition], bool] = {}
 
-    def outside(self, events: list[P]) -> list[P]:
+    def without(self, events: list[P]) -> list[P]:
         """Return what happens elsewhere."""
-        return [each for each in events if not self.hold(each.context)]
+        return [event for event in events if not self.contains(event.context)]
 
-    def hold(self, context: Context) -> bool:
+    def contains(self, context: Context) -> bool:
         """Return whether `context` is in such a branch."""
         answer = self._answers.get(context.conditions)
         if answer is None:
@@ -84,11 +86,11 @@ class _Branches:
         return (
             self._is_not_training(context)
             and cover(self.plain, context)
-            and all(_are_apart(each, context) for each in self._tpus)
+            and all(_exclude_each_other(place, context) for place in self._tpus)
         )
 
     def _is_not_training(self, context: Context) -> bool:
-        return any(_denies_training(*each) for each in context.conditions - self._around)
+        return any(_denies_training(*condition) for condition in context.conditions - self._around)
 
 
 def _denies_training(key: ConditionKey, branch: object) -> bool:
@@ -98,7 +100,7 @@ def _denies_training(key: ConditionKey, branch: object) -> bool:
     return key.answer.compared in (EVALUATION | PREDICTION if branch else TRAINING)
 
 
-def _are_apart(context: Context, other: Context) -> bool:
+def _exclude_each_other(context: Context, other: Context) -> bool:
     """Return whether no call of the model_fn reaches both places."""
     answers = dict(context.conditions)
     differ = any(answers.get(key, branch) != branch for key, branch in other.conditions)
@@ -114,9 +116,11 @@ def drop_disabled_estimators(program: Program, disk: Disk) -> None:
     without = {home for home, answers in says.items() if answers == {True}}
     if without:
         program.computations = [
-            each
-            for each in program.computations
-            if not (_is_guess(each) and home_of(each.site.module.path, disk) in without)
+            computation
+            for computation in program.computations
+            if not (
+                _is_guess(computation) and home_of(computation.site.module.path, disk) in without
+            )
         ]
 
 

@@ -58,7 +58,7 @@ def table() -> NamesTable:
     with open(TABLE, encoding="utf-8") as stream:
         head, *blocks = stream.read().split("\n.")
     releases, *lists = head.split("\n")
-    texts = dict(each.split("\n", 1) for each in blocks)
+    texts = dict(block.split("\n", 1) for block in blocks)
     return NamesTable(tuple(releases.split("\t")), tuple(lists), texts, {})
 
 
@@ -75,17 +75,17 @@ def every() -> int:
 def members(dotted: str) -> dict[str, NameRow]:
     """Return the names directly in the module or class `dotted`."""
     whole = table()
-    found = whole.rows.get(dotted)
-    if found is None:
+    rows = whole.rows.get(dotted)
+    if rows is None:
         lines = whole.blocks.get(dotted, "").splitlines()
-        found = dict(_row(line, whole.lists) for line in lines)
-        whole.rows[dotted] = found
-    return found
+        rows = dict(_row(line, whole.lists) for line in lines)
+        whole.rows[dotted] = rows
+    return rows
 
 
 def _row(line: str, lists: tuple[str, ...]) -> tuple[str, NameRow]:
     name, kinds, *rest = line.split("\t")
-    masks = {each[-1]: int(each[:-1], 16) for each in kinds.split(",")}
+    masks = {kind[-1]: int(kind[:-1], 16) for kind in kinds.split(",")}
     parameters = []
     for pair in rest[0].split(",") if rest else ():
         mask, _, number = pair.partition(":")
@@ -100,7 +100,7 @@ def having(dotted: str) -> int:
 
     What no TensorFlow 2 has, TensorFlow 1 does not have by the name of TensorFlow 2 either.
     """
-    if (dotted + ".").startswith(tuple(each + "." for each in NEVER)):
+    if (dotted + ".").startswith(tuple(absent + "." for absent in NEVER)):
         return 0
     if OF_OTHER_BUILDS.fullmatch(dotted):
         return every()
@@ -136,7 +136,7 @@ def _plain(dotted: str) -> tuple[str, int]:
     """Return the name as the table has it, and the releases of which the table then speaks."""
     dotted = NESTED.sub(r"tensorflow.compat.\1", dotted)
     if dotted.startswith((V2 + ".", V2 + " ")):
-        second = sum(1 << i for i, each in enumerate(releases()) if each.startswith("2."))
+        second = sum(1 << i for i, release in enumerate(releases()) if release.startswith("2."))
         return ROOT + dotted[len(V2) :], second
     return dotted, every()
 
@@ -149,7 +149,9 @@ def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
     row = members(base).get(name)
     if row is None:
         return ()
-    return tuple((mask & spoken_of, each) for mask, each in row.parameters if mask & spoken_of)
+    return tuple(
+        (mask & spoken_of, spelled) for mask, spelled in row.parameters if mask & spoken_of
+    )
 
 
 def spoken_of(dotted: str) -> int:
@@ -164,12 +166,12 @@ def mask_of(version: str) -> int:
     """
     names = releases()
     if version.endswith(".x"):
-        return sum(1 << i for i, each in enumerate(names) if each.startswith(version[:-1]))
+        return sum(1 << i for i, release in enumerate(names) if release.startswith(version[:-1]))
     if version in names:
         return 1 << names.index(version)
     number = key(version)
-    below = [i for i, each in enumerate(names) if key(each) < number]
-    above = [i for i, each in enumerate(names) if key(each) > number]
+    below = [i for i, release in enumerate(names) if key(release) < number]
+    above = [i for i, release in enumerate(names) if key(release) > number]
     return sum(1 << i for i in below[-1:] + above[:1]) if below else 0
 
 
@@ -259,7 +261,7 @@ def renamed(dotted: str, releases: int) -> tuple[str, bool] | None:
         if dotted != row.old and not dotted.startswith(row.old + "."):
             continue
         for new in row.new:
-            found = new + dotted[len(row.old) :]
-            if is_listed(found) and having(found) & releases:
-                return found, row.same
+            successor = new + dotted[len(row.old) :]
+            if is_listed(successor) and having(successor) & releases:
+                return successor, row.same
     return None

@@ -34,11 +34,11 @@ class BuiltOperation(NamedTuple):
 
 @functools.cache
 def _blocks() -> dict[str, dict[str, str]]:
-    found = {}
+    blocks = {}
     for block in (HERE / "operations.tsv").read_text(encoding="utf-8").split("\n\n"):
         title, *lines = block.strip("\n").split("\n")
-        found[title] = {name: rest for name, _, rest in (line.partition("\t") for line in lines)}
-    return found
+        blocks[title] = {name: rest for name, _, rest in (line.partition("\t") for line in lines)}
+    return blocks
 
 
 @functools.cache

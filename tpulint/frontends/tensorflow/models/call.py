@@ -38,12 +38,12 @@ class Call:
         self.site = record.site
         self.receiver = record.receiver
         self.arguments = record.arguments
-        self.values = [each.value for each in record.arguments]
+        self.values = [argument.value for argument in record.arguments]
 
     def get(self, keyword: str, position: int | None = None) -> Value | None:
         """Return the value of an argument, None where it is not given."""
-        found = self.record.argument(keyword, position)
-        return found.value if found is not None else None
+        argument = self.record.argument(keyword, position)
+        return argument.value if argument is not None else None
 
     @property
     def base(self) -> str:
@@ -62,7 +62,8 @@ class Call:
     ) -> Value:
         """Call `callee` with one more scope around it."""
         args = tuple(
-            each if isinstance(each, Argument) else calls.given(each, self.site) for each in values
+            value if isinstance(value, Argument) else calls.given(value, self.site)
+            for value in values
         )
         with self.frame.within(scope):
             return calls.call(self.frame, callee, args, self.site, "")
@@ -84,16 +85,18 @@ Model = Callable[[Call], "Value | None"]
 
 def snapshot(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
-    for each in arguments:
-        if isinstance(each.value, STRUCTURES):
+    for argument in arguments:
+        if isinstance(argument.value, STRUCTURES):
             break
     else:
         return arguments
     return tuple(
-        Argument(each.keyword, each.star, _copy(each.value), each.site, each.node)
-        if isinstance(each.value, STRUCTURES)
-        else each
-        for each in arguments
+        Argument(
+            argument.keyword, argument.star, _copy(argument.value), argument.site, argument.node
+        )
+        if isinstance(argument.value, STRUCTURES)
+        else argument
+        for argument in arguments
     )
 
 
@@ -101,29 +104,29 @@ def _copy(value: Value, depth: int = 0) -> Value:
     if depth > DEPTH or not isinstance(value, STRUCTURES):
         return value
     if isinstance(value, Choice):
-        copies = tuple(_copy(each, depth + 1) for each in value.options)
-        same = all(copy is each for copy, each in zip(copies, value.options, strict=True))
+        copies = tuple(_copy(option, depth + 1) for option in value.options)
+        same = all(copy is option for copy, option in zip(copies, value.options, strict=True))
         return value if same else Choice(copies)
     if isinstance(value, Sequence):
-        if value.kind == "tuple" and not any(isinstance(each, STRUCTURES) for each in value.items):
+        if value.kind == "tuple" and not any(isinstance(item, STRUCTURES) for item in value.items):
             return value
-        rows = [_copy(each, depth + 1) for each in value.items]
-        kind, is_open, site, made = value.kind, value.open, value.site, value.made
-        return Sequence(kind, rows, is_open, site, made, value.alike, value.places)
-    items = {key: _copy(each, depth + 1) for key, each in value.items.items()}
+        rows = [_copy(item, depth + 1) for item in value.items]
+        kind, is_open, site, context = value.kind, value.open, value.site, value.made
+        return Sequence(kind, rows, is_open, site, context, value.alike, value.places)
+    items = {key: _copy(item, depth + 1) for key, item in value.items.items()}
     return copied(value, value.made, items)
 
 
-def with_deferred_call(record: ApiCall, callee: DeferredName, found: Value) -> Value:
+def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> Value:
     """Return the result of calling a name of a skipped module, with the call: it may be wanted."""
-    unseen = isinstance(found, Tensor) and found.sort == "unseen"
-    if (found is UNKNOWN and naming.PIPELINE_PART.is_in(callee.name)) or (
+    unseen = isinstance(result, Tensor) and result.sort == "unseen"
+    if (result is UNKNOWN and naming.PIPELINE_PART.is_in(callee.name)) or (
         unseen and naming.HOST_CALL.is_in(callee.name)
     ):
-        found = ExternalObject(callee.path, record.site, record.context)
-    if isinstance(found, ExternalObject):
-        found.callee, found.given = callee, record.arguments
-    return found
+        result = ExternalObject(callee.path, record.site, record.context)
+    if isinstance(result, ExternalObject):
+        result.callee, result.given = callee, record.arguments
+    return result
 
 
 def force_deferred(call: Call, value: Value) -> Value:
@@ -131,7 +134,7 @@ def force_deferred(call: Call, value: Value) -> Value:
     frame = call.frame
     value = frame.session.read_after_all(value)
     if isinstance(value, Choice):
-        return join(force_deferred(call, each) for each in value.options)
+        return join(force_deferred(call, option) for option in value.options)
     if (
         isinstance(value, Bound)
         and isinstance(value.receiver, ExternalObject)

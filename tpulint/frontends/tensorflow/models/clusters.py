@@ -20,22 +20,22 @@ from tpulint.frontends.tensorflow.models.table import model
 def outside_compilation(call: Call) -> Value:
     first = call.record.argument("computation", 0)
     callee = call.frame.session.read_after_all(first.value) if first is not None else UNKNOWN
-    args = tuple(each for each in call.arguments if each is not first)
+    args = tuple(argument for argument in call.arguments if argument is not first)
     kind = call.name.removeprefix("experimental_")
-    return open_cluster(call, kind, callee, _spread(args))
+    return open_cluster(call, kind, callee, _spread_arguments(args))
 
 
-def _spread(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
+def _spread_arguments(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
     """Return the arguments, with the first version's `args=[...]` as the positional ones."""
-    found: list[Argument] = []
-    for each in args:
-        known = isinstance(each.value, Sequence) and not each.value.open
-        if each.keyword == "args" and known:
-            assert isinstance(each.value, Sequence)
-            found += [Argument(None, "", item, each.site) for item in each.value.items]
-        elif not (each.keyword == "args" and each.value == NONE):
-            found.append(each)
-    return tuple(found)
+    spread: list[Argument] = []
+    for argument in args:
+        is_complete = isinstance(argument.value, Sequence) and not argument.value.open
+        if argument.keyword == "args" and is_complete:
+            assert isinstance(argument.value, Sequence)
+            spread += [Argument(None, "", item, argument.site) for item in argument.value.items]
+        elif not (argument.keyword == "args" and argument.value == NONE):
+            spread.append(argument)
+    return tuple(spread)
 
 
 def open_cluster(
@@ -53,12 +53,12 @@ def open_cluster(
     frame = call.frame
     context = frame.context
     first = call.record.argument("computation", 0)
-    naming, given = frame.naming(first, call.site) if first is not None else (call.site, None)
+    naming, forwarded = frame.naming(first, call.site) if first is not None else (call.site, None)
     cluster = Cluster(
         kind,
         call.site,
         named or naming,
-        given,
+        forwarded,
         context,
         callee,
         call.record,
@@ -70,49 +70,51 @@ def open_cluster(
         owner = context.computation
         (owner.clusters if owner else frame.session.program.orphan_clusters).append(cluster)
     with frame.within(Scope(CLUSTER, call.site, cluster)):
-        for each in args:
-            _send(frame, cluster, each)
+        for argument in args:
+            _send(frame, cluster, argument)
         if not waits:
-            args = tuple(each._replace(value=_dequeued(frame, each)) for each in args)
-        made = calls.call(frame, callee, args, call.site)
-        cluster.result = made
-        if made is UNKNOWN or isinstance(made, Opaque):
-            made = _unseen_result(frame, cluster)
+            args = tuple(argument._replace(value=_dequeue(frame, argument)) for argument in args)
+        result = calls.call(frame, callee, args, call.site)
+        cluster.result = result
+        if result is UNKNOWN or isinstance(result, Opaque):
+            result = _unseen_result(frame, cluster)
     if not waits:
         return UNKNOWN
-    return received(frame, cluster, made)
+    return received(frame, cluster, result)
 
 
 def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
     """Return the result that is not seen: it may be made of anything in the cluster."""
     taken = [use.tensor for use in cluster.receives]
-    made = transfer.flow(frame, taken, cluster.site, "structure")
-    if made.operation is not None and cluster.computation is not None:
-        known = cluster.computation.operations
-        inside = [each for each in known if cluster.is_around(each.context)]
-        made.operation.unseen = True
-        made.operation.sources = tuple(each for each in inside if each is not made.operation)
-    return made
+    result = transfer.flow(frame, taken, cluster.site, "structure")
+    if result.operation is not None and cluster.computation is not None:
+        operations = cluster.computation.operations
+        inside = [operation for operation in operations if cluster.is_around(operation.context)]
+        result.operation.unseen = True
+        result.operation.sources = tuple(
+            operation for operation in inside if operation is not result.operation
+        )
+    return result
 
 
-def _send(frame: Frame, cluster: Cluster, each: Argument) -> None:
+def _send(frame: Frame, cluster: Cluster, argument: Argument) -> None:
     """Send an argument to the host, used there or not."""
-    for tensor, alternative in distinguished(each.value):
-        transfer.take(frame, tensor, each.site, SENT, Certainty.DEFINITE, alternative)
-    if each.value is UNKNOWN or isinstance(each.value, Opaque) or each.star:
+    for tensor, alternative in distinguished(argument.value):
+        transfer.take(frame, tensor, argument.site, SENT, Certainty.DEFINITE, alternative)
+    if argument.value is UNKNOWN or isinstance(argument.value, Opaque) or argument.star:
         cluster.vague = True
-    if isinstance(each.value, (Sequence, Mapping)) and each.value.open:
+    if isinstance(argument.value, (Sequence, Mapping)) and argument.value.open:
         cluster.vague = True
 
 
-def _dequeued(frame: Frame, each: Argument) -> Value:
+def _dequeue(frame: Frame, argument: Argument) -> Value:
     """Return the outfeed's tensors: others than those that were sent."""
     return transfer.each_tensor(
-        each.value, lambda tensor: transfer.passed_on(frame, tensor, each.site)
+        argument.value, lambda tensor: transfer.passed_on(frame, tensor, argument.site)
     )
 
 
-def received(frame: Frame, cluster: Cluster, made: Value) -> Value:
+def received(frame: Frame, cluster: Cluster, result: Value) -> Value:
     """Return the results as the device (or an outer cluster) sees them.
 
     A tensor that the host function only hands back was never sent, and a variable that it gives is
@@ -123,11 +125,11 @@ def received(frame: Frame, cluster: Cluster, made: Value) -> Value:
         if tensor.made is not None and not cluster.is_around(tensor.made):
             return tensor
         flags = [tensor, *(use.tensor for use in cluster.receives)]
-        found = transfer.flow(frame, flags, cluster.site, tensor.sort, tensor.operation)
-        found.clusters = found.clusters | {cluster}
-        found.computed = True
-        found.unread = tensor.unread
-        found.result_of = cluster if tensor.unread is None else None
-        return found
+        taken = transfer.flow(frame, flags, cluster.site, tensor.sort, tensor.operation)
+        taken.clusters = taken.clusters | {cluster}
+        taken.computed = True
+        taken.unread = tensor.unread
+        taken.result_of = cluster if tensor.unread is None else None
+        return taken
 
-    return transfer.each_tensor(made, back)
+    return transfer.each_tensor(result, back)

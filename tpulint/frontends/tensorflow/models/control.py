@@ -75,14 +75,14 @@ def _function(call: Call) -> Value:
     callee = call.get("func", 0) or call.get("function")
     plain = call.get("autograph") == Const(False)
     if callee is None or callee == NONE:
-        made = External(call.path)
-        return Partial(made, (), (("autograph", Const(False)),)) if plain else made
-    found = traced(callee)
-    if isinstance(found, Function) and found.code.is_lambda and not call.frame.context.muted:
-        call.frame.library.define(call.frame, found)
-    if plain and isinstance(found, Function):
-        return replace(found, hints=found.hints | {UNCONVERTED})
-    return found
+        decorator = External(call.path)
+        return Partial(decorator, (), (("autograph", Const(False)),)) if plain else decorator
+    function = traced(callee)
+    if isinstance(function, Function) and function.code.is_lambda and not call.frame.context.muted:
+        call.frame.library.define(call.frame, function)
+    if plain and isinstance(function, Function):
+        return replace(function, hints=function.hints | {UNCONVERTED})
+    return function
 
 
 @model(
@@ -101,37 +101,37 @@ def conditional(call: Call) -> Value | None:
     chosen: Value = predicate
     if call.name == "case":
         chosen = join(_tensors_of(call.values) or [UNKNOWN])
-    results = [call.run_inside(Scope(COND, call.site, chosen), each, []) for each in branches]
+    results = [call.run_inside(Scope(COND, call.site, chosen), branch, []) for branch in branches]
     return transfer.leave_control(call.frame, join(results), [chosen], call.site)
 
 
 def _is_callable(value: Value) -> bool:
-    return any(isinstance(each, CALLABLE) for each in options(value))
+    return any(isinstance(option, CALLABLE) for option in options(value))
 
 
 def _callables(values: list[Value]) -> list[Value]:
     """Return the functions among `values`, lists, pairs and dicts opened."""
-    found: list[Value] = []
+    callables: list[Value] = []
     for value in values:
         if isinstance(value, CALLABLE):
-            found.append(value)
+            callables.append(value)
         elif isinstance(value, Choice):
-            found += [join(inner) for inner in [_callables(list(value.options))] if inner]
+            callables += [join(inner) for inner in [_callables(list(value.options))] if inner]
         elif isinstance(value, Sequence):
-            found += _callables(value.items)
+            callables += _callables(value.items)
         elif isinstance(value, Mapping):
-            found += _callables(list(value.items.values()))
-    return found
+            callables += _callables(list(value.items.values()))
+    return callables
 
 
 def _tensors_of(values: list[Value]) -> list[Value]:
-    found: list[Value] = []
+    found_tensors: list[Value] = []
     for value in values:
         if isinstance(value, Tensor):
-            found.append(value)
+            found_tensors.append(value)
         elif isinstance(value, Sequence):
-            found += _tensors_of(value.items)
-    return found
+            found_tensors += _tensors_of(value.items)
+    return found_tensors
 
 
 @model(
@@ -154,40 +154,40 @@ def loop(call: Call) -> Value | None:
         return None
     scope = Scope(WHILE, call.site)
     if call.name != "while_loop":
-        data = [each for each in call.values if not _is_callable(each)]
-        element = transfer.flow(call.frame, _flat(data), call.site)
+        data = [value for value in call.values if not _is_callable(value)]
+        element = transfer.flow(call.frame, _flatten(data), call.site)
         for callee in _callables(call.values):
-            made = call.run_inside(scope, callee, _elements(call, callee, element))
-        return transfer.leave_control(call.frame, made, data, call.site)
-    given = call.get("loop_vars", 2) or UNKNOWN
-    transfer.touch(call.frame, [given], call.site, "while_loop")
+            result = call.run_inside(scope, callee, _elements(call, callee, element))
+        return transfer.leave_control(call.frame, result, data, call.site)
+    loop_vars = call.get("loop_vars", 2) or UNKNOWN
+    transfer.touch(call.frame, [loop_vars], call.site, "while_loop")
     test = call.get("cond", 0) or UNKNOWN
-    predicate = call.run_inside(scope, test, _loop_values(call, given, scope))
+    predicate = call.run_inside(scope, test, _loop_values(call, loop_vars, scope))
     # The body is a graph of its own. What it makes decides, too, how long the loop goes on.
     predicates = Sequence("tuple", [predicate])
     scope = Scope(WHILE, call.site, predicates)
     body = call.get("body", 1) or UNKNOWN
-    made = call.run_inside(scope, body, _loop_values(call, given, scope))
+    result = call.run_inside(scope, body, _loop_values(call, loop_vars, scope))
     again = Scope(WHILE, call.site)
     with call.frame.muted():
-        predicates.add(call.run_inside(again, test, _loop_values(call, made, again)))
+        predicates.add(call.run_inside(again, test, _loop_values(call, result, again)))
     decided = transfer.leave_control(call.frame, predicate, [], call.site)
-    return transfer.leave_control(call.frame, join([given, made]), [decided], call.site)
+    return transfer.leave_control(call.frame, join([loop_vars, result]), [decided], call.site)
 
 
-def _flat(values: list[Value]) -> list[Tensor]:
+def _flatten(values: list[Value]) -> list[Tensor]:
     return [tensor for value in values for tensor in tensors(value)]
 
 
 def _loop_values(call: Call, value: Value, scope: Scope) -> list[Value]:
     """Return the loop variables, one per argument."""
-    found = _inside(call, value, scope)
-    if isinstance(found, Sequence) and not found.open:
-        return list(found.items)
-    return [found]
+    variables = _as_body_values(call, value, scope)
+    if isinstance(variables, Sequence) and not variables.open:
+        return list(variables.items)
+    return [variables]
 
 
-def _inside(call: Call, value: Value, scope: Scope) -> Value:
+def _as_body_values(call: Call, value: Value, scope: Scope) -> Value:
     """Loop variables as the body sees them: tensors of the body."""
     with call.frame.within(scope):
         return transfer.each_tensor(

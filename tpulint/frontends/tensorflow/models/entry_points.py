@@ -37,33 +37,34 @@ def trace(
     """
     frame = call.frame
     callee = frame.session.read_after_all(callee)
-    made = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
-    made.host_modes, made.predicts = host_modes, predicts
+    computation = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
+    computation.host_modes, computation.predicts = host_modes, predicts
     program = frame.session.program
     if not frame.context.muted:
         outer = frame.context.computation
         if outer is not None:
-            outer.inner.append(made)
-        program.computations.append(made)
+            outer.inner.append(computation)
+        program.computations.append(computation)
     results = []
     with frame.scopes_closed():
-        frame.open(Scope(COMPUTATION, call.site, made), *inside)
+        frame.open(Scope(COMPUTATION, call.site, computation), *inside)
         for option in callee.options if isinstance(callee, Choice) else (callee,):
             args = arguments
             if args is None:
                 args = tensor_arguments(frame, option, call.site, opaque)
             inputs = tuple(
-                each._replace(value=as_input(frame, each.value, call.site)) for each in args
+                argument._replace(value=as_input(frame, argument.value, call.site))
+                for argument in args
             )
             if kind in seam.STRATEGY_RUN:
-                for tensor in (one for each in inputs for one in tensors(each.value)):
+                for tensor in (part for argument in inputs for part in tensors(argument.value)):
                     tensor.per_replica, tensor.uniform = True, False  # perhaps a PerReplica value
-            made.parameters = tuple(each.value for each in inputs)
+            computation.parameters = tuple(argument.value for argument in inputs)
             results.append(calls.call(frame, option, inputs, call.site))
-        made.result = transfer.each_tensor(
+        computation.result = transfer.each_tensor(
             join(results), lambda tensor: transfer.read_here(frame, tensor, call.site)
         )
-    return made.result
+    return computation.result
 
 
 def run_on_device(call: Call) -> Value:
@@ -83,17 +84,17 @@ def as_input(frame: Frame, value: Value, site: Site) -> Value:
     if isinstance(value, Choice):
         return join(as_input(frame, option, site) for option in value.options)
     if isinstance(value, Sequence) and not value.open:
-        return Sequence(value.kind, [as_input(frame, each, site) for each in value.items])
+        return Sequence(value.kind, [as_input(frame, item, site) for item in value.items])
     if isinstance(value, Mapping) and not value.open:
-        return Mapping({key: as_input(frame, each, site) for key, each in value.items.items()})
+        return Mapping({key: as_input(frame, item, site) for key, item in value.items.items()})
     number = isinstance(value, Const) and value.value is not None
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
         if isinstance(value, Opaque) and value.is_static:
             return Opaque(value.path)
-        made = fresh_input(frame, site)
+        tensor = fresh_input(frame, site)
         if isinstance(value, Tensor) and value.uniform:
-            made.per_replica, made.uniform = False, True
-        return made
+            tensor.per_replica, tensor.uniform = False, True
+        return tensor
     return value
 
 
@@ -116,15 +117,15 @@ def tensor_arguments(
     rows = code.by_position
     if isinstance(callee, Bound):
         rows = rows[1:]
-    found = []
+    arguments = []
     for name, default in rows:
         if name in opaque:
-            found.append(Argument(name, "", Opaque(name, is_static=True), site))
+            arguments.append(Argument(name, "", Opaque(name, is_static=True), site))
         elif default is None:
-            found.append(Argument(None, "", UNKNOWN, site))
+            arguments.append(Argument(None, "", UNKNOWN, site))
     if code.star is not None or not opaque:
-        found.append(Argument(None, "*", UNKNOWN, site))
-    return found
+        arguments.append(Argument(None, "*", UNKNOWN, site))
+    return arguments
 
 
 SHARDED = frozenset(["shard", "split_compile_and_shard", "batch_parallel", "rewrite"])
@@ -149,7 +150,7 @@ NAMES = [f"?.{name}" for name in sorted(seam.REPLICATE_FAMILY & seam.UNMISTAKABL
 
 
 @model(*NAMES)
-def _entry(call: Call) -> Value:
+def _replicate(call: Call) -> Value:
     if _has_no_replica(call):
         return Sequence("list", [])
     call.record.arguments = snapshot(call.arguments)
@@ -161,44 +162,44 @@ def _entry(call: Call) -> Value:
 
 def _has_no_replica(call: Call) -> bool:
     """Return whether the list of the replicas' inputs is empty: TensorFlow calls nothing then."""
-    given = None if call.name in SHARDED else call.get("inputs", 1)
-    return isinstance(given, Sequence) and not given.open and not given.items
+    inputs = None if call.name in SHARDED else call.get("inputs", 1)
+    return isinstance(inputs, Sequence) and not inputs.open and not inputs.items
 
 
 def _inputs(call: Call) -> list[Argument] | None:
     """Return the arguments of one replica, None where their number is not known."""
     if call.get("infeed_queue", QUEUES[call.name]) not in (None, NONE):
         return None
-    given = call.get("inputs", 1)
-    if given is None or given == NONE:
+    inputs = call.get("inputs", 1)
+    if inputs is None or inputs == NONE:
         return []
     if call.name not in SHARDED:
-        if not isinstance(given, Sequence) or not given.items:
+        if not isinstance(inputs, Sequence) or not inputs.items:
             return None
-        given = _one_replicas(call, given)
-        if given == NONE:
+        inputs = _first_replica_inputs(call, inputs)
+        if inputs == NONE:
             return []
-    if isinstance(given, Tensor) and call.name in SHARDED:
-        return [Argument(None, "", _sharded(given), call.site)]
-    if not isinstance(given, Sequence) or given.open:
+    if isinstance(inputs, Tensor) and call.name in SHARDED:
+        return [Argument(None, "", _shard(inputs), call.site)]
+    if not isinstance(inputs, Sequence) or inputs.open:
         return None
-    items = [_converted(each) for each in given.items]
+    items = [_convert_input(item) for item in inputs.items]
     if call.name in SHARDED:
-        items = [_sharded(each) for each in items]
-    return [Argument(None, "", each, call.site) for each in items]
+        items = [_shard(item) for item in items]
+    return [Argument(None, "", item, call.site) for item in items]
 
 
-def _sharded(value: Value) -> Value:
+def _shard(value: Value) -> Value:
     """Return one shard of an input: equal on all replicas where all elements are equal."""
-    return transfer.each_tensor(value, lambda each: replace(each, uniform=each.filled))
+    return transfer.each_tensor(value, lambda tensor: replace(tensor, uniform=tensor.filled))
 
 
-def _one_replicas(call: Call, inputs: Sequence) -> Value:
+def _first_replica_inputs(call: Call, inputs: Sequence) -> Value:
     """Return the first replica's inputs, of which each says whether all replicas get the same."""
     first = inputs.items[0]
     if not isinstance(first, Sequence) or first.open:
         return first
-    rows = [each.items if isinstance(each, Sequence) else [] for each in inputs.items]
+    rows = [replica.items if isinstance(replica, Sequence) else [] for replica in inputs.items]
     depth = len(call.frame.context.scopes)
     items: list[Value] = []
     for position, item in enumerate(first.items):
@@ -212,16 +213,16 @@ def _one_replicas(call: Call, inputs: Sequence) -> Value:
     return Sequence(first.kind, items, False, first.site)
 
 
-def _converted(value: Value) -> Value:
+def _convert_input(value: Value) -> Value:
     """TensorFlow makes tensors of inputs before the computation: a variable is read out there."""
     if isinstance(value, Variable):
         return UNKNOWN
     if isinstance(value, Choice):
-        return join(_converted(option) for option in value.options)
+        return join(_convert_input(option) for option in value.options)
     if isinstance(value, Sequence) and not value.open:
-        return Sequence(value.kind, [_converted(each) for each in value.items])
+        return Sequence(value.kind, [_convert_input(item) for item in value.items])
     if isinstance(value, Mapping) and not value.open:
-        return Mapping({key: _converted(each) for key, each in value.items.items()})
+        return Mapping({key: _convert_input(item) for key, item in value.items.items()})
     return value
 
 
@@ -234,7 +235,7 @@ def _training_loop(call: Call) -> Value:
     inputs = call.get("inputs", 2)
     values = None
     if isinstance(inputs, Sequence) and not inputs.open:
-        values = [_looped(call, each) for each in inputs.items]
+        values = [_loop_input(call, item) for item in inputs.items]
     scope = Scope(WHILE, call.site)
     for position, keyword in ((0, "condition"), (1, "body")):
         callee = call.get(keyword, position)
@@ -244,10 +245,10 @@ def _training_loop(call: Call) -> Value:
     return call.operation()
 
 
-def _looped(call: Call, value: Value) -> Value:
+def _loop_input(call: Call, value: Value) -> Value:
     """Return a loop's input as its body gets it."""
     if not isinstance(value, Const):
         return value
-    made = transfer.result(call.frame, [], call.site)
-    made.uniform = True
-    return made
+    tensor = transfer.result(call.frame, [], call.site)
+    tensor.uniform = True
+    return tensor

@@ -27,16 +27,16 @@ ESTIMATOR = "TPUEstimator"
 @model("?.TPUEstimator")
 def _estimator(call: Call) -> Value:
     """Read the model_fn as a computation, unless `use_tpu=False` is there in so many words."""
-    made = ExternalObject(call.path, call.site, call.frame.context)
-    made.arguments = tuple((each.keyword, each.value) for each in call.arguments)
+    estimator = ExternalObject(call.path, call.site, call.frame.context)
+    estimator.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
     params = options(force_deferred(call, call.get("params", 3) or NONE))
-    made.attributes["params"] = join(_kept(call, each) for each in params)
+    estimator.attributes["params"] = join(_copy_params(call, option) for option in params)
     use_tpu = call.get("use_tpu", 4)
     model_fn = call.get("model_fn", 0)
     if use_tpu == Const(False) and model_fn is not None:
         call.frame.session.known(model_fn)
     if use_tpu == Const(False) or model_fn is None:
-        return made
+        return estimator
     on_host = call.get("eval_on_tpu", 9) == Const(False)
     trace(
         call,
@@ -48,16 +48,16 @@ def _estimator(call: Call) -> Value:
         host_modes=EVALUATION if on_host else frozenset(),
         predicts=call.get("predict_batch_size", 7) not in (None, NONE),
     )
-    return made
+    return estimator
 
 
 @model("tf.estimator.tpu.TPUEstimator.__init__")
 def _initialize(call: Call) -> Value | None:
     """`super().__init__(model_fn=...)` in a class that is made after TPUEstimator."""
-    made = call.receiver
-    if not isinstance(made, Instance):
+    instance = call.receiver
+    if not isinstance(instance, Instance):
         return None
-    for base in mro(made.cls):
+    for base in mro(instance.cls):
         if isinstance(base, External) and base.last == ESTIMATOR:
             record = ApiCall(
                 base.path, call.site, call.frame.context, call.arguments, None, UNKNOWN
@@ -67,13 +67,13 @@ def _initialize(call: Call) -> Value | None:
     return None
 
 
-def _kept(call: Call, params: Value) -> Value:
+def _copy_params(call: Call, params: Value) -> Value:
     """TPUEstimator keeps a copy: what is put into `params` later it does not see."""
     return copied(params, call.frame.context) if isinstance(params, Mapping) else params
 
 
 @model("?.TPUEstimatorSpec")
-def _spec(call: Call) -> Value:
+def _estimator_spec(call: Call) -> Value:
     """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step.
 
     A TPUEstimator sees to that; a computation of one's own just holds the specification.
@@ -81,32 +81,32 @@ def _spec(call: Call) -> Value:
     computation = call.frame.context.computation
     if computation is not None and computation.kind == MODEL_FN:
         for keyword, kind in HOST_FUNCTIONS.items():
-            given = force_deferred(call, call.get(keyword, POSITIONS[keyword]) or NONE)
-            for pair in options(given):
+            pairs = force_deferred(call, call.get(keyword, POSITIONS[keyword]) or NONE)
+            for pair in options(pairs):
                 if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
                     callee, sent = force_deferred(call, pair.items[0]), pair.items[1]
-                    args = _sent(call, sent)
+                    args = _host_arguments(call, sent)
                     open_cluster(call, kind, callee, args, waits=False, named=pair.site)
     return ExternalObject(call.path, call.site, call.frame.context)
 
 
-def _outfed(call: Call, value: Value) -> Value:
+def _outfeed(call: Call, value: Value) -> Value:
     """Return `value` as the host gets it by the outfeed: a variable is read on the device."""
     if not any(True for _ in transfer.variables(value)):
         return value
     transfer.touch(call.frame, [value], call.site, "outfeed")
-    made = transfer.result(call.frame, [value], call.site)
-    made.shape = () if is_scalar(value) else None
-    return made
+    tensor = transfer.result(call.frame, [value], call.site)
+    tensor.shape = () if is_scalar(value) else None
+    return tensor
 
 
-def _sent(call: Call, sent: Value) -> tuple[Argument, ...]:
+def _host_arguments(call: Call, sent: Value) -> tuple[Argument, ...]:
     """Return the tensors as the host function's arguments: a list by position, a dict by name."""
     if not isinstance(sent, (Sequence, Mapping)) or sent.open:
         return (Argument(None, "*", UNKNOWN, call.site),)
     whole = sent.site or call.site
-    found = []
-    for number, (key, each) in enumerate(_named(sent)):
+    arguments = []
+    for number, (key, item) in enumerate(_keyed_items(sent)):
         place = -1
         if isinstance(sent, Mapping):
             place = sent.places.get(key, -1)
@@ -114,12 +114,12 @@ def _sent(call: Call, sent: Value) -> tuple[Argument, ...]:
             place = sent.places[number]
         site = whole.module.site(place) if place >= 0 else whole
         name = None if key is None else str(key)
-        found.append(Argument(name, "", _outfed(call, each), site))
-    return tuple(found)
+        arguments.append(Argument(name, "", _outfeed(call, item), site))
+    return tuple(arguments)
 
 
-def _named(sent: Sequence | Mapping) -> list[tuple[object, Value]]:
+def _keyed_items(sent: Sequence | Mapping) -> list[tuple[object, Value]]:
     """Return the items with their keys."""
     if isinstance(sent, Mapping):
         return list(sent.items.items())
-    return [(None, each) for each in sent.items]
+    return [(None, item) for item in sent.items]

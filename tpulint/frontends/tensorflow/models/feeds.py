@@ -50,10 +50,10 @@ def _train_and_evaluate(call: Call) -> None:
     estimator = call.get("estimator", 0)
     if not isinstance(estimator, ExternalObject) or estimator.last != "TPUEstimator":
         return
-    for each in call.values[1:]:
-        if isinstance(each, ExternalObject) and each.last in SPECS:
-            given = each.argument("input_fn", 0)
-            _estimate(call, estimator, SPECS[each.last], given)
+    for specification in call.values[1:]:
+        if isinstance(specification, ExternalObject) and specification.last in SPECS:
+            input_fn = specification.argument("input_fn", 0)
+            _estimate(call, estimator, SPECS[specification.last], input_fn)
 
 
 def _estimate(call: Call, estimator: ExternalObject, kind: str, input_fn: Value | None) -> None:
@@ -68,7 +68,7 @@ def _estimate(call: Call, estimator: ExternalObject, kind: str, input_fn: Value 
         return
     if kind == "evaluate" and on_tpu == Const(False):
         return
-    params = [_params(each) for each in options(estimator.attributes.get("params", NONE))]
+    params = [_params(option) for option in options(estimator.attributes.get("params", NONE))]
     _read(call, kind, estimator, input_fn, join(params))
 
 
@@ -115,9 +115,9 @@ def _note_fit(call: Call) -> None:
     if strategy is None or strategy.kind != "tpu" or is_estimator:
         return
     for keyword in FITS[call.name]:
-        given = call.get(keyword, 0 if keyword == "x" else None)
-        if given is not None:
-            data = force_deferred(call, given)
+        pipeline = call.get(keyword, 0 if keyword == "x" else None)
+        if pipeline is not None:
+            data = force_deferred(call, pipeline)
             kind = "evaluate" if keyword == "validation_data" else call.name
             _note(call, Feed(kind, call.site, call.frame.context, strategy, data))
 
@@ -132,20 +132,20 @@ def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -
     function = force_deferred(call, input_fn)
     feed = Feed(kind, call.site, call.frame.context, owner, UNKNOWN, function)
     _note(call, feed)
-    found = []
-    for each in options(function):
-        if not isinstance(each, (ExternalObject, External)):
-            args = _arguments(call, each, params)
-            found.append(call.run_inside(Scope(DATA, call.site, feed), each, args))
-    feed.data = force_deferred(call, join(found)) if found else UNKNOWN
+    results = []
+    for option in options(function):
+        if not isinstance(option, (ExternalObject, External)):
+            args = _arguments(call, option, params)
+            results.append(call.run_inside(Scope(DATA, call.site, feed), option, args))
+    feed.data = force_deferred(call, join(results)) if results else UNKNOWN
     return feed.data
 
 
 def _arguments(call: Call, input_fn: Value, params: Value) -> tuple[Argument, ...]:
     signature = signature_of(input_fn)
-    names = [each for each in GIVEN if signature is not None and each in signature.parameters]
-    known = {"params": params} if params != NONE else {}
-    return tuple(Argument(name, "", known.get(name, Opaque(name)), call.site) for name in names)
+    names = [name for name in GIVEN if signature is not None and name in signature.parameters]
+    values = {"params": params} if params != NONE else {}
+    return tuple(Argument(name, "", values.get(name, Opaque(name)), call.site) for name in names)
 
 
 # Steps of an input pipeline: `tf.data.Dataset`, each with the step before it
@@ -196,22 +196,22 @@ def _plain_step(call: Call, dataset: Value) -> ExternalObject:
 def _step(call: Call, receiver: Value) -> ExternalObject:
     first = options(receiver)[0]
     assert isinstance(first, ExternalObject)
-    made = ExternalObject(
+    step = ExternalObject(
         f"{first.path}.{call.name}", call.site, call.frame.context, source=receiver
     )
-    made.arguments = tuple((each.keyword, each.value) for each in call.arguments)
-    return made
+    step.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
+    return step
 
 
 def _elements_made(call: Call) -> Value | None:
     """Call the given functions. They run on the host, outside every computation."""
     scope = Scope(DATA, call.site)
-    found = []
-    for each in call.values:
-        functions = options(each)
+    results = []
+    for value in call.values:
+        functions = options(value)
         if all(isinstance(option, CALLABLE) for option in functions):
             element = Tensor(None, call.site, "structure")
             # A dataset's function takes the components of an element, or the element.
             args: list[Value] = [element] * parameter_count(call, functions[0])
-            found.append(call.run_inside(scope, each, args))
-    return join(found) if found else None
+            results.append(call.run_inside(scope, value, args))
+    return join(results) if results else None

@@ -73,9 +73,9 @@ LAYERS, RESULT = "layers given", "outputs given"
 
 @table.model("keras.Input", "keras.layers.Input")
 def _input(call: Call) -> Value:
-    made = Tensor(call.frame.context, call.site)
-    made.layer = LayerCall(None, (), call.site, call.frame.context)
-    return made
+    tensor = Tensor(call.frame.context, call.site)
+    tensor.layer = LayerCall(None, (), call.site, call.frame.context)
+    return tensor
 
 
 @table.model("keras.Sequential.add")
@@ -99,42 +99,42 @@ def _receiver_model(call: Call) -> Model:
 
 def _add(call: Call, model: Model, layer: Value) -> None:
     """`model.add(layer)`: perhaps, if that is under a condition."""
-    known = _layers(model)
-    if known is None:
-        known = Sequence("list", [])
-        model.attributes[LAYERS] = known
-    made = model.context
-    if made is not None and not call.frame.context.reached_whenever(made):
+    layers = _layers(model)
+    if layers is None:
+        layers = Sequence("list", [])
+        model.attributes[LAYERS] = layers
+    built_in = model.context
+    if built_in is not None and not call.frame.context.reached_whenever(built_in):
         layer = join([layer, NONE])
-    known.add(layer)
+    layers.add(layer)
 
 
 def _keep(frame: Frame, model: Model, args: Arguments) -> None:
     """Remember the layers or the outputs that the class of Keras under `model` is made with."""
     if is_sequential(model):
-        found = _argument(args, "layers", 0)
-        if isinstance(found, Sequence):
-            model.attributes[LAYERS] = Sequence("list", list(found.items), found.open)
+        kept = _argument(args, "layers", 0)
+        if isinstance(kept, Sequence):
+            model.attributes[LAYERS] = Sequence("list", list(kept.items), kept.open)
     elif is_model(model):
-        found = _argument(args, "outputs", 1)
-        if found is not None:
-            attributes.put(frame, model, RESULT, found)
+        kept = _argument(args, "outputs", 1)
+        if kept is not None:
+            attributes.put(frame, model, RESULT, kept)
 
 
 def _argument(args: Arguments, keyword: str, position: int) -> Value | None:
-    plain = [each.value for each in args if each.keyword is None]
-    named = {each.keyword: each.value for each in args if each.keyword}
+    plain = [argument.value for argument in args if argument.keyword is None]
+    named = {argument.keyword: argument.value for argument in args if argument.keyword}
     return named.get(keyword) or (plain[position] if position < len(plain) else None)
 
 
 def _layers(model: Model) -> Sequence | None:
-    known = model.attributes.get(LAYERS)
-    if known is None and isinstance(model, ExternalObject):
-        found = model.argument("layers", 0)
-        if isinstance(found, Sequence):
-            known = Sequence("list", list(found.items), found.open)
-            model.attributes[LAYERS] = known
-    return known if isinstance(known, Sequence) else None
+    layers = model.attributes.get(LAYERS)
+    if layers is None and isinstance(model, ExternalObject):
+        given_layers = model.argument("layers", 0)
+        if isinstance(given_layers, Sequence):
+            layers = Sequence("list", list(given_layers.items), given_layers.open)
+            model.attributes[LAYERS] = layers
+    return layers if isinstance(layers, Sequence) else None
 
 
 def call_layer(frame: Frame, layer: Value, args: Arguments, site: Site) -> Value | None:
@@ -160,31 +160,31 @@ def call_layer(frame: Frame, layer: Value, args: Arguments, site: Site) -> Value
     if layer.last == LAMBDA:
         with frame.within(Scope(WITH, site, effect=UNCONVERTED)):
             return _function(frame, layer.argument("function", 0), args[:1], site)
-    return _held(frame, layer, args, site)
+    return _call_held_layers(frame, layer, args, site)
 
 
 def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value | None:
     """Call the layers one after the other, each with what the one before it gives."""
-    known = _layers(model)
-    if known is None or not args:
+    layers = _layers(model)
+    if layers is None or not args:
         return None
-    mode = tuple(each for each in args if each.keyword == TRAINING)
-    found = args[0].value
-    for layer in known.items:
+    mode = tuple(argument for argument in args if argument.keyword == TRAINING)
+    result = args[0].value
+    for layer in layers.items:
         results = []
         several = isinstance(layer, Choice)
         for number, option in enumerate(options(layer)):
             if isinstance(option, (Tensor, Const)):  # `Input(...)`, or a layer that may be missing
-                results.append(found)
+                results.append(result)
             elif several:
                 with frame.when(ConditionKey("callee", site), number):
                     results.append(
-                        calls.call(frame, option, (calls.given(found, site), *mode), site)
+                        calls.call(frame, option, (calls.given(result, site), *mode), site)
                     )
             else:
-                results.append(calls.call(frame, option, (calls.given(found, site), *mode), site))
-        found = join(results)
-    return found
+                results.append(calls.call(frame, option, (calls.given(result, site), *mode), site))
+        result = join(results)
+    return result
 
 
 def _function(frame: Frame, function: Value | None, args: Arguments, site: Site) -> Value | None:
@@ -196,13 +196,15 @@ def _function(frame: Frame, function: Value | None, args: Arguments, site: Site)
     return calls.call(frame, callee, args, site)
 
 
-def _held(frame: Frame, layer: ExternalObject, args: Arguments, site: Site) -> Value | None:
+def _call_held_layers(
+    frame: Frame, layer: ExternalObject, args: Arguments, site: Site
+) -> Value | None:
     """Call the layers, cells and functions that a layer was made with."""
-    found: Value | None = None
+    outcome: Value | None = None
     for name in HOLDERS.get(layer.last, ()):
         inner = layer.argument(name, 0 if name == "layer" else None)
         if inner is not None and inner != NONE:
-            found = calls.call(frame, inner, args[:1], site)
+            outcome = calls.call(frame, inner, args[:1], site)
     if layer.last in CELL_HOLDERS:
         cells = layer.argument(CELL_HOLDERS[layer.last], 0)
         for cell in cells.items if isinstance(cells, Sequence) else [cells]:
@@ -212,39 +214,40 @@ def _held(frame: Frame, layer: ExternalObject, args: Arguments, site: Site) -> V
     for keyword, value in layer.arguments:
         first = layer.last == ACTIVATION and keyword is None
         if first or keyword in FUNCTIONS_OF_LAYERS:
-            items = [each.value for each in args[:1]]
-            made = calls.given(transfer.result(frame, items, site), site)
-            result = _function(frame, value, (made,), site)
+            items = [argument.value for argument in args[:1]]
+            computed = calls.given(transfer.result(frame, items, site), site)
+            result = _function(frame, value, (computed,), site)
             if result is not None and (first or "activation" in str(keyword)):
-                found = result
-    return found
+                outcome = result
+    return outcome
 
 
 def replay(
-    frame: Frame, outputs: Value, made: Context | None, args: Arguments, site: Site
+    frame: Frame, outputs: Value, built_in: Context | None, args: Arguments, site: Site
 ) -> Value:
     """Call the layers of a functional model, in the order in which they were put together."""
-    data = [each.value for each in args if each.keyword is None]
-    mode = tuple(each for each in args if each.keyword == TRAINING)
+    data = [argument.value for argument in args if argument.keyword is None]
+    mode = tuple(argument for argument in args if argument.keyword == TRAINING)
     inputs = _inputs(frame, data, site)
     results: dict[int, Value] = {}
 
     def here(tensor: Tensor) -> Value:
         if tensor.layer is None:
             return tensor
-        return _one(frame, results.get(id(tensor.layer), inputs), site)
+        return _single_tensor(frame, results.get(id(tensor.layer), inputs), site)
 
-    before = frozenset() if made is None else made.conditions
+    before = frozenset() if built_in is None else built_in.conditions
     for step in steps(outputs):
         if step.layer is None:
-            parts = [results.get(id(each), inputs) for each in step.sources]
+            parts = [results.get(id(source), inputs) for source in step.sources]
             if parts:
                 results[id(step)] = transfer.result(frame, parts, step.site or site)
             continue
         given_now = tuple(
-            each._replace(value=transfer.each_tensor(each.value, here)) for each in step.arguments
+            argument._replace(value=transfer.each_tensor(argument.value, here))
+            for argument in step.arguments
         )
-        if not any(each.keyword == TRAINING for each in given_now):
+        if not any(argument.keyword == TRAINING for argument in given_now):
             given_now = (*given_now, *mode)
         context = frame.context
         for key, branch in step.context.conditions - before:
@@ -256,15 +259,15 @@ def replay(
 
 def _inputs(frame: Frame, data: list[Value], site: Site) -> Tensor:
     """Return what each input of the model is given: one of `data`, as it is."""
-    given_now = [tensor for each in data for tensor in tensors(each)]
+    given_now = [tensor for value in data for tensor in tensors(value)]
     if len(given_now) == 1:
         return given_now[0]
-    made = transfer.flow(frame, given_now, site)
-    made.computed = any(each.computed for each in given_now)
-    return made
+    tensor = transfer.flow(frame, given_now, site)
+    tensor.computed = any(source_tensor.computed for source_tensor in given_now)
+    return tensor
 
 
-def _one(frame: Frame, value: Value, site: Site) -> Tensor:
+def _single_tensor(frame: Frame, value: Value, site: Site) -> Tensor:
     """Return the tensor that `value` is, or one made of all that are in it."""
     if isinstance(value, Tensor):
         return value
@@ -273,7 +276,7 @@ def _one(frame: Frame, value: Value, site: Site) -> Tensor:
 
 def steps(outputs: Value) -> Iterator[LayerCall]:
     """Yield the calls of layers that made `outputs`, each after those whose results it takes."""
-    stack = [(each.layer, False) for each in tensors(outputs) if each.layer is not None]
+    stack = [(tensor.layer, False) for tensor in tensors(outputs) if tensor.layer is not None]
     seen: set[int] = set()
     while stack:
         step, is_ready = stack.pop()
@@ -282,7 +285,7 @@ def steps(outputs: Value) -> Iterator[LayerCall]:
         elif id(step) not in seen:
             seen.add(id(step))
             stack.append((step, True))
-            stack += [(each, False) for each in step.sources]
+            stack += [(source, False) for source in step.sources]
 
 
 # Steps: `fit` of a model made under a TPUStrategy's scope runs its step by `strategy.run`
@@ -347,9 +350,9 @@ def _update_compiled_metrics(call: Call) -> Value | None:
 
 def _compile(call: Call, model: Model) -> None:
     for keyword, (kept, position) in COMPILED.items():
-        found = call.get(keyword, position)
-        if found is not None and found != NONE:
-            attributes.put(call.frame, model, kept, force_deferred(call, found))
+        value = call.get(keyword, position)
+        if value is not None and value != NONE:
+            attributes.put(call.frame, model, kept, force_deferred(call, value))
 
 
 def _run(call: Call, model: Model) -> None:
@@ -360,12 +363,12 @@ def _run(call: Call, model: Model) -> None:
     if strategy.kind == "unknown" and not _names_a_tpu(call):
         return
     scope = model.context.with_blocks(SCOPE, "")[0]
-    known = strategy.kind == "tpu" and not scope.perhaps
+    is_definite = strategy.kind == "tpu" and not scope.perhaps
     names = [STEPS[call.name]]
     if names == ["train_step"] and call.get("validation_data") not in (None, NONE):
         names.append(STEPS["evaluate"])
     for name in names:
-        _step(call, model, name, Certainty.DEFINITE if known else Certainty.POSSIBLE)
+        _step(call, model, name, Certainty.DEFINITE if is_definite else Certainty.POSSIBLE)
     _callbacks(call, model)
 
 
@@ -376,7 +379,7 @@ def _names_a_tpu(call: Call) -> bool:
     return any(module.has_word(naming.TPU_WORD) for module in modules)
 
 
-def _step(call: Call, model: Model, name: str, sure: Certainty) -> None:
+def _step(call: Call, model: Model, name: str, certainty: Certainty) -> None:
     """Keras traces the step in a tf.function of its own, and gives it one batch.
 
     That converts no control flow of Python's: Keras is a module that autograph leaves alone.
@@ -389,36 +392,36 @@ def _step(call: Call, model: Model, name: str, sure: Certainty) -> None:
     batch = [Argument(None, "", UNKNOWN, call.site)]
     with frame.within(Scope(FUNCTION, call.site)):
         plain = (Scope(WITH, call.site, effect=UNCONVERTED),)
-        trace(call, "run", step, batch, certainty=sure, mode="function", inside=plain)
+        trace(call, "run", step, batch, certainty=certainty, mode="function", inside=plain)
 
 
 def _callbacks(call: Call, model: Model) -> None:
     """Callbacks run on the host, between the steps."""
-    found = force_deferred(call, call.get("callbacks") or NONE)
-    for each in found.items if isinstance(found, Sequence) else [found]:
-        if not isinstance(each, Instance):
+    callbacks = force_deferred(call, call.get("callbacks") or NONE)
+    for callback in callbacks.items if isinstance(callbacks, Sequence) else [callbacks]:
+        if not isinstance(callback, Instance):
             continue
-        each.attributes.setdefault("model", model)
-        for name in sorted(CALLBACK_METHODS & _own_names(each)):
-            method = attributes.get(call.frame, each, name, call.site)
+        callback.attributes.setdefault("model", model)
+        for name in sorted(CALLBACK_METHODS & _own_names(callback)):
+            method = attributes.get(call.frame, callback, name, call.site)
             if function_of(method) is not None:
                 number = Opaque("epoch" if "epoch" in name else "batch")
                 first = () if name.startswith(("on_train_b", "on_train_e")) else (number,)
                 if "_batch_" in name:
                     first = (number,)
-                args = tuple(calls.given(one, call.site) for one in (*first, Opaque("logs")))
+                args = tuple(calls.given(value, call.site) for value in (*first, Opaque("logs")))
                 calls.call(call.frame, method, args, call.site)
 
 
 def _own_names(value: Instance) -> set[str]:
-    found: set[str] = set()
+    own_names: set[str] = set()
     stack: list[Value] = [value.cls]
     while stack:
-        each = stack.pop()
-        if isinstance(each, Class):
-            found |= each.names.keys()
-            stack += each.bases
-    return found
+        base = stack.pop()
+        if isinstance(base, Class):
+            own_names |= base.names.keys()
+            stack += base.bases
+    return own_names
 
 
 def _pair(call: Call, labels: int, outputs: int) -> tuple[Value, Value]:
@@ -433,27 +436,29 @@ def _default_step(call: Call, model: Model) -> Value:
     inputs = parts[0] if parts else _element(call, batch)
     labels = parts[1] if len(parts) > 1 else _element(call, batch)
     training = Argument(TRAINING, "", Const(call.name == "train_step"), site)
-    made = calls.call(frame, model, (calls.given(inputs, site), training), site)
+    model_outputs = calls.call(frame, model, (calls.given(inputs, site), training), site)
     if call.name == "predict_step":
-        return made
-    outputs = made if made is not UNKNOWN else _element(call, batch)
-    loss = _own(call, model, "compute_loss", (inputs, labels, outputs))
+        return model_outputs
+    outputs = model_outputs if model_outputs is not UNKNOWN else _element(call, batch)
+    loss = _call_own_method(call, model, "compute_loss", (inputs, labels, outputs))
     if loss is None:
         loss = _losses(call, model, labels, outputs)
     if call.name == "train_step":
         _update(call, model, loss)
-    if _own(call, model, "compute_metrics", (inputs, labels, outputs, NONE)) is None:
+    if _call_own_method(call, model, "compute_metrics", (inputs, labels, outputs, NONE)) is None:
         _metrics(call, model, labels, outputs)
     return Mapping({}, True)
 
 
 def _element(call: Call, batch: Value) -> Tensor:
-    made = transfer.result(call.frame, [batch], call.site, "structure")
-    made.per_replica = made.data = True
-    return made
+    tensor = transfer.result(call.frame, [batch], call.site, "structure")
+    tensor.per_replica = tensor.data = True
+    return tensor
 
 
-def _own(call: Call, model: Model, name: str, values: tuple[Value, ...]) -> Value | None:
+def _call_own_method(
+    call: Call, model: Model, name: str, values: tuple[Value, ...]
+) -> Value | None:
     """Call the model's own method `name`; None where it has none."""
     if not isinstance(model, Instance):
         return None
@@ -461,26 +466,26 @@ def _own(call: Call, model: Model, name: str, values: tuple[Value, ...]) -> Valu
     if function_of(method) is None:
         return None
     return calls.call(
-        call.frame, method, tuple(calls.given(each, call.site) for each in values), call.site
+        call.frame, method, tuple(calls.given(value, call.site) for value in values), call.site
     )
 
 
 def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
     args = (calls.given(labels, call.site), calls.given(outputs, call.site))
-    for each in _listed(model.attributes.get(COMPILED["loss"][0])):
-        _call_object(call, each, args, "call")
-    made = transfer.result(call.frame, [labels, outputs], call.site)
-    made.shape = ()
-    return made
+    for loss in _flatten(model.attributes.get(COMPILED["loss"][0])):
+        _call_object(call, loss, args, "call")
+    loss_tensor = transfer.result(call.frame, [labels, outputs], call.site)
+    loss_tensor.shape = ()
+    return loss_tensor
 
 
 def _metrics(call: Call, model: Model, labels: Value, outputs: Value) -> None:
     args = (calls.given(labels, call.site), calls.given(outputs, call.site))
     for keyword in ("metrics", "weighted_metrics"):
-        for each in _listed(model.attributes.get(COMPILED[keyword][0])):
-            _call_object(call, each, args, "update_state")
-            if isinstance(each, Instance):
-                _call_object(call, each, (), "result")
+        for metric in _flatten(model.attributes.get(COMPILED[keyword][0])):
+            _call_object(call, metric, args, "update_state")
+            if isinstance(metric, Instance):
+                _call_object(call, metric, (), "result")
 
 
 def _call_object(call: Call, value: Value, args: tuple[Argument, ...], name: str) -> None:
@@ -518,23 +523,23 @@ def _update(call: Call, model: Model, loss: Value) -> None:
                 taken: Iterable[Value] = pair.items
                 if name == "apply_gradients":
                     taken = [Sequence("list", [pair], True)]
-                calls.call(frame, method, tuple(calls.given(each, site) for each in taken), site)
+                calls.call(frame, method, tuple(calls.given(value, site) for value in taken), site)
         if isinstance(step, Variable):
             transfer.access(frame, step, "write", "apply_gradients", site)
 
 
-def _listed(value: Value | None, depth: int = 0) -> list[Value]:
+def _flatten(value: Value | None, depth: int = 0) -> list[Value]:
     """Return the losses or metrics in what `compile` was given: lists and dicts of them opened."""
     if value is None or depth > 3:
         return []
-    found = []
-    for each in options(value):
-        if isinstance(each, Sequence):
-            inner = each.items
-        elif isinstance(each, Mapping):
-            inner = list(each.items.values())
+    parts = []
+    for option in options(value):
+        if isinstance(option, Sequence):
+            inner = option.items
+        elif isinstance(option, Mapping):
+            inner = list(option.items.values())
         else:
-            found.append(each)
+            parts.append(option)
             continue
-        found += [one for item in inner for one in _listed(item, depth + 1)]
-    return found
+        parts += [part for item in inner for part in _flatten(item, depth + 1)]
+    return parts

@@ -65,9 +65,9 @@ def result_kind(path: str) -> str:
 
 @model("tf.stop_gradient")
 def _stop_gradient(call: Call) -> Value:
-    made = call.operation()
-    made.clusters = frozenset()  # the gradient does not run through a host cluster any more
-    return made
+    tensor = call.operation()
+    tensor.clusters = frozenset()  # the gradient does not run through a host cluster any more
+    return tensor
 
 
 def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = False) -> Tensor:
@@ -77,22 +77,22 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
     an effect and no resource, so a tf.function runs it in program order.
     """
     _call_arguments(call)
-    made = call.operation()
+    tensor = call.operation()
     is_random = naming.RANDOM.is_in(call.path)
-    if made.operation is not None:
-        made.operation.ordered = is_ordered
-    made.uniform = not is_random and uniform(call.values)
-    made.data = not takes_shape and (made.data or is_random)
-    made.shape = () if gives_scalar(call.record) else None
-    return made
+    if tensor.operation is not None:
+        tensor.operation.ordered = is_ordered
+    tensor.uniform = not is_random and uniform(call.values)
+    tensor.data = not takes_shape and (tensor.data or is_random)
+    tensor.shape = () if gives_scalar(call.record) else None
+    return tensor
 
 
 def make_object(call: Call) -> Value:
     """Return an object of an outside class. What it is given it may keep."""
     transfer.touch(call.frame, call.values, call.site, call.name, Certainty.POSSIBLE, "unknown")
-    made = ExternalObject(call.path, call.site, call.frame.context)
-    made.arguments = tuple((each.keyword, each.value) for each in call.arguments)
-    return made
+    result = ExternalObject(call.path, call.site, call.frame.context)
+    result.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
+    return result
 
 
 def _call_arguments(call: Call) -> None:
@@ -102,20 +102,20 @@ def _call_arguments(call: Call) -> None:
     """
     if call.name in seam.PYTHON_IN_GRAPH and call.frame.context.on_device:
         return
-    for each in call.values:
-        if isinstance(each, CALLABLE):
+    for value in call.values:
+        if isinstance(value, CALLABLE):
             with call.frame.when(ConditionKey(CALLED, call.site), True):
                 element = Tensor(call.frame.context, call.site, "structure")
-                count = parameter_count(call, each)
+                count = parameter_count(call, value)
                 args = tuple(calls.given(element, call.site) for _ in range(count))
-                calls.call(call.frame, each, args, call.site)
+                calls.call(call.frame, value, args, call.site)
 
 
 def run_given(call: Call) -> Value:
     """`assertRaises(error, function, *arguments)`: the function is called."""
-    for position, each in enumerate(call.values):
-        if isinstance(each, CALLABLE):
-            calls.call(call.frame, each, call.arguments[position + 1 :], call.site)
+    for position, value in enumerate(call.values):
+        if isinstance(value, CALLABLE):
+            calls.call(call.frame, value, call.arguments[position + 1 :], call.site)
     return UNKNOWN
 
 
@@ -124,8 +124,8 @@ def _of_object(call: Call, receiver: ExternalObject) -> Value:
     if call.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
         mode = seam.METRIC_METHODS[call.name]
         transfer.access(call.frame, weights(receiver), mode, call.name, call.site)
-    sure = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
-    transfer.touch(call.frame, call.values, call.site, call.name, sure, "unknown")
+    certainty = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
+    transfer.touch(call.frame, call.values, call.site, call.name, certainty, "unknown")
     if all_tensors(call.values):
         if call.name in ("call", "__call__", "apply"):
             return call_object(call.frame, receiver, call.arguments, call.site)
@@ -138,29 +138,29 @@ def call_object(
 ) -> Value:
     """Call an outside object: a layer reads its weights and gives a tensor."""
     frame.may_build()
-    items = [each.value for each in args]
+    items = [argument.value for argument in args]
     transfer.touch(frame, items, site, callee.last)
     owned = weights(callee)
     if owned.sort == "weights":
         transfer.access(frame, owned, "read", callee.last, site)
-    found = keras.call_layer(frame, callee, args, site)
-    if found is not None:
-        return found
-    made = transfer.result(frame, items, site)
+    layer_result = keras.call_layer(frame, callee, args, site)
+    if layer_result is not None:
+        return layer_result
+    tensor = transfer.result(frame, items, site)
     if is_loss(callee):
-        made.shape = () if reduction_of(callee) in ("sum", "mean") else None
-        _record_loss(frame, callee, args, site, made)
-    return layer_calls.noted(frame, callee, args, site, made)
+        tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
+        _record_loss(frame, callee, args, site, tensor)
+    return layer_calls.noted(frame, callee, args, site, tensor)
 
 
 def _record_loss(
-    frame: Frame, loss: ExternalObject, args: tuple[Argument, ...], site: Site, made: Tensor
+    frame: Frame, loss: ExternalObject, args: tuple[Argument, ...], site: Site, tensor: Tensor
 ) -> None:
     """Keep the call of a Keras loss in a computation: rules ask how it reduces."""
     computation = frame.context.computation
     if computation is not None and not frame.context.muted:
         path = f"{loss.path}.__call__"
-        computation.calls.append(ApiCall(path, site, frame.context, args, loss, made))
+        computation.calls.append(ApiCall(path, site, frame.context, args, loss, tensor))
 
 
 def unseen(call: Call) -> Value:
@@ -169,7 +169,7 @@ def unseen(call: Call) -> Value:
     transfer.touch(call.frame, values, call.site, call.name, Certainty.POSSIBLE, "unknown")
     if all_tensors(values):
         return transfer.result(call.frame, values, call.site, "unseen")
-    if any(_is_optimizer(each) for each in values):
+    if any(_is_optimizer(value) for value in values):
         return make_object(call)  # a wrapper of what it is given, by all that is seen of it
     return UNKNOWN
 
@@ -185,15 +185,15 @@ OF_SHAPES = frozenset(["zeros_like", "ones_like"])
 
 def _make_constant(call: Call, dtype: str | None, shape: Shape | None) -> Tensor:
     """Return a tensor with what the source says of it."""
-    made = call.operation()
-    made.dtype, made.shape = dtype, shape
+    tensor = call.operation()
+    tensor.dtype, tensor.shape = dtype, shape
     varies = naming.RANDOM.is_in(call.path) or call.name.startswith("placeholder")
     # Of a range, a size that is not seen is a setting: else it were a tensor.
     values = [value for value in call.values if call.name != "range" or value is not UNKNOWN]
-    made.uniform = not varies and uniform(values)
-    made.filled = _is_filled(call)
-    made.data = call.name not in OF_SHAPES and (made.data or varies)
-    return made
+    tensor.uniform = not varies and uniform(values)
+    tensor.filled = _is_filled(call)
+    tensor.data = call.name not in OF_SHAPES and (tensor.data or varies)
+    return tensor
 
 
 def _is_filled(call: Call) -> bool:
@@ -256,15 +256,15 @@ def _range(call: Call) -> Value:
 
 
 def _dtype(call: Call, position: int, default: str | None) -> str | None:
-    given = call.get("dtype", position)
-    if given is None or given == NONE:
+    dtype = call.get("dtype", position)
+    if dtype is None or dtype == NONE:
         return default
-    return dtype_of(given)
+    return dtype_of(dtype)
 
 
 def _shape(call: Call, position: int, default: Shape | None) -> Shape | None:
-    given = call.get("shape", position)
-    return default if given is None or given == NONE else shape_of(given)
+    shape = call.get("shape", position)
+    return default if shape is None or shape == NONE else shape_of(shape)
 
 
 # `tf.nest`: it asks for the structure of an argument, and takes no tensor of it

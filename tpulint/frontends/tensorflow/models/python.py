@@ -74,11 +74,13 @@ def _setattr(call: Call) -> Value:
 
 @model("functools.partial")
 def _partial(call: Call) -> Value:
-    plain = [each for each in call.arguments if each.keyword is None]
-    if not plain or any(each.star for each in call.arguments):
+    plain = [argument for argument in call.arguments if argument.keyword is None]
+    if not plain or any(argument.star for argument in call.arguments):
         return UNKNOWN
-    named = tuple((str(each.keyword), each.value) for each in call.arguments if each.keyword)
-    return Partial(plain[0].value, tuple(each.value for each in plain[1:]), named)
+    named = tuple(
+        (str(argument.keyword), argument.value) for argument in call.arguments if argument.keyword
+    )
+    return Partial(plain[0].value, tuple(argument.value for argument in plain[1:]), named)
 
 
 @model("collections.namedtuple", "typing.NamedTuple")
@@ -90,25 +92,27 @@ def _named_tuple(call: Call) -> Value:
 
 @model("builtins.range")
 def _range(call: Call) -> Value:
-    numbers = [each.value for each in call.values if isinstance(each, Const)]
-    known = len(numbers) == len(call.values) and all(type(each) is int for each in numbers)
-    if known and 1 <= len(numbers) <= 3 and (len(numbers) < 3 or numbers[2] != 0):
+    numbers = [value.value for value in call.values if isinstance(value, Const)]
+    are_integers = len(numbers) == len(call.values) and all(
+        type(number) is int for number in numbers
+    )
+    if are_integers and 1 <= len(numbers) <= 3 and (len(numbers) < 3 or numbers[2] != 0):
         span = range(*numbers)
         if len(span) <= UNROLL:
-            return Sequence("list", [Const(each) for each in span])
+            return Sequence("list", [Const(number) for number in span])
     return Sequence("list", [UNKNOWN], True)
 
 
 @model("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed")
-def _listed(call: Call) -> Value:
+def _list(call: Call) -> Value:
     """list(), tuple(), sorted(), reversed(): the same items."""
     if not call.arguments:
         return Sequence("list", [], False, call.site, call.frame.context)
     source = call.values[0]
-    known = items_of(call.frame, source)
+    source_items = items_of(call.frame, source)
     kind = "tuple" if call.name == "tuple" else "list"
-    if known is not None:
-        items = list(reversed(known)) if call.name == "reversed" else known
+    if source_items is not None:
+        items = list(reversed(source_items)) if call.name == "reversed" else source_items
         unordered = call.name == "sorted" and len(items) > 1
         return Sequence(kind, items, unordered, call.site, call.frame.context)
     return Sequence(kind, [operators.element_of(call.frame, source, call.site)], True, call.site)
@@ -116,15 +120,15 @@ def _listed(call: Call) -> Value:
 
 @model("builtins.dict", "collections.OrderedDict")
 def _dict(call: Call) -> Value:
-    made = Mapping({}, False, call.site, made=call.frame.context)
-    for each in call.arguments:
-        if each.keyword is not None:
-            made.set(each.keyword, each.value)
-        elif isinstance(each.value, Mapping):
-            made.update(each.value)
+    mapping = Mapping({}, False, call.site, made=call.frame.context)
+    for argument in call.arguments:
+        if argument.keyword is not None:
+            mapping.set(argument.keyword, argument.value)
+        elif isinstance(argument.value, Mapping):
+            mapping.update(argument.value)
         else:
-            made.open = True
-    return made
+            mapping.open = True
+    return mapping
 
 
 @model("builtins.enumerate")
@@ -132,9 +136,9 @@ def _enumerate(call: Call) -> Value:
     if not call.arguments:
         return UNKNOWN
     source = call.values[0]
-    known = items_of(call.frame, source)
-    if known is not None:
-        pairs: list[Value] = [Sequence("tuple", [Const(n), item]) for n, item in enumerate(known)]
+    items = items_of(call.frame, source)
+    if items is not None:
+        pairs: list[Value] = [Sequence("tuple", [Const(n), item]) for n, item in enumerate(items)]
         return Sequence("list", pairs)
     item = operators.element_of(call.frame, source, call.site)
     return Sequence("list", [Sequence("tuple", [UNKNOWN, item])], True)
@@ -143,11 +147,11 @@ def _enumerate(call: Call) -> Value:
 @model("builtins.zip")
 def _zip(call: Call) -> Value:
     sources = call.values
-    known = [items_of(call.frame, each) for each in sources]
-    if known and all(each is not None for each in known):
-        rows = zip(*[each for each in known if each is not None], strict=False)
+    columns = [items_of(call.frame, source) for source in sources]
+    if columns and all(column is not None for column in columns):
+        rows = zip(*[column for column in columns if column is not None], strict=False)
         return Sequence("list", [Sequence("tuple", list(row)) for row in rows])
-    items = [operators.element_of(call.frame, each, call.site) for each in sources]
+    items = [operators.element_of(call.frame, source, call.site) for source in sources]
     return Sequence("list", [Sequence("tuple", items)], True)
 
 
@@ -157,8 +161,8 @@ def _map(call: Call) -> Value:
     if len(values) < 2:
         return UNKNOWN
     item = operators.element_of(call.frame, values[1], call.site)
-    made = calls.call(call.frame, values[0], (calls.given(item, call.site),), call.site)
-    return Sequence("list", [made], True)
+    result = calls.call(call.frame, values[0], (calls.given(item, call.site),), call.site)
+    return Sequence("list", [result], True)
 
 
 @model("functools.reduce")
@@ -260,23 +264,30 @@ def _isinstance(call: Call) -> Value:
         return UNKNOWN
     if isinstance(asked, Strategy):
         return UNKNOWN if asked.kind == "unknown" else Const(asked.kind == "tpu")
-    tpus = [each for each in options(asked) if isinstance(each, Strategy) and each.kind == "tpu"]
+    tpus = [
+        option for option in options(asked) if isinstance(option, Strategy) and option.kind == "tpu"
+    ]
     return tpus[0].used if len(tpus) == 1 else UNKNOWN
 
 
 def _are_all(classes: Value, names: frozenset[str]) -> bool:
     """Return whether the second argument of `isinstance` is one of these classes, or several."""
-    each = classes.items if isinstance(classes, Sequence) and not classes.open else [classes]
-    return all(isinstance(one, External) and one.last in names for one in each)
+    classes_given = (
+        classes.items if isinstance(classes, Sequence) and not classes.open else [classes]
+    )
+    return all(
+        isinstance(asked_class, External) and asked_class.last in names
+        for asked_class in classes_given
+    )
 
 
 @model("contextlib.ExitStack")
-def _stack(call: Call) -> Value:
+def _exit_stack(call: Call) -> Value:
     return ContextManagerValue(STACK, call.site)
 
 
 @model("builtins.next", "builtins.iter")
-def _first(call: Call) -> Value:
+def _next(call: Call) -> Value:
     """next(iterator), and iter(iterable) as the iterable itself."""
     if not call.arguments:
         return UNKNOWN
@@ -286,7 +297,7 @@ def _first(call: Call) -> Value:
 
 
 @model("os.path.join")
-def _path(call: Call) -> Value:
+def _join_path(call: Call) -> Value:
     """os.path.join: how the path begins, where the first part says so."""
     starts = start_of(call.values[0]) if call.arguments else None
     if starts is None:
@@ -464,13 +475,13 @@ def _update(call: Call) -> Value:
 def _of_text(call: Call) -> Value:
     """Return another string, or how this one begins or ends."""
     text = call.receiver.value if isinstance(call.receiver, Const) else None
-    given = [value.value for value in call.values if isinstance(value, Const)]
-    if not isinstance(text, str) or not all(isinstance(value, str) for value in given):
+    arguments = [value.value for value in call.values if isinstance(value, Const)]
+    if not isinstance(text, str) or not all(isinstance(value, str) for value in arguments):
         return UNKNOWN
     if call.name in CHANGES_TEXT and not call.arguments:
         return Const(getattr(text, call.name)())
-    if call.name in ASKS_TEXT and len(given) == len(call.arguments) == 1:
-        return Const(getattr(text, call.name)(given[0]))
+    if call.name in ASKS_TEXT and len(arguments) == len(call.arguments) == 1:
+        return Const(getattr(text, call.name)(arguments[0]))
     return UNKNOWN
 
 

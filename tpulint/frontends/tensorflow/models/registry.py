@@ -85,12 +85,12 @@ class Models(Hooks):
         call = _record(frame, record)
         for note in OBSERVERS.candidates(call):
             note(call)
-        found = self._evaluate(call) or operations.answer(call)
-        record.result = found
+        result = self._evaluate(call) or operations.answer(call)
+        record.result = result
         if isinstance(callee, DeferredName):
             frame.session.passed.add((callee.base.path, callee.path))
-            found = with_deferred_call(record, callee, found)
-        return _recorded(frame, record, found)
+            result = with_deferred_call(record, callee, result)
+        return _with_frozen_arguments(frame, record, result)
 
     def call_object(
         self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
@@ -114,11 +114,11 @@ class Models(Hooks):
         if built is not None:
             return built
         call = _record(frame, record)
-        found = self._evaluate(call, is_resolved=False)
-        if found is None:
-            return _recorded(frame, record, operations.unseen(call))
-        record.result = found
-        return _recorded(frame, record, found)
+        result = self._evaluate(call, is_resolved=False)
+        if result is None:
+            return _with_frozen_arguments(frame, record, operations.unseen(call))
+        record.result = result
+        return _with_frozen_arguments(frame, record, result)
 
     def _evaluate(self, call: Call, *, is_resolved: bool = True) -> Value | None:
         """Return what the most specific model answers, None where no model does."""
@@ -130,11 +130,11 @@ class Models(Hooks):
         return None
 
 
-def _recorded(frame: Frame, record: ApiCall, found: Value) -> Value:
+def _with_frozen_arguments(frame: Frame, record: ApiCall, result: Value) -> Value:
     """Keep for the rules what the call was given, and not what becomes of it."""
     if not frame.context.muted:
         record.arguments = snapshot(record.arguments)
-    return found
+    return result
 
 
 def _builds_nothing(record: ApiCall) -> bool:
@@ -190,12 +190,12 @@ def answer_by(facts: CallFacts) -> Model:
                 return transfer.first_trace_time_value(call.values) if on_device else None
             case "context":
                 return ContextManagerValue(facts.scope, call.site)
-        made = operations.make_tensor(
+        tensor = operations.make_tensor(
             call, takes_shape=facts.takes_shape, is_ordered=facts.is_ordered
         )
         if facts.returns == "tensors":
-            return Sequence("list", [made], True, call.site, call.frame.context)
-        return made
+            return Sequence("list", [tensor], True, call.site, call.frame.context)
+        return tensor
 
     return answer_by_facts
 

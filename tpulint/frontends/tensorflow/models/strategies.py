@@ -98,7 +98,7 @@ def _kind_of_current(call: Call) -> str:
     if settings_of(call.frame).assume_tpu:
         return "tpu"
     is_default = call.frame.function is None and not any(
-        each.last in SCOPE_BY_HAND for each in session.program.calls
+        recorded.last in SCOPE_BY_HAND for recorded in session.program.calls
     )
     return "other" if is_default else "unknown"
 
@@ -157,17 +157,17 @@ def _arguments(call: Call) -> list[Argument] | None:
     args = call.get("args", 1)
     if call.name == "experimental_run":
         return None
-    found: list[Argument] = []
+    arguments: list[Argument] = []
     if isinstance(args, Sequence) and not args.open:
-        found += [calls.given(each, call.site) for each in args.items]
+        arguments += [calls.given(item, call.site) for item in args.items]
     elif args is not None and args != NONE:
         return None
     kwargs = call.get("kwargs", 2)
     if isinstance(kwargs, Mapping) and not kwargs.open:
-        found += [Argument(str(key), "", each, call.site) for key, each in kwargs.items.items()]
+        arguments += [Argument(str(key), "", item, call.site) for key, item in kwargs.items.items()]
     elif kwargs is not None and kwargs != NONE:
-        found.append(Argument(None, "**", UNKNOWN, call.site))
-    return found
+        arguments.append(Argument(None, "**", UNKNOWN, call.site))
+    return arguments
 
 
 @model(*(f"?.{name}" for name in sorted(seam.REPLICA_ID)))
@@ -184,9 +184,9 @@ def _collective(call: Call) -> Value:
         items = args.items if isinstance(args, Sequence) else []
         scope = Scope(WITH, call.site, effect=CROSS_REPLICA)
         return call.run_inside(scope, callee, [UNKNOWN, *items])
-    made = call.operation(certainty=Certainty.DEFINITE)
-    if made.operation is not None:
-        made.operation.kept = True
+    tensor = call.operation(certainty=Certainty.DEFINITE)
+    if tensor.operation is not None:
+        tensor.operation.kept = True
     if call.name in AGREEMENT_CALLS:
-        return replace(made, per_replica=False, replica_id=False, uniform=True)
-    return made
+        return replace(tensor, per_replica=False, replica_id=False, uniform=True)
+    return tensor

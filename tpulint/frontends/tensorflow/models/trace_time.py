@@ -35,7 +35,7 @@ def _note_shown(call: Call) -> None:
             maybe
             for argument in call.arguments
             if argument.node is not None
-            for maybe in _shown(call, argument.node)
+            for maybe in _shown_tensors(call, argument.node)
         ]
         if shown:
             _note(call, "shows", not all(shown))
@@ -57,21 +57,21 @@ def _is_recorded(call: Call) -> bool:
     return call.frame.context.on_device and not call.frame.context.muted
 
 
-def _note(call: Call, kind: str, sure: bool) -> None:
+def _note(call: Call, kind: str, is_definite: bool) -> None:
     computation = call.frame.context.computation
     assert computation is not None
-    found = Effect(kind, call.name, call.site, call.frame.context, call.site, sure)
-    computation.effects.append(found)
+    effect = Effect(kind, call.name, call.site, call.frame.context, call.site, is_definite)
+    computation.effects.append(effect)
 
 
 def _keep(call: Call, receiver: Sequence) -> None:
     """Put a tensor into a list that was made outside the computation."""
-    made = receiver.made
-    if made is None or made.computation is call.frame.context.computation:
+    built_in = receiver.made
+    if built_in is None or built_in.computation is call.frame.context.computation:
         return
-    kept = [maybe for each in call.values for maybe in _tensors(each)]
+    kept = [maybe for value in call.values for maybe in _tensors(value)]
     if kept:
-        _note(call, "keeps", not made.muted and not all(kept))
+        _note(call, "keeps", not built_in.muted and not all(kept))
 
 
 def _write(call: Call) -> None:
@@ -81,9 +81,9 @@ def _write(call: Call) -> None:
         _note(call, "writes", True)
 
 
-def _shown(call: Call, node: Expression) -> Iterator[bool]:
+def _shown_tensors(call: Call, node: Expression) -> Iterator[bool]:
     """Yield the tensors that are put into the words: by themselves, or in a format."""
-    for part in _formatted(node):
+    for part in _formatted_expressions(node):
         if isinstance(part, (Name, Attribute, Subscript)):
             yield from _tensors(expressions.value(call.frame, part))
 
@@ -93,7 +93,7 @@ def _tensors(value: Value) -> Iterator[bool]:
     return (maybe for tensor, maybe in distinguished(value) if _is_tensor(tensor))
 
 
-def _formatted(node: Expression) -> Iterator[Expression]:
+def _formatted_expressions(node: Expression) -> Iterator[Expression]:
     """Yield the expressions that an f-string, `%` or `format` formats, or `node` itself."""
     inner: list[Expression] = []
     match node:
@@ -102,11 +102,11 @@ def _formatted(node: Expression) -> Iterator[Expression]:
         case BinaryOperation(op="Modulo", right=right):
             inner = [right]
         case CallNode(callee=Attribute(base=Constant(value=str()), name="format")):
-            inner = [each.value for each in node.arguments]
+            inner = [argument.value for argument in node.arguments]
         case _:
             yield node
-    for each in inner:
-        yield from _formatted(each)
+    for expression in inner:
+        yield from _formatted_expressions(expression)
 
 
 def _is_tensor(tensor: Tensor) -> bool:

@@ -36,7 +36,7 @@ EVERY_N_STEPS = "record_summaries_every_n_global_steps"
 
 @model("tf.compat.v1.variable_scope")
 def _variable_scope(call: Call) -> Value:
-    return ContextManagerValue(VARIABLE_SCOPE, call.site, _opened(call))
+    return ContextManagerValue(VARIABLE_SCOPE, call.site, _open_scope(call))
 
 
 @model("tf.compat.v1.get_variable_scope")
@@ -44,24 +44,26 @@ def _get_variable_scope(call: Call) -> Value:
     return current(call.frame.context) or _scope(call, ROOT, NONE)
 
 
-def _opened(call: Call) -> ExternalObject:
+def _open_scope(call: Call) -> ExternalObject:
     outer = current(call.frame.context)
-    given = call.get("name_or_scope", 0) or NONE
+    name_or_scope = call.get("name_or_scope", 0) or NONE
     reuse = call.get("reuse", 5) or NONE
     if reuse == NONE:
         reuse = outer.attributes[REUSE] if outer is not None else NONE
-    if isinstance(given, ExternalObject) and NAME in given.attributes:
-        return _scope(call, given.attributes[NAME], reuse)
-    return _scope(call, _below(outer.attributes[NAME] if outer else ROOT, given), reuse)
+    if isinstance(name_or_scope, ExternalObject) and NAME in name_or_scope.attributes:
+        return _scope(call, name_or_scope.attributes[NAME], reuse)
+    return _scope(
+        call, _nested_name(outer.attributes[NAME] if outer else ROOT, name_or_scope), reuse
+    )
 
 
 def _scope(call: Call, name: Value, reuse: Value) -> ExternalObject:
-    made = ExternalObject(call.path, call.site, call.frame.context)
-    made.attributes[NAME], made.attributes[REUSE] = name, reuse
-    return made
+    scope = ExternalObject(call.path, call.site, call.frame.context)
+    scope.attributes[NAME], scope.attributes[REUSE] = name, reuse
+    return scope
 
 
-def _below(outer: Value, name: Value) -> Value:
+def _nested_name(outer: Value, name: Value) -> Value:
     if isinstance(outer, Const) and isinstance(name, Const) and isinstance(name.value, str):
         return Const(f"{outer.value}/{name.value}" if outer.value else name.value)
     return UNKNOWN
@@ -80,10 +82,10 @@ def current(context: Context) -> ExternalObject | None:
 def identity(call: Call, name: Value | None) -> tuple[object, ...] | None:
     """Return what a variable made here shares with those that are the same; None if not known."""
     scope = current(call.frame.context)
-    full = _below(scope.attributes[NAME] if scope is not None else ROOT, name or UNKNOWN)
+    full = _nested_name(scope.attributes[NAME] if scope is not None else ROOT, name or UNKNOWN)
     if not isinstance(full, Const):
         return None
-    graphs = [id(each) for each in call.frame.context.scopes if each.effect == GRAPH]
+    graphs = [id(entered) for entered in call.frame.context.scopes if entered.effect == GRAPH]
     return ("named", call.frame.context.run, tuple(graphs[-1:]), full.value)
 
 
@@ -162,11 +164,13 @@ def _make(call: Call) -> Value:
     # TensorFlow finds the global step by call name.
     sort = "step" if (name, sort) == ("global_step", "variable") else sort
     named = identity(call, _given_name(call)) if call.name in NAMED else None
-    found = frame.session.variable(name, sort, call.site, frame.context, named, reuse=reuses(call))
-    found.counts = _counts_steps(call)
-    transfer.access(frame, found, "create", call.name, call.site)
+    variable = frame.session.variable(
+        name, sort, call.site, frame.context, named, reuse=reuses(call)
+    )
+    variable.counts = _counts_steps(call)
+    transfer.access(frame, variable, "create", call.name, call.site)
     transfer.touch(frame, _without_functions(call), call.site, call.name)
-    return found
+    return variable
 
 
 def _counts_steps(call: Call) -> bool:
@@ -178,11 +182,13 @@ def _counts_steps(call: Call) -> bool:
     dtype = call.get("dtype", 2 if call.name in NAMED else None)
     if computation is None or computation.mode != "graph" or dtype is None:
         return False
-    return all(isinstance(each, External) and each.last in INTEGERS for each in options(dtype))
+    return all(
+        isinstance(option, External) and option.last in INTEGERS for option in options(dtype)
+    )
 
 
 def _without_functions(call: Call) -> list[Value]:
-    return [each.value for each in call.arguments if isinstance(each.value, Tensor)]
+    return [argument.value for argument in call.arguments if isinstance(argument.value, Tensor)]
 
 
 def _given_name(call: Call) -> Value | None:
@@ -190,9 +196,9 @@ def _given_name(call: Call) -> Value | None:
 
 
 def _name(call: Call) -> str:
-    given = _given_name(call)
-    if isinstance(given, Const) and isinstance(given.value, str):
-        return given.value
+    name = _given_name(call)
+    if isinstance(name, Const) and isinstance(name.value, str):
+        return name.value
     return call.name
 
 
@@ -218,7 +224,7 @@ def _method(call: Call) -> Value | None:
         return UNKNOWN
     else:
         transfer.touch(frame, [variable, *call.values], call.site, call.name)
-    return _written(call, variable, transfer.result(frame, call.values, call.site))
+    return _assign_result(call, variable, transfer.result(frame, call.values, call.site))
 
 
 def _receiver_variable(call: Call) -> Variable | None:
@@ -233,16 +239,16 @@ def _receiver_variable(call: Call) -> Variable | None:
     return variable
 
 
-def _written(call: Call, variable: Variable, made: Tensor) -> Tensor:
+def _assign_result(call: Call, variable: Variable, result: Tensor) -> Tensor:
     """Return the result of a method: `v.assign(x)` gives the variable, which others may read."""
     if call.name not in seam.ASSIGNS:
-        return made
-    if made.operation is not None:
-        made.operation.sources = ()  # it waits for the write, and takes no data
+        return result
+    if result.operation is not None:
+        result.operation.sources = ()  # it waits for the write, and takes no data
     if call.get("read_value") != Const(False):
-        made.unread = variable if scope_strategy(variable.made) is None else None
-        made.uniform = is_counter(variable) and uniform(call.values)
-    return made
+        result.unread = variable if scope_strategy(variable.made) is None else None
+        result.uniform = is_counter(variable) and uniform(call.values)
+    return result
 
 
 @model(
@@ -253,15 +259,15 @@ def _written(call: Call, variable: Variable, made: Tensor) -> Tensor:
 def _assign(call: Call) -> Value | None:
     """`tf.compat.v1.assign(v, x)` and its kin."""
     target = call.get("ref", 0)
-    found = [each for each in options(target or UNKNOWN) if isinstance(each, Variable)]
-    if not found:
+    variables = [option for option in options(target or UNKNOWN) if isinstance(option, Variable)]
+    if not variables:
         return None
-    rest = [each.value for each in call.arguments[1:]]
+    rest = [argument.value for argument in call.arguments[1:]]
     transfer.touch(call.frame, rest, call.site, call.name)
-    for variable in found:
+    for variable in variables:
         transfer.access(call.frame, variable, "write", call.name, call.site)
-    made = transfer.result(call.frame, rest, call.site)
-    return _written(call, found[0], made) if len(found) == 1 else made
+    result = transfer.result(call.frame, rest, call.site)
+    return _assign_result(call, variables[0], result) if len(variables) == 1 else result
 
 
 @model(*(f"?.{name}" for name in sorted(seam.OPTIMIZER_UPDATES)))
@@ -275,8 +281,8 @@ def _update_seen(call: Call, optimizer: ExternalObject) -> Value:
     """Write the variables that an optimizer's update is given, and the step it counts."""
     frame = call.frame
     values = call.values
-    taken = [each for each in values if not isinstance(each, Variable)]
-    transfer.touch(frame, [*taken, *_kept(optimizer)], call.site, call.name)
+    taken = [value for value in values if not isinstance(value, Variable)]
+    transfer.touch(frame, [*taken, *_constructor_arguments(optimizer)], call.site, call.name)
     _count(call)
     iterations = optimizer.attributes.get("iterations")
     if "keras" in optimizer.path or isinstance(iterations, Variable) or _is_v2(optimizer):
@@ -288,12 +294,12 @@ def _update_seen(call: Call, optimizer: ExternalObject) -> Value:
     return transfer.result(frame, values, call.site, "operation")
 
 
-def _kept(optimizer: ExternalObject) -> list[Value]:
+def _constructor_arguments(optimizer: ExternalObject) -> list[Value]:
     """Return the arguments of the optimizer and of one it wraps: the rate may be a tensor."""
-    found: list[Value] = []
+    arguments: list[Value] = []
     for _, value in optimizer.arguments:
-        found += _kept(value) if isinstance(value, ExternalObject) else [value]
-    return found
+        arguments += _constructor_arguments(value) if isinstance(value, ExternalObject) else [value]
+    return arguments
 
 
 def _count(call: Call) -> None:
@@ -313,9 +319,9 @@ def _is_v2(optimizer: ExternalObject) -> bool:
 
 
 def _iterations(call: Call, optimizer: ExternalObject) -> Variable:
-    found = get(call.frame, optimizer, "iterations", call.site)
-    assert isinstance(found, Variable)
-    return found
+    iterations = get(call.frame, optimizer, "iterations", call.site)
+    assert isinstance(iterations, Variable)
+    return iterations
 
 
 def _update_unseen(call: Call) -> Value:
@@ -339,10 +345,10 @@ def _optimize_loss(call: Call) -> Value | None:
         return None
     _count_optimized_step(call)
     computation = call.frame.context.computation
-    for each in options(optimizer):
-        if each == NONE:  # which it refuses
+    for option in options(optimizer):
+        if option == NONE:  # which it refuses
             continue
-        receiver = _made(call, each)
+        receiver = _make_optimizer(call, option)
         if computation is not None and not call.frame.context.muted:
             update = ApiCall("?.minimize", call.site, call.frame.context, (), receiver, UNKNOWN)
             computation.updates.append(update)
@@ -360,7 +366,7 @@ def _count_optimized_step(call: Call) -> None:
         transfer.access(call.frame, step, "write", call.name, call.site)
 
 
-def _made(call: Call, optimizer: Value) -> Value:
+def _make_optimizer(call: Call, optimizer: Value) -> Value:
     """Return the optimizer itself."""
     if isinstance(optimizer, Const) and isinstance(optimizer.value, str):
         path = f"{TRAIN}.{optimizer.value}Optimizer"

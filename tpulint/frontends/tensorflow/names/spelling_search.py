@@ -94,14 +94,14 @@ def _in_code(
 
     text = read_source(filename, read()).text
     its = its._replace(missing=tuple(missing_somewhere(code_of(text).encode())))
-    found = (
+    spellings = (
         spelled(text, PACKAGE.decode(), method_names()) if lacks_one(target, its.missing) else None
     )
-    if found is None:
+    if spellings is None:
         return its
     everywhere = names.every()
-    some = tuple(each for each in found.names if having_any_of(each.paths) != everywhere)
-    return its._replace(spellings=found._replace(names=some))
+    some = tuple(name for name in spellings.names if having_any_of(name.paths) != everywhere)
+    return its._replace(spellings=spellings._replace(names=some))
 
 
 PACKAGE = b"tensorflow"

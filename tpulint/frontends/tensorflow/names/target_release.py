@@ -90,23 +90,23 @@ class Targets:
         """Return the target of a file, which need not exist."""
         folder = os.path.dirname(os.path.abspath(filename))
         if folder not in self._known:
-            self._known[folder] = self._above(folder)
-        found = self._known[folder]
+            self._known[folder] = self._find_above(folder)
+        target = self._known[folder]
         configured = names.mask_of(self._configured) if self._configured else 0
         if configured:
-            return Target(configured, True, True, legacy_keras=found.legacy_keras)
-        return found
+            return Target(configured, True, True, legacy_keras=target.legacy_keras)
+        return target
 
-    def _above(self, folder: str) -> Target:
+    def _find_above(self, folder: str) -> Target:
         """Return the requirement of the nearest folder that has one, up to the repository's top."""
         passed: list[str] = []
         for _ in range(CLIMB):
             if folder not in self._folders:
                 self._folders[folder] = self._required_in(folder)
-            found = self._folders[folder]
-            if found is not None:
-                described = (self._described_in(each) for each in passed)
-                return next((each for each in described if each is not None), found)
+            target = self._folders[folder]
+            if target is not None:
+                described = (self._described_in(passed_folder) for passed_folder in passed)
+                return next((nearer for nearer in described if nearer is not None), target)
             passed.append(folder)
             above = os.path.dirname(folder)
             if above == folder or self._disk.exists(os.path.join(folder, ".git")):
@@ -116,24 +116,28 @@ class Targets:
 
     def _required_in(self, folder: str) -> Target | None:
         """Return what a folder's files require together; None where they require nothing."""
-        found: list[tuple[Requirement, str]] = []
+        required: list[tuple[Requirement, str]] = []
         any_release = keras_2 = False
         for path, text in self._texts(folder, FILES):
-            found += [(each, path) for each in requirements(text) if each.mask]
+            required += [
+                (requirement, path) for requirement in requirements(text) if requirement.mask
+            ]
             any_release = any_release or is_required_bare(text)
             keras_2 = keras_2 or requires_keras_2(text)
-        if found:
-            return _of_all(found)._replace(legacy_keras=keras_2)
+        if required:
+            return _combine(required)._replace(legacy_keras=keras_2)
         if any_release or keras_2:
             return Target(names.every(), False, legacy_keras=keras_2)
         return None
 
     def _described_in(self, folder: str) -> Target | None:
         """Return what the commands in a folder's README install or run; None if nothing."""
-        found: list[tuple[Requirement, str]] = []
+        required: list[tuple[Requirement, str]] = []
         for path, text in self._texts(folder, README):
-            found += [(each, path) for each in in_commands(text) if each.mask]
-        return _of_all(found) if found else None
+            required += [
+                (requirement, path) for requirement in in_commands(text) if requirement.mask
+            ]
+        return _combine(required) if required else None
 
     def _texts(self, folder: str, names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
         """Yield the path and text of each file in a listed folder that has one of the `names`."""
@@ -151,12 +155,12 @@ def decoded(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _of_all(found: list[tuple[Requirement, str]]) -> Target:
+def _combine(required: list[tuple[Requirement, str]]) -> Target:
     """Return the target of a folder: what any requirement allows, and the one that allows most."""
     mask = 0
-    for requirement, _ in found:
+    for requirement, _ in required:
         mask |= requirement.mask
-    widest, path = max(found, key=lambda each: each[0].mask.bit_length())
+    widest, path = max(required, key=lambda row: row[0].mask.bit_length())
     return Target(mask, True, False, widest, path)
 
 
@@ -203,9 +207,9 @@ def requirements(text: str) -> Iterator[Requirement]:
     blanked = _without_comments(text)
     for match in _VERSIONED.finditer(blanked):
         package, specifiers = match.groups()
-        found = _SPECIFIER.findall(specifiers)
-        mask = allowed(found) & _published(package)
-        is_exact = any(operator in _EXACT and "." in version for operator, version in found)
+        pairs = _SPECIFIER.findall(specifiers)
+        mask = allowed(pairs) & _published(package)
+        is_exact = any(operator in _EXACT and "." in version for operator, version in pairs)
         written = _closed(match.group().rstrip(), blanked[match.end() :])
         row = blanked.count("\n", 0, match.start()) + 1
         column = match.start() - (blanked.rfind("\n", 0, match.start()) + 1) + 1
@@ -229,9 +233,11 @@ def in_commands(text: str) -> Iterator[Requirement]:
     for number, line in enumerate(text.split("\n")):
         installer = _INSTALLER.search(line)
         if installer is not None and _INSTALLS.search(line, installer.end()):
-            for each in requirements(line):
-                start, end = (Location(number + 1, it.column) for it in (each.start, each.end))
-                yield each._replace(start=start, end=end)
+            for requirement in requirements(line):
+                start, end = (
+                    Location(number + 1, it.column) for it in (requirement.start, requirement.end)
+                )
+                yield requirement._replace(start=start, end=end)
         for match in _RUNTIME.finditer(line):
             start = Location(number + 1, match.start() + 1)
             end = Location(number + 1, match.end() + 1)
@@ -285,4 +291,4 @@ def allowed(specifiers: list[tuple[str, str]]) -> int:
 
 
 def _where(test: Callable[[tuple[int, ...]], bool]) -> int:
-    return sum(1 << i for i, each in enumerate(names.releases()) if test(names.key(each)))
+    return sum(1 << i for i, release in enumerate(names.releases()) if test(names.key(release)))
