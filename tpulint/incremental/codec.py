@@ -101,8 +101,14 @@ def encoded_facts(facts: FileFacts) -> str:
 def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
     """Return the facts of files, which are decoded together: that is many times as fast."""
     rows = list(texts)
-    facts = decoded(lambda lists: [_facts(*row) for row in lists], f"[{','.join(rows)}]")
+    facts = decoded(_all_facts, f"[{','.join(rows)}]")
     return facts if facts is not None and len(facts) == len(rows) else None
+
+
+def _all_facts(rows: Iterable[Any]) -> list[FileFacts]:
+    if not all(type(row) is list for row in rows):  # the keys of a table would pass for facts
+        raise TypeError("no facts")
+    return [_facts(*row) for row in rows]
 
 
 def _facts(
