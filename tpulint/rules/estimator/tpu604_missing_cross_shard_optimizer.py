@@ -116,7 +116,7 @@ def is_bare(receiver: Value | None) -> bool:
         return False
     if not is_tensorflow(receiver.path):
         return _is_bare_foreign(receiver)
-    named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
+    named = naming.OPTIMIZER.is_in(receiver.last) or ".optimizers." in receiver.path
     return named and not naming.SUMS_GRADIENTS.is_in(receiver.last) and not _wraps(receiver)
 
 
@@ -125,14 +125,14 @@ def _is_bare_foreign(optimizer: ExternalObject) -> bool:
     if naming.SUMS_GRADIENTS.is_in(optimizer.path):
         return False
     held = [v for _, v in optimizer.arguments if isinstance(v, (ExternalObject, Instance))]
-    return optimizer.last.endswith("Optimizer") or (bool(held) and all(map(is_bare, held)))
+    return naming.OPTIMIZER.is_in(optimizer.last) or (bool(held) and all(map(is_bare, held)))
 
 
 def _is_bare_class(optimizer: Instance) -> bool:
     """Return whether a project's class is a TensorFlow optimizer that neither sums nor wraps."""
     bases = mro(optimizer.cls)
     outside = [base for base in bases if isinstance(base, External)]
-    is_optimizer = any(base.last.endswith("Optimizer") for base in outside)
+    is_optimizer = any(naming.OPTIMIZER.is_in(base.last) for base in outside)
     unseen = any(not is_tensorflow(base.path) and base.last != "object" for base in outside)
     methods = [
         member for base in bases if isinstance(base, Class) for member in base.names.values()

@@ -114,7 +114,7 @@ def taken_by(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
                 yield Sequence("list", argument.value.keys), argument
     elif call.last == "eval" and isinstance(call.receiver, Tensor):
         yield call.receiver, None
-    elif call.last.endswith("Hook") or call.last == "SessionRunArgs":
+    elif naming.HOOK.is_in(call.last) or call.last == "SessionRunArgs":
         for argument in call.arguments:
             yield argument.value, argument
 
@@ -133,7 +133,7 @@ def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
         hooks = [hook for name in HOOKS for hook in _items(spec.argument(name))]
         # Later calls may add to the same list, where no TPU is meant.
         for call in computation.calls[:number]:
-            if call.last.endswith("Hook") and any(call.result is hook for hook in hooks):
+            if naming.HOOK.is_in(call.last) and any(call.result is hook for hook in hooks):
                 yield call
 
 

@@ -2,9 +2,9 @@
 
 A fact about a program is read from its tree. Where the tree cannot say it, because a flag, a
 package or a function is not seen, a name is the last hint. Each hint is one row here, with the
-reason why nothing better is known; no other module matches names by patterns. A hint makes a rule
-silent, or a finding possible. It makes no finding definite, but for `TPU_FLAG`: that a program
-that asks for a TPU runs on one is the premise of all rules.
+reason why nothing better is known; rules and queries have no patterns of their own. Most hints make
+a rule silent, or a finding possible. `TPU_FLAG` even decides which branch device code takes: that a
+program which asks for a TPU runs on one is the premise of all rules.
 
 A row is applied to one word: a dotted name (`FLAGS.use_tpu`), or a constant string with its quotes
 (`'gpu'`), see `frontends.tensorflow.branch_tests.words`.
@@ -143,3 +143,7 @@ INITIALIZES = _row(
     "an identifier or a string that names an initialization of the TPU system",
 )
 RESOLVER = _row(r"Resolver$", "a class that is named after the TPU that it resolves")
+OPTIMIZER = _row(
+    r"Optimizer$", "a class that is named after the optimizer it is: its package is not read"
+)
+HOOK = _row(r"Hook$", "a class that is named after the session hook it is: its package is not read")
