@@ -101,13 +101,13 @@ def _python_lines(lines: list[str]) -> Iterator[str]:
             yield f"{goes_on}pass{MARK}{line}"
             goes_on = goes_on if line.endswith("\\") else None
             continue
-        made = line if inside.open else _python_line(line)
-        if made != line:
+        python_line = line if inside.open else _python_line(line)
+        if python_line != line:
             indent = line[: len(line) - len(line.lstrip())]
             goes_on = indent if line.endswith("\\") else None
         else:
             inside.read(line)
-        yield made
+        yield python_line
 
 
 def _python_line(line: str) -> str:
@@ -119,8 +119,8 @@ def _python_line(line: str) -> str:
 
 
 def _bare_command(line: str) -> str:
-    found = BARE_COMMAND.match(line)
-    return f"{found[1]}pass{MARK}{found[2]}" if found else line
+    command = BARE_COMMAND.match(line)
+    return f"{command[1]}pass{MARK}{command[2]}" if command else line
 
 
 class Nesting:
@@ -146,11 +146,11 @@ class Nesting:
                 if end < 0:
                     return
                 at, self._quote = end + 3, ""
-            found = LEXEME.search(line, at)
-            if found is None:
+            lexeme = LEXEME.search(line, at)
+            if lexeme is None:
                 return
-            at = found.end()
-            self._take(found.group())
+            at = lexeme.end()
+            self._take(lexeme.group())
 
     def _take(self, lexeme: str) -> None:
         if lexeme in ('"""', "'''"):
@@ -232,7 +232,7 @@ def python_cells(data: bytes) -> str:
         BrokenNotebook: the bytes are no notebook.
     """
     written = ("".join(cell["source"]) for _, cell in code_cells(load(data)))
-    return "\n".join(each for each in written if is_python(each))
+    return "\n".join(cell for cell in written if is_python(cell))
 
 
 def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:
@@ -267,14 +267,14 @@ def load(data: bytes) -> dict[str, Any]:
 
 def code_cells(notebook: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
     """Return the Python cells with their numbers, 1-based over all cells."""
-    found: list[tuple[int, dict[str, Any]]] = []
+    code_cells: list[tuple[int, dict[str, Any]]] = []
     if not is_in_python(notebook):
-        return found
+        return code_cells
     for number, cell in enumerate(notebook["cells"], 1):
         is_code = isinstance(cell, dict) and cell.get("cell_type") == "code"
         if is_code and text_like(cell.get("source")):
-            found.append((number, cell))
-    return found
+            code_cells.append((number, cell))
+    return code_cells
 
 
 def is_in_python(notebook: Mapping[str, Any]) -> bool:
@@ -303,7 +303,7 @@ def file_rows(data: bytes) -> Mapping[tuple[int, int], int]:
     is one string lies in one row as a whole.
     """
     text = data.decode("utf-8-sig", "replace")
-    found: dict[tuple[int, int], int] = {}
+    rows: dict[tuple[int, int], int] = {}
     path: list[str | int] = []  # keys and indices down to the value that comes next
     row, scanned = 1, 0
     for token in TOKEN.finditer(text):
@@ -324,8 +324,8 @@ def file_rows(data: bytes) -> Mapping[tuple[int, int], int]:
         elif path and path[-1] == "":  # a key
             path[-1] = word[1:-1]
         elif is_cell_source(path) and word.startswith('"'):
-            add_rows(found, path, word, row)
-    return found
+            add_rows(rows, path, word, row)
+    return rows
 
 
 def is_cell_source(path: list[str | int]) -> bool:

@@ -92,7 +92,7 @@ class WatchedFiles:
 def with_configurations(files: Sequence[str]) -> list[str]:
     """Return the files, their requirements, and every place for one of their configurations."""
     folders: set[str] = set()
-    for folder in {os.getcwd(), *(os.path.dirname(os.path.abspath(each)) for each in files)}:
+    for folder in {os.getcwd(), *(os.path.dirname(os.path.abspath(file)) for file in files)}:
         while folder not in folders:
             folders.add(folder)
             folder = os.path.dirname(folder)
@@ -172,8 +172,8 @@ def described(task: driver.Task) -> driver.Task:
     around = f", with {len(task.context)} files of their project" if task.context else ""
     task = task.noting(f"{len(task.filenames)} files to check{around}")
     some = one_per_directory(task.filenames[:10_000])
-    configs = {request.config_of(each).file for each in some} or {None}
-    for file in sorted(each or "" for each in configs):
+    configs = {request.config_of(filename).file for filename in some} or {None}
+    for file in sorted(config or "" for config in configs):
         task = task.noting(f"configuration: {file or 'none, the defaults apply'}")
     return task.noting(f"cache: {request.cache or 'not used'}")
 
@@ -241,9 +241,9 @@ def fix(options: argparse.Namespace, task: driver.Task) -> int:
 
     last = initial_result(task)
 
-    def again(given: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
+    def again(overlay: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
         nonlocal last
-        last = driver.check(task, given)
+        last = driver.check(task, overlay)
         return last.findings, last.sources
 
     fixed = fix_all(again, options.unsafe_fixes)
@@ -300,13 +300,13 @@ def report_fixes(
         if count and not options.quiet and not options.silent:
             print(f"Fixed {number(count)}.", file=sys.stderr)
         return status(options, result, bool(count) and options.exit_non_zero_on_fix)
-    found = report(options, result, count, stream)
-    return found or status(options, result, bool(count) and options.exit_non_zero_on_fix)
+    exit_status = report(options, result, count, stream)
+    return exit_status or status(options, result, bool(count) and options.exit_non_zero_on_fix)
 
 
 def enumerated(codes: Mapping[str, Counter[str]]) -> str:
     """--show-fixes: the fixes by file and code, as ruff lists them."""
-    total = sum(each.total() for each in codes.values())
+    total = sum(code.total() for code in codes.values())
     lines = [f"Fixed {number(total)}:"]
     for filename, counts in sorted(codes.items()):
         lines.append(f"- {filename}:")

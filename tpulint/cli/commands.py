@@ -29,9 +29,9 @@ def explain(options: argparse.Namespace) -> int:
 
     path, row = split_row(options.place)
     request = request_of_file("explain", options, path)
-    found = explain(request, row)
+    explanation = explain(request, row)
     written = explanation_json if options.output_format == "json" else explanation_text
-    sys.stdout.write(written(found))
+    sys.stdout.write(written(explanation))
     return 0
 
 
@@ -56,10 +56,10 @@ def draw(options: argparse.Namespace) -> int:
 
     path, function = split_function(options.place)
     request = request_of_file("map", options, path)
-    found = draw(request, function)
-    print_messages(found.messages)
-    context = RenderContext(os.getcwd(), found.sources, color=colored(options), width=width())
-    written = load(options.output_format)(found.program, context)
+    drawn = draw(request, function)
+    print_messages(drawn.messages)
+    context = RenderContext(os.getcwd(), drawn.sources, color=colored(options), width=width())
+    written = load(options.output_format)(drawn.program, context)
     if options.output_file is not None:
         write_file(options.output_file, written.encode("utf-8", "surrogateescape"))
     else:

@@ -17,26 +17,26 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the answer is the exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given in (["version"], ["--version"], ["-V"]):  # at once, with nothing else imported
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words in (["version"], ["--version"], ["-V"]):  # at once, with nothing else imported
         print(f"tpulint {__version__}")
         return 0
     try:
-        return run_command(given, ends_here=arguments is None)
+        return run_command(words, ends_here=arguments is None)
     except KeyboardInterrupt:
         return interrupted(ends_here=arguments is None)
 
 
-def run_command(given: list[str], *, ends_here: bool) -> int:
+def run_command(words: list[str], *, ends_here: bool) -> int:
     """Run the command; `ends_here` says that the process ends with it."""
     from tpulint.cli.options import run
 
-    if not ends_here or given[:1] != ["check"]:
-        return run(given)
+    if not ends_here or words[:1] != ["check"]:
+        return run(words)
     from tpulint.collector import collected_never
 
     with collected_never():
-        return run(given)
+        return run(words)
 
 
 def interrupted(*, ends_here: bool) -> int:

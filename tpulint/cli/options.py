@@ -160,10 +160,10 @@ def add_plugins(command: Group) -> None:
 # The commands of tpulint, and what each of them runs; never a traceback.
 
 
-def run(given: Sequence[str]) -> int:
+def run(words: Sequence[str]) -> int:
     """Run the command that is `given`; the answer is the exit status."""
     try:
-        options = parsed(given)
+        options = parse_options(words)
         work: Callable[[argparse.Namespace], int] = options.run
         status = work(options)
         if work is not run_program:  # that one may have closed it
@@ -184,11 +184,11 @@ def run(given: Sequence[str]) -> int:
         return 2
 
 
-def parsed(given: Sequence[str]) -> argparse.Namespace:
+def parse_options(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command in use; the parsers of the others are not made for it."""
-    if given and given[0] in COMMANDS:
-        return made(given[0]).parse_args(given[1:])
-    return parser().parse_args(given)
+    if words and words[0] in COMMANDS:
+        return command_parser(words[0]).parse_args(words[1:])
+    return parser().parse_args(words)
 
 
 def parser() -> Parser:
@@ -204,7 +204,7 @@ def parser() -> Parser:
     return top
 
 
-def made(name: str) -> Parser:
+def command_parser(name: str) -> Parser:
     """Return the parser of one command alone."""
     text, add = COMMANDS[name]
     command = Parser(prog=f"tpulint {name}", description=f"{text[0].upper()}{text[1:]}.")

@@ -29,8 +29,8 @@ def columns() -> int:
 class Parser(argparse.ArgumentParser):
     """Options are written out in full, as with ruff: a new one cannot change what a script says."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(formatter_class=Help, allow_abbrev=False, **given)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=Help, allow_abbrev=False, **options)
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -58,12 +58,12 @@ class Parser(argparse.ArgumentParser):
 
     def actions(self) -> list[argparse.Action]:
         """Return the options and arguments that are not hidden."""
-        return [each for each in self._actions if each.help != argparse.SUPPRESS]
+        return [action for action in self._actions if action.help != argparse.SUPPRESS]
 
     def groups(self) -> dict[str, list[argparse.Action]]:
         """Return the options by the title of their group, without --help's."""
         return {
-            str(group.title): [each for each in group._group_actions if each.option_strings]
+            str(group.title): [action for action in group._group_actions if action.option_strings]
             for group in self._action_groups[2:]
         }
 
@@ -71,10 +71,10 @@ class Parser(argparse.ArgumentParser):
         """Return the parsers of the commands below this one, by name."""
         choices = (action.choices for action in self._actions if isinstance(action.choices, dict))
         return {
-            name: each
+            name: parser
             for group in choices
-            for name, each in group.items()
-            if isinstance(each, Parser)
+            for name, parser in group.items()
+            if isinstance(parser, Parser)
         }
 
 
@@ -95,9 +95,9 @@ def bash(top: Parser) -> str:
         for action in command.actions():
             if action.choices and action.option_strings:
                 keys = "|".join(f"{name}:{option}" for option in action.option_strings)
-                values.append(f"    {keys}) words='{listed(action)}' ;;")
+                values.append(f"    {keys}) words='{choices_text(action)}' ;;")
             elif action.choices:
-                values.append(f"    {name}:{name}) words='{listed(action)}' ;;")
+                values.append(f"    {name}:{name}) words='{choices_text(action)}' ;;")
     commands = " ".join(top.commands())
     return "\n".join(
         [
@@ -148,7 +148,7 @@ def zsh_specs(action: argparse.Action) -> Iterator[str]:
     """Yield the specifications of an option for zsh's _arguments."""
     text = (action.help or "").replace("[", "(").replace("]", ")").replace(":", "\\:")
     if action.choices:
-        after = f":value:({listed(action)})"
+        after = f":value:({choices_text(action)})"
     else:
         after = "" if action.nargs == 0 else ":value:_files"
     yield from (f"{option}[{text}]{after}" for option in action.option_strings)
@@ -163,11 +163,11 @@ def fish(top: Parser) -> str:
         for action in command.actions():
             words = [fish_option(option) for option in action.option_strings]
             if not words:
-                given = f"-f -a '{listed(action)}'" if action.choices else ""
-                lines += [f"complete -c tpulint {seen} {given}"] if given else []
+                choices = f"-f -a '{choices_text(action)}'" if action.choices else ""
+                lines += [f"complete -c tpulint {seen} {choices}"] if choices else []
                 continue
             needs = "" if action.nargs == 0 else " -r"
-            values = f" -f -a '{listed(action)}'" if action.choices else ""
+            values = f" -f -a '{choices_text(action)}'" if action.choices else ""
             text = quoted(action.help or "")
             lines.append(f"complete -c tpulint {seen} {' '.join(words)}{needs}{values} -d {text}")
     return "\n".join(lines) + "\n"
@@ -179,10 +179,10 @@ def fish_option(option: str) -> str:
 
 def described(top: Parser) -> Iterator[tuple[str, str]]:
     """Yield the commands with what they are for."""
-    yield from ((name, each.description or "") for name, each in top.commands().items())
+    yield from ((name, command.description or "") for name, command in top.commands().items())
 
 
-def listed(action: argparse.Action) -> str:
+def choices_text(action: argparse.Action) -> str:
     return " ".join(map(str, action.choices or ()))
 
 

@@ -94,9 +94,9 @@ def message_of(error: BaseException | None, program: str) -> str:
     failure = failure_of(error)
     if failure is None:
         return ""
-    found = explain([failure], program)
-    context = RenderContext(os.getcwd(), found.sources)
-    return "\n\n".join(report.explained(fault, context) for fault in found.faults)
+    links = explain([failure], program)
+    context = RenderContext(os.getcwd(), links.sources)
+    return "\n\n".join(report.explained(fault, context) for fault in links.faults)
 
 
 @pytest.fixture(name="emulated_tpu")

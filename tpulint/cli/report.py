@@ -62,7 +62,7 @@ def write_messages(options: argparse.Namespace, result: CheckResult) -> None:
         return
     print_messages(map(str, result.failures))
     if not options.quiet or result.failures:
-        print_messages(f"warning: {each}" for each in result.warnings)
+        print_messages(f"warning: {warning}" for warning in result.warnings)
     print_messages(result.messages)
 
 
@@ -72,11 +72,11 @@ def print_messages(messages: Iterable[str]) -> None:
         print(f"tpulint: {message}", file=sys.stderr)
 
 
-def status(options: argparse.Namespace, result: CheckResult, found: bool) -> int:
+def status(options: argparse.Namespace, result: CheckResult, has_findings: bool) -> int:
     """Return the exit status of a run that is over."""
     if result.failures:
         return 2
-    return 1 if found and not options.exit_zero else 0
+    return 1 if has_findings and not options.exit_zero else 0
 
 
 # Files and streams written whole, and never over another program's change.

@@ -41,7 +41,7 @@ def activate(options: argparse.Namespace, start: str) -> tuple[str, ...]:
 
     It comes before all configuration, which may name the codes of these plug-ins.
     """
-    files = [each for each in vars(options).get("config") or () if os.path.isfile(each)]
+    files = [path for path in vars(options).get("config") or () if os.path.isfile(path)]
     isolated = bool(vars(options).get("isolated"))
     choice = plugins.choose(
         files or [start], options.rules_dir or (), isolated=isolated, no_plugins=options.no_plugins
@@ -64,8 +64,8 @@ def closest(options: argparse.Namespace, start: str) -> Closest:
     """
     here = os.getcwd()
     root = here if os.path.commonpath([here, os.path.abspath(start)]) == here else start
-    given: list[str] = options.config or []
-    files = [each for each in given if os.path.exists(each) or "=" not in each]
+    values: list[str] = options.config or []
+    files = [value for value in values if os.path.exists(value) or "=" not in value]
     if len(files) > 1:
         raise ConfigError("--config: give one file only")
     if files and options.isolated:
@@ -73,11 +73,11 @@ def closest(options: argparse.Namespace, start: str) -> Closest:
     fixed = load_config(files[0]) if files else None
     if options.isolated:
         fixed = Config(root=os.getcwd())
-    overrides = [*inline(each for each in given if each not in files), *of_options(options)]
-    return Closest(root, fixed, functools.partial(lay, tuple(overrides)))
+    overrides = [*inline(value for value in values if value not in files), *of_options(options)]
+    return Closest(root, fixed, functools.partial(apply_overrides, tuple(overrides)))
 
 
-def lay(overrides: Sequence[Override], config: Config) -> Config:
+def apply_overrides(overrides: Sequence[Override], config: Config) -> Config:
     """`config` with the command line's values over its own."""
     for key, value, origin, adds in overrides:
         before = getattr(config, KEYS[key].field) if adds else ()
@@ -90,89 +90,93 @@ def inline(pairs: Iterable[str]) -> list[Override]:
 
     Its paths and patterns begin in the working directory.
     """
-    found = []
+    overrides = []
     for pair in pairs:
         for key, value in parse_toml(f"--config {pair}", pair.encode()).items():
             try:
-                found.append(Override(key, rooted(key, read(key, value)), "--config"))
+                overrides.append(Override(key, absolute(key, read(key, value)), "--config"))
             except ConfigError as error:
                 raise ConfigError(f"--config: {error}") from None
-    return found
+    return overrides
 
 
 def of_options(options: argparse.Namespace) -> list[Override]:
     """Return the values of the options that have a key of their own."""
-    given = vars(options)
-    found: list[Override] = []
+    values = vars(options)
+    overrides: list[Override] = []
     for key in ("certainty", "target-tensorflow", "jobs", "cache-dir", "baseline"):
-        value = given.get(key.replace("-", "_"))
+        value = values.get(key.replace("-", "_"))
         if value is not None:
-            found.append(Override(key, checked(key, value), f"--{key}"))
+            overrides.append(Override(key, parse_option(key, value), f"--{key}"))
     cache = os.environ.get("TPULINT_CACHE_DIR")
-    if cache and not given.get("cache_dir"):
-        found.append(Override("cache-dir", checked("cache-dir", cache), "TPULINT_CACHE_DIR"))
+    if cache and not values.get("cache_dir"):
+        overrides.append(
+            Override("cache-dir", parse_option("cache-dir", cache), "TPULINT_CACHE_DIR")
+        )
     for key in PATTERN_KEYS:
-        if given.get(key.replace("-", "_")):
-            patterns = checked(key, words(given[key.replace("-", "_")]))
-            found.append(Override(key, patterns, f"--{key}", key == "extend-exclude"))
-    if given.get("per_file_ignores"):
-        pairs = checked("per-file-ignores", table(words(given["per_file_ignores"])))
-        found.append(Override("per-file-ignores", pairs, "--per-file-ignores"))
-    if given.get("write_baseline"):
-        found.append(Override("baseline", None, "--write-baseline"))
-    return found
+        if values.get(key.replace("-", "_")):
+            patterns = parse_option(key, split_commas(values[key.replace("-", "_")]))
+            overrides.append(Override(key, patterns, f"--{key}", key == "extend-exclude"))
+    if values.get("per_file_ignores"):
+        pairs = parse_option(
+            "per-file-ignores", pairs_by_pattern(split_commas(values["per_file_ignores"]))
+        )
+        overrides.append(Override("per-file-ignores", pairs, "--per-file-ignores"))
+    if values.get("write_baseline"):
+        overrides.append(Override("baseline", None, "--write-baseline"))
+    return overrides
 
 
-def checked(key: str, value: object) -> Any:
+def parse_option(key: str, value: object) -> Any:
     """Return the value of an option as its key reads it."""
     try:
-        return rooted(key, KEYS[key].read(value))
+        return absolute(key, KEYS[key].read(value))
     except ConfigError as error:
         raise ConfigError(f"--{key}: {error}") from None
 
 
-def rooted(key: str, value: Any) -> Any:
+def absolute(key: str, value: Any) -> Any:
     """Return the value with its paths absolute: they begin in the working directory."""
     if key in ("cache-dir", "baseline"):
         return value if key == "cache-dir" and is_shared(value) else os.path.abspath(value)
     if key in PATTERN_KEYS:
-        return tuple(map(rooted_pattern, value))
+        return tuple(map(absolute_pattern, value))
     if key == "per-file-ignores":
-        return tuple((rooted_pattern(pattern), codes) for pattern, codes in value)
+        return tuple((absolute_pattern(pattern), codes) for pattern, codes in value)
     return value
 
 
-def rooted_pattern(pattern: str) -> str:
+def absolute_pattern(pattern: str) -> str:
     turned = "!" if pattern.startswith("!") else ""
     bare = pattern.removeprefix("!")
     inside = "/" in bare.rstrip("/")
     return turned + (os.path.join(os.getcwd(), bare) if inside else bare)
 
 
-def words(values: Iterable[str]) -> list[str]:
+def split_commas(values: Iterable[str]) -> list[str]:
     """Return the words of a repeated option, between commas."""
     return [word.strip() for value in values for word in value.split(",") if word.strip()]
 
 
-def table(pairs: Iterable[str]) -> dict[str, list[str]]:
+def pairs_by_pattern(pairs: Iterable[str]) -> dict[str, list[str]]:
     """Return the pairs PATTERN:CODE by pattern."""
-    found: dict[str, list[str]] = {}
+    codes_by_pattern: dict[str, list[str]] = {}
     for pair in pairs:
         pattern, colon, code = pair.rpartition(":")
         if not colon or not pattern:
             raise ConfigError(f"--per-file-ignores: '{pair}' is not PATTERN:CODE")
-        found.setdefault(pattern.strip(), []).append(code.strip())
-    return found
+        codes_by_pattern.setdefault(pattern.strip(), []).append(code.strip())
+    return codes_by_pattern
 
 
-def listed(
+def split_codes(
     option: str, values: Sequence[str] | None, codes: Callable[[object], tuple[str, ...]]
 ) -> tuple[str, ...] | None:
     """Return the codes of a repeated option; None where it was not given."""
     if values is None:
         return None
     try:
-        return codes(words(value.replace(" ", ",") for value in values))
+        return codes(split_commas(value.replace(" ", ",") for value in values))
     except ConfigError as error:
         raise ConfigError(f"{option}: {error}") from None
 
@@ -195,9 +199,9 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         baseline.read(options.baseline)  # what is wrong with it is said before the work
     place = NO_CACHE if options.no_cache else cache_place(config, start)
     layer = RuleSelection(
-        listed("--select", options.select, codes),
-        listed("--extend-select", options.extend_select, codes) or (),
-        listed("--ignore", options.ignore, codes) or (),
+        split_codes("--select", options.select, codes),
+        split_codes("--extend-select", options.extend_select, codes) or (),
+        split_codes("--ignore", options.ignore, codes) or (),
     )
     return driver.Request(
         config,
@@ -261,17 +265,17 @@ def request_of_file(command: str, options: argparse.Namespace, path: str) -> dri
 
 def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> None:
     """Raise ConfigError for options that do not go together."""
-    given = vars(options)
+    values = vars(options)
     if "" in paths:
         raise ConfigError("'' is not a path")
-    used = [name for name in (*FIXING, *ALONE) if given[name] not in (None, False)]
+    used = [name for name in (*FIXING, *ALONE) if values[name] not in (None, False)]
     alone = [name for name in used if name in ALONE]
     other = next((name for name in used if alone and name != alone[0]), None)
     if other is not None:
         raise ConfigError(f"{option(other)}: not allowed with argument {option(alone[0])}")
     if options.add_suppressions is not None and not options.add_suppressions.strip():
         raise ConfigError("--add-suppressions: give a reason")
-    if options.scheduler and (options.watch or any(given[name] for name in FIXING)):
+    if options.scheduler and (options.watch or any(values[name] for name in FIXING)):
         raise ConfigError("--scheduler: not allowed with --watch or an option that fixes")
     if options.diff and options.show_fixes:
         raise ConfigError("--diff: not allowed with argument --show-fixes")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tpulint.config.model import Config, from_table
-from tpulint.config.readers import ConfigError, words
+from tpulint.config.readers import ConfigError, strings
 from tpulint.disk import (
     CONFIGURATION_LIMIT_BYTES,
     TooLargeFileError,
@@ -152,11 +152,11 @@ def user_config_path() -> str:
 
 def _rules_directories(path: str, table: Mapping[str, object], key: str) -> NamedDirectories:
     try:
-        named = words(table.get(key, []))
+        named = strings(table.get(key, []))
     except ConfigError as error:
         raise ConfigError(f"{path}: {key}: {error}") from None
     root = os.path.dirname(os.path.abspath(path))
-    full = (os.path.normpath(os.path.join(root, os.path.expanduser(each))) for each in named)
+    full = (os.path.normpath(os.path.join(root, os.path.expanduser(path))) for path in named)
     return NamedDirectories(path, tuple(full))
 
 
@@ -185,16 +185,16 @@ class Closest:
         """Return the configuration of the absolute `directory`. Raises ConfigError."""
         if self._fixed is not None:
             return self._fixed
-        known = self._known.get(directory)
-        if known is None:
+        config = self._known.get(directory)
+        if config is None:
             own = config_in(directory)
             above = os.path.dirname(directory)
             if own is not None:
-                known = self._over(own)
+                config = self._over(own)
             else:
-                known = self.of(above) if above != directory else self._none
-            self._known[directory] = known
-        return known
+                config = self.of(above) if above != directory else self._none
+            self._known[directory] = config
+        return config
 
     def of_file(self, filename: str) -> Config:
         """Return the configuration of a file, which need not exist."""
@@ -205,10 +205,10 @@ class Closest:
     def patterns(self, directory: str) -> Patterns:
         """Return the patterns of what is left out among the entries of `directory`."""
         config = self.of(directory)
-        known = self._patterns.get(config.file)
-        if known is None:
-            known = self._patterns[config.file] = Patterns(config.excluded, config.root)
-        return known
+        patterns = self._patterns.get(config.file)
+        if patterns is None:
+            patterns = self._patterns[config.file] = Patterns(config.excluded, config.root)
+        return patterns
 
     def excludes(self, path: str) -> bool:
         """Return whether `path` (absolute) or a directory above it, below the root, is left out."""

@@ -78,7 +78,7 @@ _KEYS = (
     ),
     ConfigKey(
         "exclude",
-        readers.words,
+        readers.strings,
         STRINGS,
         list(DEFAULT_EXCLUDE),
         'exclude = [".venv", "third_party"]',
@@ -87,7 +87,7 @@ _KEYS = (
     ),
     ConfigKey(
         "extend-exclude",
-        readers.words,
+        readers.strings,
         STRINGS,
         [],
         'extend-exclude = ["third_party"]',
@@ -113,7 +113,7 @@ _KEYS = (
     ),
     ConfigKey(
         "wrappers",
-        readers.words,
+        readers.strings,
         STRINGS,
         [],
         'wrappers = ["mylib.on_host"]',
@@ -121,7 +121,7 @@ _KEYS = (
     ),
     ConfigKey(
         "models",
-        readers.words,
+        readers.strings,
         STRINGS,
         [],
         'models = ["tpulint-models.toml"]',
@@ -129,7 +129,7 @@ _KEYS = (
     ),
     ConfigKey(
         "rules-dir",
-        readers.words,
+        readers.strings,
         STRINGS,
         [],
         'rules-dir = ["tools/tpulint"]',
@@ -209,5 +209,5 @@ def properties(name: str) -> Iterator[tuple[str, object]]:
 
 def selectors() -> list[str]:
     """Return the codes and their beginnings, the shorter ones first where they share one."""
-    found = {code[:length] for code in CODES for length in range(3, 7)}
-    return sorted(found)
+    prefixes = {code[:length] for code in CODES for length in range(3, 7)}
+    return sorted(prefixes)

@@ -94,10 +94,10 @@ def from_table(table: Mapping[str, Any], path: str) -> Config:
 
 def read(key: str, value: object) -> object:
     """Return the value of `key`. Raises ConfigError for an unknown key and for a wrong value."""
-    known = KEYS.get(key)
-    if known is None:
+    config_key = KEYS.get(key)
+    if config_key is None:
         raise ConfigError(f"unknown key '{key}'{nearest(key, list(KEYS))}")
     try:
-        return known.read(value)
+        return config_key.read(value)
     except ConfigError as error:
         raise ConfigError(f"{key}: {error}") from None

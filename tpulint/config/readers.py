@@ -16,7 +16,7 @@ class ConfigError(Exception):
 
 def codes(value: object) -> tuple[str, ...]:
     """Codes or beginnings of codes, in capitals; names become the codes that they name."""
-    return tuple(selector(word.strip()) for word in words(value))
+    return tuple(selector(word.strip()) for word in strings(value))
 
 
 def selector(word: str) -> str:
@@ -24,14 +24,14 @@ def selector(word: str) -> str:
     if not codes_of(word):
         if re.fullmatch(SHAPE, word.upper()) and word[:3].upper() not in {x[:3] for x in CODES}:
             raise ConfigError(f"unknown code '{word.upper()}'; no loaded plug-in has it")
-        known = list(CODES) if word[:3].upper() == "TPU" else [*CODES, *NAMES]
+        candidates = list(CODES) if word[:3].upper() == "TPU" else [*CODES, *NAMES]
         shown = word if word.lower() == word and "-" in word else word.upper()
-        near = nearest(shown, known) or nearest(word.lower(), list(NAMES))
+        near = nearest(shown, candidates) or nearest(word.lower(), list(NAMES))
         raise ConfigError(f"unknown code '{shown}'{near}")
     return NAMES.get(word.lower(), word.upper())
 
 
-def words(value: object) -> tuple[str, ...]:
+def strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
         raise ConfigError("must be a list of strings")
     return tuple(value)

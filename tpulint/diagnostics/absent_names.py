@@ -77,13 +77,14 @@ def _import(spelled: Spelled, now: str, program: Program) -> str | None:
     if ".estimator" in now or not name.written.startswith("from "):
         return None  # tf.estimator is loaded lazily: nothing can be imported from inside it
     used = [
-        each
-        for each in program.spelled
-        if each.span.filename == spelled.span.filename and each.name.root == name.root
+        spelled_name
+        for spelled_name in program.spelled
+        if spelled_name.span.filename == spelled.span.filename
+        and spelled_name.name.root == name.root
     ]
-    for each in used:
-        moved, _ = successor(each) or ("", False)
-        if each is not spelled and moved.rpartition(".")[0] != now:
+    for other in used:
+        moved, _ = successor(other) or ("", False)
+        if other is not spelled and moved.rpartition(".")[0] != now:
             return None
     base, _, last = now.rpartition(".")
     asname = f" as {name.root}" if name.root != last else ""
@@ -123,10 +124,12 @@ class Broken(NamedTuple):
         """The sentence that names the releases, how many names, and the first places."""
         target = self.spelled[0].target
         assert target.requirement is not None
-        written = {each.name.paths[0] for each in self.spelled}
+        written = {spelled.name.paths[0] for spelled in self.spelled}
         count = f"{len(written)} names" if len(written) > 1 else "a name"
         folder = os.path.dirname(target.required_in)
-        places = ", ".join(f"`{shown(each)}` ({_place(each, folder)})" for each in self._first())
+        places = ", ".join(
+            f"`{shown(spelled)}` ({_place(spelled, folder)})" for spelled in self._first()
+        )
         rest = f", and {len(self.spelled) - SHOWN} more" if len(self.spelled) > SHOWN else ""
         if target.requirement.is_open:
             what = (
@@ -144,8 +147,8 @@ class Broken(NamedTuple):
     def trace(self) -> tuple[Step, ...]:
         """The first places."""
         return tuple(
-            Step(HOST_LANE, each.span, f"`{shown(each)}` {self._missing(each)}")
-            for each in self._first()
+            Step(HOST_LANE, spelled.span, f"`{shown(spelled)}` {self._missing(spelled)}")
+            for spelled in self._first()
         )
 
     def _missing(self, spelled: Spelled) -> str:
@@ -167,26 +170,30 @@ class Grouped(NamedTuple):
     single: tuple[Absent, ...]
 
 
-def grouped(found: Iterable[Absent]) -> Grouped:
+def grouped(absent_names: Iterable[Absent]) -> Grouped:
     """Group the names that fail by the requirement that asks for a release without them.
 
     A requirement of one release answers for many names only: a few are the code's fault.
     """
     single: list[Absent] = []
     groups: dict[tuple[str, object], list[Absent]] = {}
-    for each in found:
-        target = each.spelled.target
-        if each.certainty is Certainty.POSSIBLE and target.requirement and each.spelled.having:
-            groups.setdefault((target.required_in, target.requirement), []).append(each)
+    for absent_name in absent_names:
+        target = absent_name.spelled.target
+        if (
+            absent_name.certainty is Certainty.POSSIBLE
+            and target.requirement
+            and absent_name.spelled.having
+        ):
+            groups.setdefault((target.required_in, target.requirement), []).append(absent_name)
         else:
-            single.append(each)
+            single.append(absent_name)
     broken = []
     for absent in groups.values():
         requirement = absent[0].spelled.target.requirement
         if requirement is not None and not requirement.is_open and len(absent) <= SHOWN:
             single += absent
             continue
-        spelled = sorted((each.spelled for each in absent), key=_order)
+        spelled = sorted((name.spelled for name in absent), key=_order)
         broken.append(Broken(tuple(spelled), absent[0].gone))
     return Grouped(tuple(broken), tuple(single))
 

@@ -80,7 +80,7 @@ def read(path: str) -> Counter[BaselineKey]:
         raise BaselineError(f"{path}: not a baseline: no version and files") from None
 
 
-def taken(left: Counter[BaselineKey], key: BaselineKey) -> bool:
+def consume(left: Counter[BaselineKey], key: BaselineKey) -> bool:
     """Take one of `key` away; return whether there was one."""
     there = left[key] > 0
     left[key] -= there
@@ -91,12 +91,12 @@ def of_gone_files(
     left: Counter[BaselineKey], root: str
 ) -> dict[tuple[str, str], list[BaselineKey]]:
     """Return the entries of files that no longer exist, by what stays when a file is renamed."""
-    found: dict[tuple[str, str], list[BaselineKey]] = {}
+    moved: dict[tuple[str, str], list[BaselineKey]] = {}
     exists = {file: os.path.exists(os.path.join(root, file)) for file, _, _ in left}
     for key, number in left.items():
         if number > 0 and not exists[key[0]]:
-            found.setdefault(key[1:], []).append(key)
-    return found
+            moved.setdefault(key[1:], []).append(key)
+    return moved
 
 
 def compare(
@@ -109,12 +109,14 @@ def compare(
     """Leave out the known findings; only entries of `checked` files and `codes` can be stale."""
     root = os.path.dirname(os.path.abspath(path))
     left = read(path)
-    unmatched = [each for each in findings if not taken(left, key_of(each, sources, root))]
+    unmatched = [
+        finding for finding in findings if not consume(left, key_of(finding, sources, root))
+    ]
     moved = of_gone_files(left, root) if unmatched else {}
     new = [
         finding
         for finding in unmatched
-        if not any(taken(left, key) for key in moved.get(key_of(finding, sources, root)[1:], ()))
+        if not any(consume(left, key) for key in moved.get(key_of(finding, sources, root)[1:], ()))
     ]
     looked_at = {relative(filename, root) for filename in checked}
     stale = Counter(

@@ -49,11 +49,11 @@ def in_argument(argument: Argument, tensor: Tensor) -> Culprit:
     span = _without_keyword(argument)
     value = argument.value
     while isinstance(value, (Sequence, Mapping)):
-        found = _element(value, tensor)
-        if found is None:
+        element = _element(value, tensor)
+        if element is None:
             break
         is_here = value.site is not None and value.site.module is module
-        value, place = found
+        value, place = element
         if place < 0 or not is_here:
             break  # written elsewhere
         inner = module.span(place)

@@ -84,7 +84,7 @@ def fix_all(check: Check, unsafe: bool) -> Fixed:
                 fixed.originals.setdefault(filename, source)
                 fixed.files[filename] = data
                 fixed.counts[filename] += len(applied)
-                fixed.codes.setdefault(filename, Counter()).update(chosen[each] for each in applied)
+                fixed.codes.setdefault(filename, Counter()).update(chosen[fix] for fix in applied)
                 changed = True
         if not changed:
             break
@@ -99,12 +99,13 @@ def by_file(findings: Iterable[Finding], unsafe: bool) -> dict[str, dict[Fix, st
 
     Of overlapping ones all but the first are left out.
     """
-    found: dict[str, dict[Fix, str]] = {}
+    codes_by_file: dict[str, dict[Fix, str]] = {}
     for finding in findings:
         if finding.fix is not None and allowed(finding.fix, unsafe):
-            found.setdefault(finding.span.filename, {})[finding.fix] = finding.code
+            codes_by_file.setdefault(finding.span.filename, {})[finding.fix] = finding.code
     return {
-        filename: {each: codes[each] for each in apart(codes)} for filename, codes in found.items()
+        filename: {fix: codes[fix] for fix in non_overlapping(codes)}
+        for filename, codes in codes_by_file.items()
     }
 
 
@@ -112,21 +113,21 @@ def allowed(fix: Fix, unsafe: bool) -> bool:
     return bool(fix.edits) and (unsafe or fix.applicability is Applicability.SAFE)
 
 
-def apart(fixes: Iterable[Fix]) -> list[Fix]:
+def non_overlapping(fixes: Iterable[Fix]) -> list[Fix]:
     """Return the fixes that touch nothing that an earlier one touches."""
     taken: list[Edit] = []
     chosen = []
-    for fix in sorted(fixes, key=lambda each: min(edit.start for edit in each.edits)):
+    for fix in sorted(fixes, key=lambda candidate: min(edit.start for edit in candidate.edits)):
         if not any(overlap(edit, other) for edit in fix.edits for other in taken):
             chosen.append(fix)
             taken += fix.edits
     return chosen
 
 
-def overlap(one: Edit, other: Edit) -> bool:
-    if one.start == other.start:
+def overlap(edit: Edit, other: Edit) -> bool:
+    if edit.start == other.start:
         return True
-    return one.start < other.end and other.start < one.end
+    return edit.start < other.end and other.start < edit.end
 
 
 def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, Sequence[Fix]]:
@@ -137,7 +138,7 @@ def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, Sequence[Fix]]:
     good: list[Fix] = []
     best = source.data
     for fix in fixes:
-        data = edited(source, [edit for each in (*good, fix) for edit in each.edits])
+        data = edited(source, [edit for kept in (*good, fix) for edit in kept.edits])
         if data is not None and parses(source, data):
             good.append(fix)
             best = data
@@ -181,7 +182,7 @@ def edited_text(text: str, edits: Iterable[Edit], newline: str = "\n", first_row
         index = place.row - first_row
         return starts[index] + place.column - 1 if index < len(starts) else len(text)
 
-    for edit in sorted(edits, key=lambda each: each.start, reverse=True):
+    for edit in sorted(edits, key=lambda candidate: candidate.start, reverse=True):
         content = edit.content.replace("\r\n", "\n").replace("\n", newline)
         text = text[: offset(edit.start)] + content + text[offset(edit.end) :]
     return text
@@ -190,7 +191,7 @@ def edited_text(text: str, edits: Iterable[Edit], newline: str = "\n", first_row
 def row_starts(text: str) -> list[int]:
     from tpulint.source import LINE_END
 
-    return [0, *(found.end() for found in LINE_END.finditer(text))]
+    return [0, *(end.end() for end in LINE_END.finditer(text))]
 
 
 def edited_notebook(source: Source, edits: Sequence[Edit]) -> bytes | None:
@@ -203,10 +204,10 @@ def edited_notebook(source: Source, edits: Sequence[Edit]) -> bytes | None:
         text = source.text[starts[first - 1] : starts[last]]
         # An edit may end where the next cell starts: it deletes its own cell's last row.
         start, end = Location(first, 1), Location(last + 1, 1)
-        inside = [each for each in left if start <= each.start < end and each.end <= end]
+        inside = [edit for edit in left if start <= edit.start < end and edit.end <= end]
         if inside:
             cells[number] = edited_text(text, inside, "\n", first)
-            left = [each for each in left if each not in inside]
+            left = [edit for edit in left if edit not in inside]
     return None if left else write_notebook(source.data, cells)
 
 

@@ -58,8 +58,12 @@ def first_api_in(module: Module) -> str | None:
 def imported(module: Module) -> Iterator[tuple[str, str]]:
     """Yield the names of TensorFlow in the module with what they name, whole modules first."""
     body = module.facts.body
-    aliases = [alias for each in body if isinstance(each, Import) for alias in each.names]
-    parts = [each for each in body if isinstance(each, ImportFrom) and not each.level]
+    aliases = [
+        alias for statement in body if isinstance(statement, Import) for alias in statement.names
+    ]
+    parts = [
+        statement for statement in body if isinstance(statement, ImportFrom) and not statement.level
+    ]
     for alias in aliases:
         if alias.name in MODULES:
             yield alias.asname or alias.name, MODULES[alias.name]
@@ -112,22 +116,28 @@ def pass_by_value(computation: Computation, cluster: Cluster, host: Access) -> F
     variable = host.variable
     if cluster.site != cluster.named:
         return None
-    given = [each for each in cluster.arguments if each.value is variable]
+    passed = [argument for argument in cluster.arguments if argument.value is variable]
     wanted = [
-        each
-        for each in computation.accesses
-        if each.variable is variable and each.context.cluster is cluster
+        access
+        for access in computation.accesses
+        if access.variable is variable and access.context.cluster is cluster
     ]
     module = host.site.module
-    here = all(site.module is module for site in [each.site for each in wanted] + [cluster.site])
-    if len(given) != 1 or not here or any(each.mode != "read" for each in wanted):
+    here = all(
+        site.module is module for site in [access.site for access in wanted] + [cluster.site]
+    )
+    if len(passed) != 1 or not here or any(access.mode != "read" for access in wanted):
         return None
-    if not all(_by_parameter(given[0], cluster, each) for each in wanted):
+    if not all(_by_parameter(passed[0], cluster, access) for access in wanted):
         return None
     return unsafe(
         f"read `{variable.name}` on the device and pass its value",
-        change_at(given[0].site, "method_called", "read_value"),
-        *(change_at(each.site, "without_method", each.how) for each in wanted if each.how in READS),
+        change_at(passed[0].site, "method_called", "read_value"),
+        *(
+            change_at(access.site, "without_method", access.how)
+            for access in wanted
+            if access.how in READS
+        ),
     )
 
 
@@ -142,7 +152,7 @@ def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
     if len(path) > 1:
         return len(seen) < 2
     rows = callee.code.parameters
-    names = [each.name for each in rows.named]
+    names = [parameter.name for parameter in rows.named]
     return not seen or path[0] in names
 
 
@@ -181,10 +191,10 @@ def parameters(computation: Value) -> int | None:
     if signature is None:
         return None
     plain = [
-        each
-        for each in signature.parameters.values()
-        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-        and each.default is each.empty
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        and parameter.default is parameter.empty
     ]
     return len(plain) if len(plain) == len(signature.parameters) else None
 
@@ -214,11 +224,11 @@ def in_cross_shard_optimizer(optimizer: object, update: Site) -> Fix | None:
     """Return the fix that wraps an optimizer where it is made, in the file of its update."""
     if not isinstance(optimizer, ExternalObject) or optimizer.site is None:
         return None
-    made = optimizer.site
-    api = first_api_in(made.module)
-    if api is None or made.module is not update.module:
+    creation = optimizer.site
+    api = first_api_in(creation.module)
+    if api is None or creation.module is not update.module:
         return None
-    change = change_at(made, "call_wrapped", f"{api}.tpu.{WRAPPER}")
+    change = change_at(creation, "call_wrapped", f"{api}.tpu.{WRAPPER}")
     return unsafe(f"wrap it in `{WRAPPER}`", change)
 
 
@@ -234,10 +244,10 @@ def for_tpus(specification: ApiCall) -> Fix | None:
     """Return the fix that makes a TPUEstimatorSpec of an EstimatorSpec with the same fields."""
     arguments = specification.arguments
     api = first_api_in(specification.site.module)
-    positional = [each for each in arguments if each.keyword is None]
-    named = {each.keyword for each in arguments if each.keyword is not None}
+    positional = [argument for argument in arguments if argument.keyword is None]
+    named = {argument.keyword for argument in arguments if argument.keyword is not None}
     # `mode`, `predictions`, `loss` and `train_op` come first in both, in this order.
-    if api is None or len(positional) > 4 or any(each.star for each in arguments):
+    if api is None or len(positional) > 4 or any(argument.star for argument in arguments):
         return None
     if not named <= FIELDS:
         return None
@@ -286,7 +296,7 @@ def not_eager(switch: ApiCall, argument: Argument) -> Fix:
     if argument.keyword is not None and switch.last == "compile":
         change = change_at(switch.site, "without_keyword", argument.keyword)
     else:
-        (index,) = (i for i, each in enumerate(switch.arguments) if each is argument)
+        (index,) = (i for i, passed in enumerate(switch.arguments) if passed is argument)
         change = change_at(switch.site, "made_false", index)
     return unsafe("do not run it eagerly", change)
 

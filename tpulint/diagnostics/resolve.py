@@ -39,9 +39,11 @@ def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
         if layer.select is not None:
             chosen = {UNPARSED}
         wanted = (*(layer.select or ()), *layer.extend_select)
-        for length in sorted({len(prefix(each)) for each in (*wanted, *layer.ignore)}):
-            chosen |= expand(each for each in wanted if len(prefix(each)) == length)
-            chosen -= expand(each for each in layer.ignore if len(prefix(each)) == length)
+        for length in sorted({len(prefix(selector)) for selector in (*wanted, *layer.ignore)}):
+            chosen |= expand(selector for selector in wanted if len(prefix(selector)) == length)
+            chosen -= expand(
+                selector for selector in layer.ignore if len(prefix(selector)) == length
+            )
     return frozenset(chosen)
 
 
@@ -73,8 +75,8 @@ def unsuppressed(
     for filename in sorted({*by_file, *suppressors}):
         asked = request.codes_of(filename) - ignored(request.config_of(filename), filename)
         everything = by_file.get(filename, [])
-        broken = any(each.code == "TPU001" for each in everything)
-        findings = [each for each in everything if each.code in asked]
+        broken = any(finding.code == "TPU001" for finding in everything)
+        findings = [finding for finding in everything if finding.code in asked]
         source = sources.get(filename)
         if source is None:
             remaining += findings
@@ -86,11 +88,11 @@ def unsuppressed(
             remaining += findings
             continue
         comments = read_comments(source, request.noqa)
-        remaining += [each for each in findings if not comments.suppress(each)]
+        remaining += [finding for finding in findings if not comments.suppress(finding)]
         if "TPU002" in asked and not broken:
             idle = unused(comments, asked, source if filename in partial else None)
-            remaining += [each for each in idle if not comments.suppress(each)]
-    return sorted(remaining, key=lambda each: (each.span, each.code))
+            remaining += [finding for finding in idle if not comments.suppress(finding)]
+    return sorted(remaining, key=lambda finding: (finding.span, finding.code))
 
 
 class SuppressionSettings(Protocol):
@@ -110,11 +112,11 @@ def ignored(config: Config, filename: str) -> frozenset[str]:
     A pattern with "!" is turned round.
     """
     path = os.path.abspath(filename)
-    found: set[str] = set()
+    ignored_codes: set[str] = set()
     for patterns, turned, codes in ignores_of(config.per_file_ignores, config.root):
         if patterns.fit_within(path) != turned:
-            found |= codes
-    return frozenset(found)
+            ignored_codes |= codes
+    return frozenset(ignored_codes)
 
 
 IgnoreTable = tuple[tuple[Patterns, bool, frozenset[str]], ...]

@@ -170,7 +170,7 @@ def comment_row(source: Source, row: int) -> int:
     before, line = source.lines[: row - 1], source.line(row)
     # The tree is made only if one of these may be there.
     is_in_string = any(
-        quotes in line or sum(each.count(quotes) for each in before) % 2
+        quotes in line or sum(row_text.count(quotes) for row_text in before) % 2
         for quotes in ('"""', "'''")
     )
     if not is_in_string and not line.endswith("\\"):
@@ -187,20 +187,22 @@ def unused(
     `partial` is the file where it was looked at without the program around it: what a comment is
     for may then lie outside, and only what the file itself decides is definite.
     """
-    for each in comments.suppressions:
-        if each.codes is None:
-            if each.own and not each.used:
-                certainty = sureness(each, None, partial)
-                yield report(each, (), "unused suppression comment", certainty)
+    for suppression in comments.suppressions:
+        if suppression.codes is None:
+            if suppression.own and not suppression.used:
+                certainty = sureness(suppression, None, partial)
+                yield report(suppression, (), "unused suppression comment", certainty)
             continue
-        unknown = [code for code in each.codes if is_own(each, code) and not codes_of(code)]
-        idle = [code for code in each.codes if is_idle(each, code, active)]
+        unknown = [
+            code for code in suppression.codes if is_own(suppression, code) and not codes_of(code)
+        ]
+        idle = [code for code in suppression.codes if is_idle(suppression, code, active)]
         if unknown:
             message = f"no rule has the code {listing(unknown)}"
-            yield report(each, unknown, message, Certainty.DEFINITE)
+            yield report(suppression, unknown, message, Certainty.DEFINITE)
         if idle:
             message = f"unused suppression of {listing(idle)}"
-            yield report(each, idle, message, sureness(each, idle, partial))
+            yield report(suppression, idle, message, sureness(suppression, idle, partial))
 
 
 # Judged by the file alone, whoever calls what is in it.
@@ -227,7 +229,7 @@ def is_idle(suppression: Suppression, code: str, active: Collection[str]) -> boo
     if code in suppression.used or not is_own(suppression, code):
         return False
     meant = codes_of(code) - {"TPU002"}
-    return bool(meant) and all(each in active for each in meant)
+    return bool(meant) and all(selected in active for selected in meant)
 
 
 def listing(codes: Iterable[str]) -> str:
@@ -298,8 +300,8 @@ def annotate(
         by_file.setdefault(finding.span.filename, []).append(finding)
     words = " ".join(reason.split()).replace("#", "No.")
     return {
-        filename: annotated(sources.get(filename), found, words)
-        for filename, found in sorted(by_file.items())
+        filename: annotated(sources.get(filename), in_file, words)
+        for filename, in_file in sorted(by_file.items())
     }
 
 
@@ -321,10 +323,15 @@ def comment(
     source: Source, comments: Comments, row: int, codes: Iterable[str], reason: str
 ) -> Edit:
     """Return the edit that suppresses `codes` at a row: in its comment, where it has one."""
-    for each in comments.suppressions:
-        if each.own and each.codes and each.rows and each.span.start.row == row:
-            more = sorted({*codes} - {*each.codes})
-            end = each.list_span.end
+    for suppression in comments.suppressions:
+        if (
+            suppression.own
+            and suppression.codes
+            and suppression.rows
+            and suppression.span.start.row == row
+        ):
+            more = sorted({*codes} - {*suppression.codes})
+            end = suppression.list_span.end
             return Edit(end, end, "".join(f", {code}" for code in more))
     line = source.lines[row - 1]
     listed = ", ".join(sorted({*codes}))

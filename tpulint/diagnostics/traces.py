@@ -107,7 +107,7 @@ def deadlock(conflict: Conflict) -> tuple[Step, ...]:
     )
 
 
-def apart(conflict: Conflict) -> tuple[Step, ...]:
+def stale_read_trace(conflict: Conflict) -> tuple[Step, ...]:
     """Both lanes where neither waits for the other."""
     computation, cluster = conflict.computation, conflict.cluster
     held, wanted = conflict.device, conflict.host
@@ -122,17 +122,17 @@ def apart(conflict: Conflict) -> tuple[Step, ...]:
     )
 
 
-def nested(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
+def nesting_trace(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
     """Return the steps that lead from one host cluster to another opened inside it."""
     steps: list[Step] = []
     if outer.computation is not None:
         steps = [entry(outer.computation), *to_cluster(outer.computation, outer)]
     last = step(HOST_LANE, inner.named, f"sends {callee_name(inner.callee)} to the host once more")
-    way = [each for each in into_cluster(outer, inner.context) if each.span != last.span]
+    way = [step for step in into_cluster(outer, inner.context) if step.span != last.span]
     return (*steps, *way, last)
 
 
-def alone(computation: Computation, access: Access) -> tuple[Step, ...]:
+def access_trace(computation: Computation, access: Access) -> tuple[Step, ...]:
     """Return the steps that lead from a host cluster to an access."""
     cluster = access.context.cluster
     assert cluster is not None

@@ -40,7 +40,7 @@ def with_keyword(tree: SourceTree, span: Span, keyword: str, value: str) -> Edit
     """
 
     def change(node: cst.Call) -> cst.Call | None:
-        if has_bare_generator(node) or any(each.star == "**" for each in node.args):
+        if has_bare_generator(node) or any(argument.star == "**" for argument in node.args):
             return None
         old = named(node, keyword)
         if old is not None:
@@ -142,7 +142,7 @@ def passed(tree: SourceTree, span: Span, *called: int) -> Edits | None:
         return None
 
     def change(node: cst.Call) -> cst.Call | None:
-        outer = next((each for each in node.args if each.value is inner), None)
+        outer = next((argument for argument in node.args if argument.value is inner), None)
         if outer is None or outer.keyword is not None or outer.star:
             return None
         index = node.args.index(outer)
@@ -249,8 +249,8 @@ def with_value(call: cst.Call, argument: cst.Arg, value: cst.BaseExpression) -> 
 
 def has_bare_generator(call: cst.Call) -> bool:
     """Return whether the brackets of the call are those of a generator as well."""
-    values = [each.value for each in call.args]
-    return any(isinstance(each, cst.GeneratorExp) and not each.lpar for each in values)
+    values = [argument.value for argument in call.args]
+    return any(isinstance(value, cst.GeneratorExp) and not value.lpar for value in values)
 
 
 def called(function: str, *arguments: cst.BaseExpression) -> cst.Call:
@@ -279,7 +279,7 @@ def in_lists(tree: SourceTree, span: Span, count: int, is_one: bool) -> Edits | 
         if is_one:
             elements = [cst.Element(cst.List([*others, bare]), comma=comma)]
         else:
-            elements = [in_list(each) for each in node.elements]
+            elements = [in_list(element) for element in node.elements]
         return node.with_changes(elements=elements)
 
     return replaced(tree, span, cst.List, change)
@@ -371,12 +371,12 @@ def decorator_of(call: cst.Call, options: Sequence[cst.Arg]) -> cst.BaseExpressi
     if not options:
         return call.func
     names = [node.value for node in within(call.func, cst.Name)]
-    if names[-1:] != ["function"] or any(each.keyword is None for each in options):
+    if names[-1:] != ["function"] or any(option.keyword is None for option in options):
         return None
     blank = cst.SimpleWhitespace("")
     plain = [
-        each.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=blank)
-        for each in options
+        option.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=blank)
+        for option in options
     ]
     return cst.Call(call.func, plain)
 

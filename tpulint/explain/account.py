@@ -102,22 +102,22 @@ class _Account:
 
     def _read_programs(self, task: driver.Task) -> None:
         """Read the programs that reach the file, and run the rules on them."""
-        batch, found = driver.programs_around(task, self.source.filename)
+        batch, graph = driver.programs_around(task, self.source.filename)
         batch = batch._replace(codes=frozenset(RULES))  # one that is not selected looks, too
-        names = driver.analyze_names(batch, found.programs)
-        self.looks.findings += [*found.findings, *names.findings]
+        names = driver.analyze_names(batch, graph.programs)
+        self.looks.findings += [*graph.findings, *names.findings]
         self.reasons.append(prefilter(self.source.data, batch.settings.seam_names))
-        for job in found.programs.jobs:
+        for job in graph.programs.jobs:
             built = driver.read_program(batch, job, self.recorder)
             self.looks.findings += built.findings
             if built.program is not None:
                 self.reasons += map(str, built.program.failures)
                 self._look_at(built.program, job, batch)
         if not self.read:
-            self.reasons.append(not_reached(self.path, found.programs.jobs, self.recorder.passed))
+            self.reasons.append(not_reached(self.path, graph.programs.jobs, self.recorder.passed))
 
     def _look_at(self, program: Program, job: Job, batch: Batch) -> None:
-        if any(each.path == self.path for each in program.modules):
+        if any(module.path == self.path for module in program.modules):
             self.read = True
             self.reasons.append(program_of(job, len(program.modules)))
         here = events_in(program, self.path, self.rows if self.row is not None else None)
@@ -138,9 +138,9 @@ class _Account:
 
     def _file(self, resolution: Resolution) -> FileNote:
         return FileNote(
-            in_words(each for each in self.events if isinstance(each, Computation)),
-            in_words(each for each in self.events if isinstance(each, Cluster)),
-            in_words(each for each in self.events if isinstance(each, Feed)),
+            in_words(event for event in self.events if isinstance(event, Computation)),
+            in_words(event for event in self.events if isinstance(event, Cluster)),
+            in_words(event for event in self.events if isinstance(event, Feed)),
             tuple(self._functions()),
             resolution.in_file(self.looks.findings),
         )
@@ -148,9 +148,9 @@ class _Account:
     def _functions(self) -> list[FunctionNote]:
         notes = []
         for row, name in function_rows(self.source.text):
-            known = self.recorder.functions.get(row)
-            lanes = tuple(sorted(known.lanes)) if known is not None else ()
-            left_out = tuple(sorted(known.left_out)) if known is not None else ()
+            function = self.recorder.functions.get(row)
+            lanes = tuple(sorted(function.lanes)) if function is not None else ()
+            left_out = tuple(sorted(function.left_out)) if function is not None else ()
             notes.append(FunctionNote(name, row, lanes, left_out))
         return notes
 
@@ -188,27 +188,27 @@ def statement_rows(text: str, row: int) -> range | None:
 
     Of a statement with a body, only the rows above the body count.
     """
-    found = _statement(text, row)
-    if found is None:
+    statement = _statement(text, row)
+    if statement is None:
         return None
-    rows = range(_first(found), _last(found) + 1)
+    rows = range(_first(statement), _last(statement) + 1)
     return rows if row in rows else None
 
 
 def has_place(text: str, row: int) -> bool:
     """Return whether the summary language knows where the statement at `row` is."""
-    found = _statement(text, row)
-    if isinstance(found, ast.Expr):
-        return not isinstance(found.value, ast.Constant)
-    return not isinstance(found, UNPLACED)
+    statement = _statement(text, row)
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    return not isinstance(statement, UNPLACED)
 
 
 def _statement(text: str, row: int) -> ast.stmt | None:
-    found: ast.stmt | None = None
+    statement: ast.stmt | None = None
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt) and _first(node) <= row <= (node.end_lineno or node.lineno):
-            found = node  # a walk goes from the outside to the inside
-    return found
+            statement = node  # a walk goes from the outside to the inside
+    return statement
 
 
 def function_rows(text: str) -> list[tuple[int, str]]:
@@ -223,7 +223,7 @@ def function_rows(text: str) -> list[tuple[int, str]]:
 
 def _first(node: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _last(node: ast.stmt) -> int:
@@ -240,31 +240,31 @@ def dotted_names(text: str, rows: range) -> list[str]:
     Of `self.total.assign` these are `self`, `self.total` and `self.total.assign`.
     """
     lines = text.splitlines(keepends=True)[rows.start - 1 : rows.stop - 1]
-    found: list[str] = []
+    names: list[str] = []
     before = ""  # the dotted name that ends at the last token
     dot = False
     for token in _tokens("".join(lines).lstrip()):
         if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
             before = f"{before}.{token.string}" if dot and before else token.string
             if not dot or "." in before:
-                found.append(before)
+                names.append(before)
             dot = False
         elif token.string == ".":
             dot = True
         else:
             before, dot = "", False
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def _tokens(text: str) -> list[tokenize.TokenInfo]:
     """Return the tokens of `text` as far as it can be tokenized."""
-    found: list[tokenize.TokenInfo] = []
+    tokens: list[tokenize.TokenInfo] = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            found.append(token)
+            tokens.append(token)
     except (tokenize.TokenError, SyntaxError):
         pass
-    return found
+    return tokens
 
 
 # The reason why a file is part of an analysis, or is not.
@@ -274,22 +274,22 @@ ROOTS = 3  # of a program, in an account
 
 def left_out(path: str, closest: Closest) -> list[str]:
     """Return why a check of the folder around the absolute `path` leaves it out."""
-    found = []
+    reasons = []
     if closest.excludes(path):
         config = closest.of_file(path)
         where = os.path.relpath(config.file) if config.file else "default"
-        found.append(f"excluded by the {where} configuration, unless it is named")
+        reasons.append(f"excluded by the {where} configuration, unless it is named")
     folder = os.path.dirname(path)
     if ignored(with_ignore_file(folder, [".gitignore"], ignores_above(folder)), path):
-        found.append("ignored by git, so left out unless it is named")
-    return found
+        reasons.append("ignored by git, so left out unless it is named")
+    return reasons
 
 
 def prefilter(data: bytes, wrappers: Sequence[str]) -> str:
     """Return the prefilter's answer."""
     if not passes(data, wrappers):
         return "prefilter: nothing in its bytes names the seam, so only an import leads to it"
-    sign = next((each.decode() for each in SIGNS if each in data), None)
+    sign = next((signature.decode() for signature in SIGNS if signature in data), None)
     return f"prefilter: it names the seam{f' ({sign})' if sign else ''}"
 
 

@@ -104,12 +104,12 @@ class Recorder:
     def _is_asked_for(self, frame: Frame, statement: Statement | None = None) -> bool:
         """Return whether the statement, by default the one that is being read, is in the rows."""
         statement = statement or frame.statement
-        known = self._at_rows.get(id(statement))
-        if known is None:
+        at_rows = self._at_rows.get(id(statement))
+        if at_rows is None:
             place = place_of(statement)
             asked = place >= 0 and _row(frame.module.site(place)) in self.rows
-            known = self._at_rows[id(statement)] = (statement, asked)  # keeps the id taken
-        return known[1]
+            at_rows = self._at_rows[id(statement)] = (statement, asked)  # keeps the id taken
+        return at_rows[1]
 
     def _record_call(self, frame: Frame, function: Function, followed: bool) -> None:
         code = Site(function.module, function.code.place)
@@ -126,7 +126,7 @@ class Recorder:
 
     def _record(self, frame: Frame, context: Context) -> None:
         chain = tuple(step.site for step in context.call_chain)
-        around = tuple((each.kind, each.site) for each in context.scopes)
+        around = tuple((scope.kind, scope.site) for scope in context.scopes)
         values = [(name, _value(frame, name)) for name in self.names]
         self.reached[chain, around, context.muted] = Reached(
             context.lane,
@@ -191,10 +191,10 @@ Recorded = (
 def events_in(program: Program, path: str, rows: range | None = None) -> list[Recorded]:
     """Return the events of the file at `path` that begin in `rows`, None for all rows."""
     return [
-        each
-        for each in _all(program)
-        if each.site.module.path == path
-        if rows is None or each.site.span.start.row in rows
+        event
+        for event in _all(program)
+        if event.site.module.path == path
+        if rows is None or event.site.span.start.row in rows
     ]
 
 
@@ -217,17 +217,19 @@ def _all(program: Program) -> Iterator[Recorded]:
 
 def in_words(events: Iterable[Recorded]) -> tuple[EventNote, ...]:
     """Return the events in words, equal ones together, by place."""
-    counted = Counter((place_at(each.site), each.context.lane, words(each)) for each in events)
+    counted = Counter(
+        (place_at(event.site), event.context.lane, describe(event)) for event in events
+    )
     return by_place(EventNote(*key, times) for key, times in counted.items())
 
 
 def by_place(events: Iterable[EventNote]) -> tuple[EventNote, ...]:
     return tuple(
-        sorted(events, key=lambda each: (each.place.row, each.place.column, each.lane, each.text))
+        sorted(events, key=lambda line: (line.place.row, line.place.column, line.lane, line.text))
     )
 
 
-def words(event: Recorded) -> str:
+def describe(event: Recorded) -> str:
     """Return what the event is, with what is known of it."""
     return f"{short(event)}{_details(event)}"
 
@@ -292,7 +294,9 @@ KIND = frozenset(
     ["path", "last", "kind", "mode", "how", "taker", "site", "change", "effect", "context"]
 )
 # The lists of a computation: a rule that asks for calls goes through those of every computation.
-LISTS = KIND | frozenset(each.name for each in fields(Computation) if each.type.startswith("list["))
+LISTS = KIND | frozenset(
+    field.name for field in fields(Computation) if field.type.startswith("list[")
+)
 
 
 class Looks:
@@ -315,13 +319,13 @@ class Looks:
             if not isinstance(event, tuple):
                 passed_over = LISTS if isinstance(event, Computation) else KIND
                 _watch(event, noted[short(event)], passed_over)
-        for each in results:
-            self.findings += each.findings
-            if each.failure is not None:
-                self.failures[each.code] = each.failure.error
+        for result in results:
+            self.findings += result.findings
+            if result.failure is not None:
+                self.failures[result.code] = result.failure.error
             for text, names in noted.items():
                 if names:
-                    self._read[each.code].setdefault(text, set()).update(names)
+                    self._read[result.code].setdefault(text, set()).update(names)
                     names.clear()
 
     def of(self, code: str) -> list[str]:
@@ -383,17 +387,23 @@ class Resolution:
     def in_file(self, findings: Sequence[Finding]) -> tuple[RuleNote, ...]:
         """Return what became of the findings in the file, by place."""
         here = sorted(
-            {each for each in findings if each.span.filename == self.filename},
-            key=lambda each: (each.span, each.code),
+            {finding for finding in findings if finding.span.filename == self.filename},
+            key=lambda finding: (finding.span, finding.code),
         )
-        return tuple(self.note(each) for each in here)
+        return tuple(self.note(finding) for finding in here)
 
     def at(self, rows: range, findings: Sequence[Finding], looks: Looks) -> tuple[RuleNote, ...]:
         """Return what became of each rule at `rows`: its findings there, else why there is none."""
         notes: list[RuleNote] = []
         for code, row in CODES.items():
-            here = {each for each in findings if each.code == code and self._is_at(each, rows)}
-            notes += [self.note(each) for each in sorted(here, key=lambda each: each.span)]
+            here = {
+                finding
+                for finding in findings
+                if finding.code == code and self._is_at(finding, rows)
+            }
+            notes += [
+                self.note(finding) for finding in sorted(here, key=lambda finding: finding.span)
+            ]
             if not here:
                 state, detail = _silence(code, looks)
                 notes.append(RuleNote(code, row.name, state, detail))
@@ -402,7 +412,7 @@ class Resolution:
     def _is_at(self, finding: Finding, rows: range) -> bool:
         """Return whether the finding, or a step of its trace, is at one of the rows."""
         spans = [finding.span, *(step.span for step in finding.trace)]
-        return any(each.filename == self.filename and each.start.row in rows for each in spans)
+        return any(span.filename == self.filename and span.start.row in rows for span in spans)
 
 
 def _silence(code: str, looks: Looks) -> tuple[str, str]:

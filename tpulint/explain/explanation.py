@@ -114,11 +114,11 @@ class Explanation:
     line: LineNote | None
 
 
-def explanation_json(found: Explanation) -> str:
+def explanation_json(explanation: Explanation) -> str:
     """Return the account as JSON."""
     import json
 
-    return json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(asdict(explanation), indent=2, ensure_ascii=False) + "\n"
 
 
 # The account of `tpulint explain`, for people.
@@ -127,15 +127,15 @@ LANES = ("device", "host cluster", "input pipeline", "host")
 NOTHING = "nothing here"
 
 
-def explanation_text(found: Explanation) -> str:
+def explanation_text(explanation: Explanation) -> str:
     """Return the account as text."""
-    lines = [f"{found.filename}: {'read' if found.read else 'not read'}"]
-    lines += [f"  {each}" for each in found.reasons]
-    if found.file is not None:
-        lines += _file(found.file)
-    if found.line is not None:
-        lines += _line(found.line)
-    return "".join(f"{shown(each)}\n" for each in lines)
+    lines = [f"{explanation.filename}: {'read' if explanation.read else 'not read'}"]
+    lines += [f"  {reason}" for reason in explanation.reasons]
+    if explanation.file is not None:
+        lines += _file(explanation.file)
+    if explanation.line is not None:
+        lines += _line(explanation.line)
+    return "".join(f"{shown(line)}\n" for line in lines)
 
 
 def _file(note: FileNote) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _file(note: FileNote) -> Iterator[str]:
     yield from _events("input pipelines", note.pipelines)
     yield from _functions(note.functions)
     yield "findings:"
-    yield from (f"  {_rule(each)}" for each in note.findings)
+    yield from (f"  {_rule(finding)}" for finding in note.findings)
     if not note.findings:
         yield "  none"
 
@@ -152,15 +152,15 @@ def _file(note: FileNote) -> Iterator[str]:
 def _functions(notes: tuple[FunctionNote, ...]) -> Iterator[str]:
     yield "functions:"
     for lane in LANES:
-        yield from _group(lane, (each for each in notes if lane in each.lanes))
-    yield from _group("not reached", (each for each in notes if not each.lanes))
-    for each in notes:
-        for why in each.left_out:
-            yield f"  a call of {each.name} (line {each.row}) was not followed: {why}"
+        yield from _group(lane, (note for note in notes if lane in note.lanes))
+    yield from _group("not reached", (note for note in notes if not note.lanes))
+    for note in notes:
+        for why in note.left_out:
+            yield f"  a call of {note.name} (line {note.row}) was not followed: {why}"
 
 
 def _group(title: str, notes: Iterable[FunctionNote]) -> Iterator[str]:
-    names = [f"{each.name} (line {each.row})" for each in notes]
+    names = [f"{note.name} (line {note.row})" for note in notes]
     if names:
         yield f"  {title}: {', '.join(names)}"
 
@@ -172,8 +172,8 @@ def _line(note: LineNote) -> Iterator[str]:
         yield "  not recorded: the analysis keeps no place of a statement of this kind"
     elif not note.contexts:
         yield "  none: no call that was read leads to this line"
-    for number, each in enumerate(note.contexts, 1):
-        yield from _context(number, each)
+    for number, reached in enumerate(note.contexts, 1):
+        yield from _context(number, reached)
     if note.more:
         yield f"  ... and {note.more} more"
     yield from _events("events", note.events)
@@ -188,18 +188,18 @@ def _line(note: LineNote) -> Iterator[str]:
 
 
 def _context(number: int, reached: Reached) -> Iterator[str]:
-    scopes = "".join(f", in {each}" for each in reached.scopes)
+    scopes = "".join(f", in {scope}" for scope in reached.scopes)
     muted = "" if reached.recorded else " (nothing is recorded here)"
     yield f"  {number}. {reached.lane}{scopes}{muted}"
-    yield from (f"     {each.place} calls {each.name}" for each in reached.calls)
-    yield from (f"     {each.name} = {each.value}" for each in reached.values)
+    yield from (f"     {call.place} calls {call.name}" for call in reached.calls)
+    yield from (f"     {value.name} = {value.value}" for value in reached.values)
 
 
 def _events(title: str, events: tuple[EventNote, ...]) -> Iterator[str]:
     yield f"{title}:"
-    for each in events:
-        times = f" ({each.times} times)" if each.times > 1 else ""
-        yield f"  {each.place.row}:{each.place.column} [{each.lane}] {each.text}{times}"
+    for event in events:
+        times = f" ({event.times} times)" if event.times > 1 else ""
+        yield f"  {event.place.row}:{event.place.column} [{event.lane}] {event.text}{times}"
     if not events:
         yield "  none"
 

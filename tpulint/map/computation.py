@@ -80,11 +80,11 @@ class _Drawing:
         self.lanes = EventBoxes(self.events, part, self.regions, self.moved)
         self._fold()
         self.nodes = list(self._nodes())
-        self.keys = frozenset(each.key for each in self.nodes)
+        self.keys = frozenset(node.key for node in self.nodes)
 
     def _fold(self) -> None:
         """Keep the control flow that holds a host cluster; where it is little, all on tensors."""
-        around = [each.regions for each in self.lanes if each.kind in (CLUSTER, OUTFED)]
+        around = [lane.regions for lane in self.lanes if lane.kind in (CLUSTER, OUTFED)]
         holding = frozenset(key for keys in around for key in keys)
         on_tensors = self.regions.on_tensors()
         kept = holding | on_tensors
@@ -109,7 +109,7 @@ class _Drawing:
         variables, accesses, more = variables_of(self.computation, self.lanes, self.part)
         self.left_out += more
         cycles = cycles_of(self.program, self.computation, self.lanes, self.keys, accesses)
-        red = {(each.source, each.target) for cycle in cycles for each in cycle.waits}
+        red = {(wait.source, wait.target) for cycle in cycles for wait in cycle.waits}
         edges = tuple(self._edges(red))
         name = callee_name(self.computation.callee).replace("`", "")
         how = "a TPUEstimator" if self.computation.kind == MODEL_FN else self.computation.kind
@@ -156,20 +156,22 @@ class _Drawing:
         where = computation.context.call_chain
         inside = f"called in {where[-1].name}" if where else "called by the module"
         lines = [Line(f"compiles {name}"), Line(inside)]
-        found = results_of(computation)
-        if found:
-            lines.append(Line(f"gets {len(found)} result{'s' if len(found) > 1 else ''}"))
+        results = results_of(computation)
+        if results:
+            lines.append(Line(f"gets {len(results)} result{'s' if len(results) > 1 else ''}"))
         kind = "TPUEstimator" if computation.kind == MODEL_FN else computation.kind
         return MapNode("entry", HOST_LANE, ENTRY, kind, computation.site.span, tuple(lines))
 
     def _feeds(self) -> Sequence[Feed]:
         owners = [self.computation.call.receiver, self.computation.call.result]
-        known = [option for each in owners if each is not None for option in options(each)]
-        found: dict[object, Feed] = {}
+        owner_options = [
+            option for owner in owners if owner is not None for option in options(owner)
+        ]
+        feeds: dict[object, Feed] = {}
         for feed in self.program.feeds:
-            if any(one is each for one in options(feed.owner) for each in known):
-                found.setdefault((feed.kind, feed.site), feed)
-        return list(found.values())
+            if any(option is owner for option in options(feed.owner) for owner in owner_options):
+                feeds.setdefault((feed.kind, feed.site), feed)
+        return list(feeds.values())
 
     def _call_node(self, box: OpenBox) -> MapNode:
         if box.moved:
@@ -197,7 +199,7 @@ class _Drawing:
         )
 
     def _edges(self, red: set[tuple[str, str]]) -> Iterator[MapEdge]:
-        order = [each for each in self.nodes if each.lane == DEVICE_LANE]
+        order = [node for node in self.nodes if node.lane == DEVICE_LANE]
         for node in self.nodes:
             if node.kind in (ENTRY, INPUT) and order:
                 crossings = inputs_of(self.computation) if node.kind == ENTRY else ()
@@ -238,7 +240,7 @@ def _cluster_node(box: OpenBox) -> MapNode:
         return moved_host(box)
     cluster = box.opened[0]
     shown, more = box.shown()
-    taken = dict.fromkeys(_plain(each) for each in cluster.fed_by if each is not cluster)
+    taken = dict.fromkeys(_plain(source) for source in cluster.fed_by if source is not cluster)
     if taken:
         shown += (Line(f"takes results of {', '.join(taken)}"),)
     function = function_of(cluster.callee)
@@ -259,9 +261,9 @@ def _cluster_node(box: OpenBox) -> MapNode:
 def _input_node(program: Program, feed: Feed, number: int) -> MapNode:
     """Return an input pipeline, with the steps of its dataset as they were written."""
     names = []
-    for each in steps(data_of(program, feed)):
-        if isinstance(each, ExternalObject):
-            names.append(each.last)
+    for step in steps(data_of(program, feed)):
+        if isinstance(step, ExternalObject):
+            names.append(step.last)
     chain = " \N{RIGHTWARDS ARROW} ".join(dict.fromkeys(reversed(names[:CHAIN])))
     lines = [Line(chain)] if chain else []
     function = function_of(feed.function) if feed.function is not None else None
@@ -297,21 +299,25 @@ def cycles_of(
     variables: Mapping[int, str],
 ) -> tuple[Cycle, ...]:
     """Return the cycles among the nodes that are shown, one for each cluster and variable."""
-    found: dict[tuple[str, str], Cycle] = {}
-    for each in conflicts(program):
-        if each.computation is not computation or not each.waits or is_on_device(each.variable):
+    cycles: dict[tuple[str, str], Cycle] = {}
+    for conflict in conflicts(program):
+        if (
+            conflict.computation is not computation
+            or not conflict.waits
+            or is_on_device(conflict.variable)
+        ):
             continue
-        outer = each.cluster
+        outer = conflict.cluster
         while outer.parent is not None:
             outer = outer.parent
         cluster = lanes.of_cluster.get(id(outer))
-        variable = variables.get(id(each.variable))
+        variable = variables.get(id(conflict.variable))
         if cluster is None or variable is None or cluster not in shown:
             continue
-        known = found.get((cluster, variable))
-        if known is None or known.certainty is Certainty.POSSIBLE:
-            found[cluster, variable] = _cycle(each, lanes.call_of(cluster), cluster, variable)
-    return tuple(found.values())
+        cycle = cycles.get((cluster, variable))
+        if cycle is None or cycle.certainty is Certainty.POSSIBLE:
+            cycles[cluster, variable] = _cycle(conflict, lanes.call_of(cluster), cluster, variable)
+    return tuple(cycles.values())
 
 
 def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> Cycle:
@@ -348,31 +354,31 @@ def variables_of(
     """
     by_variable: dict[object, tuple[Variable, list[Access]]] = {}
     inside: set[object] = set()
-    for each in computation.accesses:
-        if each.mode in TOUCHES:
-            key = _identity(each.variable)
-            by_variable.setdefault(key, (each.variable, []))[1].append(each)
-            if id(each) in lanes.of_access and part.has(each.context, each.site):
+    for access in computation.accesses:
+        if access.mode in TOUCHES:
+            key = _identity(access.variable)
+            by_variable.setdefault(key, (access.variable, []))[1].append(access)
+            if id(access) in lanes.of_access and part.has(access.context, access.site):
                 inside.add(key)
     rows = [row for key, row in by_variable.items() if key in inside]
-    lanes_of = {id(each): {_lane(one) for one in touched} for each, touched in rows}
+    lanes_of = {id(variable): {_lane(access) for access in touched} for variable, touched in rows}
     shared = [row for row in rows if HOST_LANE in lanes_of[id(row[0])]]
     shared.sort(key=lambda row: DEVICE_LANE not in lanes_of[id(row[0])])
     own = [row for row in rows if HOST_LANE not in lanes_of[id(row[0])]]
     keys: dict[int, str] = {}
-    found: list[MapVariable] = []
+    variables: list[MapVariable] = []
     for number, (variable, touched) in enumerate([*shared[:SHARED], *own[:OWN]]):
         key = f"variable {number}"
-        keys |= {id(each.variable): key for each in touched}
-        found.append(_described(key, variable, touched, lanes))
+        keys |= {id(access.variable): key for access in touched}
+        variables.append(_described(key, variable, touched, lanes))
     left_out = []
     if len(shared) > SHARED:
         left_out.append(f"{len(shared) - SHARED} more variables that the host touches")
     if len(own) > OWN:
-        names = list(dict.fromkeys(each.name for each, _ in own[OWN:]))
+        names = list(dict.fromkeys(variable.name for variable, _ in own[OWN:]))
         some = ", ".join(names[:OWN]) + (", ..." if len(names) > OWN else "")
         left_out.append(f"{len(own) - OWN} more variables that only the device touches: {some}")
-    return tuple(found), keys, left_out
+    return tuple(variables), keys, left_out
 
 
 def _identity(variable: Variable) -> object:
@@ -385,21 +391,21 @@ def _described(
 ) -> MapVariable:
     counted = Counter(
         MapTouch(
-            lanes.of_access.get(id(each), ""),
-            _lane(each),
-            "read or write" if each.mode == "unknown" else each.mode,
-            each.how,
-            each.site.span,
+            lanes.of_access.get(id(access), ""),
+            _lane(access),
+            "read or write" if access.mode == "unknown" else access.mode,
+            access.how,
+            access.site.span,
         )
-        for each in accesses
-        if each.site.place >= 0
+        for access in accesses
+        if access.site.place >= 0
     )
     touches = [
-        MapTouch(each.node, each.lane, each.mode, each.how, each.span, times)
-        for each, times in counted.items()
+        MapTouch(touch.node, touch.lane, touch.mode, touch.how, touch.span, times)
+        for touch, times in counted.items()
     ]
-    touches.sort(key=lambda each: (each.lane, each.mode != "write"))
-    some = [each for lane in (DEVICE_LANE, HOST_LANE) for each in _first(touches, lane)]
+    touches.sort(key=lambda touch: (touch.lane, touch.mode != "write"))
+    some = [touch for lane in (DEVICE_LANE, HOST_LANE) for touch in _first(touches, lane)]
     span = variable.site.span if variable.site is not None and variable.site.place >= 0 else None
     return MapVariable(
         key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some)
@@ -407,7 +413,7 @@ def _described(
 
 
 def _first(touches: list[MapTouch], lane: str) -> list[MapTouch]:
-    return [each for each in touches if each.lane == lane][: MOST_TOUCHES // 2]
+    return [touch for touch in touches if touch.lane == lane][: MOST_TOUCHES // 2]
 
 
 def _lane(access: Access) -> str:
@@ -422,9 +428,9 @@ def moved_calls(program: Program, computation: Computation) -> frozenset[int]:
     if not is_softly_placed(program, computation):
         return frozenset()
     return frozenset(
-        id(each)
-        for each in computation.calls
-        if is_compiled(each.context) and builds(each.path) is not None
+        id(call)
+        for call in computation.calls
+        if is_compiled(call.context) and builds(call.path) is not None
     )
 
 
@@ -446,11 +452,11 @@ def moved_edges(box: OpenBox, call: str) -> Iterator[MapEdge]:
     """Yield the arrows between both sides: the tensors that are given, and those that come back."""
     first = box.moved[0]
     sent: list[Crossing] = []
-    for each in first.arguments:
-        name = name_at(each.site, anything=True)
-        sent += [crossing(tensor, name) for tensor in tensors(each.value)]
+    for argument in first.arguments:
+        name = name_at(argument.site, anything=True)
+        sent += [crossing(tensor, name) for tensor in tensors(argument.value)]
     yield MapEdge(call, box.key, SENDS, tuple(sent))
-    back = tuple(crossing(each, "") for each in tensors(first.result))
+    back = tuple(crossing(tensor, "") for tensor in tensors(first.result))
     if back:
         yield MapEdge(box.key, call, RETURNS, back)
 
@@ -474,13 +480,13 @@ def given_away(uses: Iterable[Use]) -> tuple[Crossing, ...]:
     An argument is called what it is called where it is sent; so is what a closure takes, if that is
     a name.
     """
-    found: dict[int, tuple[Tensor, str]] = {}
+    captured: dict[int, tuple[Tensor, str]] = {}
     for use in uses:
         name = name_at(use.site, anything=use.taker == SENT)
-        known = found.get(id(use.tensor))
-        if known is None or not known[1]:
-            found[id(use.tensor)] = (use.tensor, name)
-    return tuple(crossing(tensor, name) for tensor, name in found.values())
+        capture = captured.get(id(use.tensor))
+        if capture is None or not capture[1]:
+            captured[id(use.tensor)] = (use.tensor, name)
+    return tuple(crossing(tensor, name) for tensor, name in captured.values())
 
 
 def inputs_of(computation: Computation) -> tuple[Crossing, ...]:
@@ -488,13 +494,13 @@ def inputs_of(computation: Computation) -> tuple[Crossing, ...]:
     function = function_of(computation.callee)
     names: Sequence[str] = ()
     if function is not None:
-        names = [each.name for each in function.code.parameters.by_position]
+        names = [parameter.name for parameter in function.code.parameters.by_position]
         names = names[1:] if function.owner is not None and names[:1] == ["self"] else names
-    found = []
+    crossings = []
     for index, value in enumerate(_given(computation)):
         name = names[index] if index < len(names) else ""
-        found += [crossing(each, name) for each in tensors(value)]
-    return tuple(found)
+        crossings += [crossing(tensor, name) for tensor in tensors(value)]
+    return tuple(crossings)
 
 
 def _given(computation: Computation) -> Sequence[Value]:
@@ -503,19 +509,19 @@ def _given(computation: Computation) -> Sequence[Value]:
     Only `rewrite` and `replicate` hand over what they are given as it is.
     """
     inputs = computation.call.argument("inputs", 1)
-    given = inputs.value if inputs is not None else None
-    if computation.kind == "replicate" and isinstance(given, Items) and given.items:
-        given = given.items[0]
-    if computation.kind not in ("rewrite", "replicate") or not isinstance(given, Items):
+    passed = inputs.value if inputs is not None else None
+    if computation.kind == "replicate" and isinstance(passed, Items) and passed.items:
+        passed = passed.items[0]
+    if computation.kind not in ("rewrite", "replicate") or not isinstance(passed, Items):
         return computation.parameters
-    is_whole = not given.open and len(given.items) == len(computation.parameters)
-    return given.items if is_whole else computation.parameters
+    is_whole = not passed.open and len(passed.items) == len(computation.parameters)
+    return passed.items if is_whole else computation.parameters
 
 
 def results_of(computation: Computation) -> tuple[Crossing, ...]:
     """Return the tensors that a computation gives out."""
     value = computation.result
-    return tuple(crossing(each, "") for each in tensors(value)) if value is not None else ()
+    return tuple(crossing(tensor, "") for tensor in tensors(value)) if value is not None else ()
 
 
 def crossing(tensor: Tensor, name: str) -> Crossing:
@@ -532,9 +538,9 @@ def _dimension(size: int | None) -> str:
 def _bytes(tensor: Tensor) -> int | None:
     if tensor.sort != "tensor" or tensor.dtype is None or tensor.shape is None:
         return None
-    known = [each for each in tensor.shape if each is not None]
+    sizes = [size for size in tensor.shape if size is not None]
     width = _width(tensor.dtype)
-    return None if width is None or len(known) < len(tensor.shape) else width * math.prod(known)
+    return None if width is None or len(sizes) < len(tensor.shape) else width * math.prod(sizes)
 
 
 def _width(dtype: str) -> int | None:

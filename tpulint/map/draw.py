@@ -40,22 +40,29 @@ def draw(request: Request, function: str | None) -> Found:
     """
     task = driver.discover(request)
     (filename,) = task.filenames
-    known = _read(filename)
+    definitions_here = _read(filename)
     path = os.path.abspath(filename)
-    part = Part(path, [each for each in known if function and each.is_called(function)])
+    part = Part(
+        path,
+        [
+            definition
+            for definition in definitions_here
+            if function and definition.is_called(function)
+        ],
+    )
     programs, messages = _programs(task, filename)
-    pairs = [(program, each) for program in programs for each in program.computations]
+    pairs = [(program, computation) for program in programs for computation in program.computations]
     if function is None:
         shown = _built_here(pairs, path)
     else:
         shown = _through(pairs, part) if part.meant else []
     if not shown:
-        raise ConfigError(_nothing(filename, function, pairs, path, known))
+        raise ConfigError(_nothing(filename, function, pairs, path, definitions_here))
     maps = _drawn(shown, part)
-    left_out = [f"{each.title} ({_place(each)})" for each in maps[MOST:]]
+    left_out = [f"{computation.title} ({_place(computation)})" for computation in maps[MOST:]]
     subject = filename if function is None else f"{filename}:{function}"
-    found = ProgramMap(subject, tuple(maps[:MOST]), tuple(left_out))
-    return Found(found, read_all(sorted(_files(found)), {}), tuple(messages))
+    program = ProgramMap(subject, tuple(maps[:MOST]), tuple(left_out))
+    return Found(program, read_all(sorted(_files(program)), {}), tuple(messages))
 
 
 def _read(filename: str) -> list[Definition]:
@@ -74,14 +81,14 @@ def _read(filename: str) -> list[Definition]:
 def _programs(task: driver.Task, filename: str) -> tuple[list[Program], list[str]]:
     """Read the programs that reach the file, and the lines for standard error."""
     batch, around = driver.programs_around(task, filename)
-    found: list[Program] = []
+    read_programs: list[Program] = []
     messages: list[str] = []
     for job in around.programs.jobs:
         built = driver.read_program(batch, job)
         if built.program is not None:
             messages += map(str, built.program.failures)
-            found.append(built.program)
-    return found, messages
+            read_programs.append(built.program)
+    return read_programs, messages
 
 
 Pair = tuple[Program, Computation]
@@ -98,21 +105,21 @@ def _built_here(pairs: Sequence[Pair], path: str) -> list[Pair]:
 
 def _reaches(computation: Computation, path: str) -> bool:
     sites = itertools.chain(
-        (each.site for each in computation.calls),
-        (each.site for each in computation.accesses),
-        (each.site for each in computation.clusters),
+        (call.site for call in computation.calls),
+        (access.site for access in computation.accesses),
+        (cluster.site for cluster in computation.clusters),
     )
-    return any(each.module.path == path for each in sites)
+    return any(site.module.path == path for site in sites)
 
 
 def _through(pairs: Sequence[Pair], part: Part) -> list[Pair]:
     """Return the computations that the part builds, or whose device or host code it holds."""
     return [
-        (program, each)
-        for program, each in pairs
-        if part.builds(each)
-        or any(map(part.has_cluster, each.clusters))
-        or any(part.has(one.context, one.site) for one in each.calls)
+        (program, computation)
+        for program, computation in pairs
+        if part.builds(computation)
+        or any(map(part.has_cluster, computation.clusters))
+        or any(part.has(call.context, call.site) for call in computation.calls)
     ]
 
 
@@ -124,19 +131,21 @@ def _drawn(pairs: Sequence[Pair], part: Part) -> list[ComputationMap]:
     """
     drawn: dict[tuple[object, str], ComputationMap] = {}
     for program, computation in pairs:
-        made = map_of(program, computation, part)
+        drawing = map_of(program, computation, part)
         key = computation.site, repr(computation.callee)
-        known = drawn.get(key)
-        if known is None or _weight(made) > _weight(known):
-            drawn[key] = made
-    sites = {site for (site, _), made in drawn.items() if len(made.nodes) > LEAST}
+        before = drawn.get(key)
+        if before is None or _weight(drawing) > _weight(before):
+            drawn[key] = drawing
+    sites = {site for (site, _), drawing in drawn.items() if len(drawing.nodes) > LEAST}
     return [
-        made for (site, _), made in drawn.items() if len(made.nodes) > LEAST or site not in sites
+        drawing
+        for (site, _), drawing in drawn.items()
+        if len(drawing.nodes) > LEAST or site not in sites
     ]
 
 
-def _weight(made: ComputationMap) -> tuple[int, int, int]:
-    return len(made.cycles), len(made.nodes), len(made.variables)
+def _weight(drawing: ComputationMap) -> tuple[int, int, int]:
+    return len(drawing.cycles), len(drawing.nodes), len(drawing.variables)
 
 
 def _nothing(
@@ -144,11 +153,13 @@ def _nothing(
     function: str | None,
     pairs: Sequence[Pair],
     path: str,
-    known: Sequence[Definition],
+    definitions_here: Sequence[Definition],
 ) -> str:
     """Return why there is nothing to show, and what to ask instead."""
-    clusters = [cluster for _, each in pairs for cluster in each.clusters]
-    having = [each.name for each in known if _opens(each, clusters, path)]
+    clusters = [cluster for _, computation in pairs for cluster in computation.clusters]
+    having = [
+        definition.name for definition in definitions_here if _opens(definition, clusters, path)
+    ]
     listed = ", ".join(having[:NAMED]) + (", ..." if len(having) > NAMED else "")
     hint = f"; functions with a host cluster: {listed}" if having else ""
     if function is None:
@@ -156,18 +167,20 @@ def _nothing(
             f"{filename}: nothing to map: no TPU computation that was read is built in it or"
             f" reaches it (`tpulint explain {filename}` shows what was read)"
         )
-    if not any(each.is_called(function) for each in known):
-        near = nearest(function, [name for each in known for name in _names(each)])
+    if not any(definition.is_called(function) for definition in definitions_here):
+        near = nearest(
+            function, [name for definition in definitions_here for name in _names(definition)]
+        )
         return f"{filename}: there is no function '{function}'{near}{hint}"
     return f"{filename}: nothing to map: no TPU computation leads to '{function}'{hint}"
 
 
-def _names(known: Definition) -> list[str]:
-    return [known.name, known.name.rpartition(".")[2]]
+def _names(definition: Definition) -> list[str]:
+    return [definition.name, definition.name.rpartition(".")[2]]
 
 
-def _opens(known: Definition, clusters: Sequence[Cluster], path: str) -> bool:
-    part = Part(path, [known])
+def _opens(definition: Definition, clusters: Sequence[Cluster], path: str) -> bool:
+    part = Part(path, [definition])
     return any(map(part.has_cluster, clusters))
 
 
@@ -177,14 +190,14 @@ def _place(drawn: ComputationMap) -> str:
 
 def _files(program: ProgramMap) -> set[str]:
     """Return the files that the map leads to."""
-    found = set()
+    filenames = set()
     for drawn in program.computations:
-        spans = [drawn.span, *(each.span for each in drawn.regions)]
+        spans = [drawn.span, *(region.span for region in drawn.regions)]
         for node in drawn.nodes:
             spans += [node.span, *(line.span for line in node.lines)]
         for variable in drawn.variables:
             spans += [variable.span, *(touch.span for touch in variable.touches)]
         for cycle in drawn.cycles:
             spans += [wait.span for wait in cycle.waits]
-        found |= {span.filename for span in spans if span is not None}
-    return found
+        filenames |= {span.filename for span in spans if span is not None}
+    return filenames

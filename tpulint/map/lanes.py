@@ -49,10 +49,10 @@ def definitions(text: str) -> Iterator[Definition]:
         name = outer
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = f"{outer}.{node.name}" if outer else node.name
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             yield Definition(name, range(first, (node.end_lineno or node.lineno) + 1))
         children = list(ast.iter_child_nodes(node))
-        unread += [(each, name) for each in reversed(children)]
+        unread += [(child, name) for child in reversed(children)]
 
 
 class Part:
@@ -61,7 +61,7 @@ class Part:
     def __init__(self, path: str, meant: Iterable[Definition] = ()) -> None:
         self.path = path
         self.meant = tuple(meant)
-        self._names = frozenset(each.name.rpartition(".")[2] for each in self.meant)
+        self._names = frozenset(definition.name.rpartition(".")[2] for definition in self.meant)
 
     def has(self, context: Context, site: Site | None) -> bool:
         """Return whether the part holds that place, or a call on the way to it."""
@@ -72,7 +72,7 @@ class Part:
         calls = context.call_chain
         if site is None and calls and calls[-1].name in self._names:
             return True
-        return any(self._holds(each.site) for each in calls)
+        return any(self._holds(call.site) for call in calls)
 
     def has_cluster(self, cluster: Cluster) -> bool:
         """Return whether it opens the cluster, or is the host function."""
@@ -89,7 +89,7 @@ class Part:
         if site.module.path != self.path or site.place < 0:
             return False
         row = site.span.start.row
-        return any(row in each.rows for each in self.meant)
+        return any(row in definition.rows for definition in self.meant)
 
 
 # The events of a computation in program order.
@@ -116,10 +116,13 @@ def timeline(computation: Computation) -> list[TimelineEvent]:
     that it makes, so what comes next has the least number of all that are recorded later.
     """
     operations = computation.operations
-    found = [TimelineEvent(each.number, 1, each.context, None, each) for each in operations]
-    found += _accesses(computation)
+    events = [
+        TimelineEvent(operation.number, 1, operation.context, None, operation)
+        for operation in operations
+    ]
+    events += _accesses(computation)
     firsts = _firsts(computation)
-    opened = {id(each.call): each for each in computation.clusters}
+    opened = {id(cluster.call): cluster for cluster in computation.clusters}
     after = end = operations[-1].number + 1 if operations else 0
     for call in reversed(computation.calls):
         cluster = opened.pop(id(call), None)
@@ -129,28 +132,28 @@ def timeline(computation: Computation) -> list[TimelineEvent]:
         after = after if number is None else min(after, number)
         number = after if number is None else number
         what = call if cluster is None else cluster
-        found.append(TimelineEvent(number, rank, call.context, call.site, what))
+        events.append(TimelineEvent(number, rank, call.context, call.site, what))
     for cluster in opened.values():  # its call is recorded elsewhere, as that of an estimator is
         number = firsts.get(id(cluster), end)
-        found.append(TimelineEvent(number, 0, cluster.context, cluster.site, cluster))
-    return sorted(found, key=lambda each: (each.number, each.rank))
+        events.append(TimelineEvent(number, 0, cluster.context, cluster.site, cluster))
+    return sorted(events, key=lambda event: (event.number, event.rank))
 
 
 def _firsts(computation: Computation) -> dict[int, int]:
     """Return the number of the first operation in each cluster, by the cluster's identity."""
-    found: dict[int, int] = {}
+    firsts: dict[int, int] = {}
     for operation in computation.operations:
         for scope in operation.context.scopes:
             if isinstance(scope.payload, Cluster):
-                found.setdefault(id(scope.payload), operation.number)
-    return found
+                firsts.setdefault(id(scope.payload), operation.number)
+    return firsts
 
 
 def _accesses(computation: Computation) -> Iterator[TimelineEvent]:
     last = 0
-    for each in computation.accesses:
-        last = each.operation.number if each.operation is not None else last
-        yield TimelineEvent(last, 1, each.context, each.site, each)
+    for access in computation.accesses:
+        last = access.operation.number if access.operation is not None else last
+        yield TimelineEvent(last, 1, access.context, access.site, access)
 
 
 def own_number(call: ApiCall) -> int | None:
@@ -210,8 +213,8 @@ class OpenBox:
         what = event.what
         filename = event.site.module.filename if event.site is not None else ""
         if event.site is None:  # an operation is in the function whose places come with it
-            known = [each for each in self.works.values() if each.name == name]
-            filename = known[0].filename if known else ""
+            same_name = [work for work in self.works.values() if work.name == name]
+            filename = same_name[0].filename if same_name else ""
         work = self.works.setdefault((name, filename), Work(name, filename))
         if isinstance(what, Operation):
             work.operations.add(what.number)
@@ -224,15 +227,15 @@ class OpenBox:
     def shown(self) -> tuple[tuple[Line, ...], int]:
         """Return a line for each function, and how many are left out: those that build least."""
         placed: dict[str, Work] = {}
-        for each in sorted(self.works.values(), key=lambda each: not each.rows):
-            first = placed.setdefault(each.name, each)
-            if not each.rows and first is not each:  # of operators, only the function is known
-                first.operations |= each.operations
-        kept = [each for each in self.works.values() if each.rows or placed[each.name] is each]
-        kept = [each for each in kept if each.operations or each.names]
-        largest = sorted(kept, key=lambda each: -len(each.operations))[:LINES]
-        shown = [each for each in kept if any(each is one for one in largest)]
-        return tuple(each.line() for each in shown), len(kept) - len(shown)
+        for work in sorted(self.works.values(), key=lambda work: not work.rows):
+            first = placed.setdefault(work.name, work)
+            if not work.rows and first is not work:  # of operators, only the function is known
+                first.operations |= work.operations
+        kept = [work for work in self.works.values() if work.rows or placed[work.name] is work]
+        kept = [work for work in kept if work.operations or work.names]
+        largest = sorted(kept, key=lambda work: -len(work.operations))[:LINES]
+        shown = [work for work in kept if any(work is large for large in largest)]
+        return tuple(work.line() for work in shown), len(kept) - len(shown)
 
 
 def segment_node(box: OpenBox, number: int) -> MapNode | None:
@@ -240,7 +243,7 @@ def segment_node(box: OpenBox, number: int) -> MapNode | None:
     shown, more = box.shown()
     if not shown:
         return None
-    operations = len(set[int]().union(*(each.operations for each in box.works.values())))
+    operations = len(set[int]().union(*(work.operations for work in box.works.values())))
     title = f"device segment {number}"
     if operations:
         title += f": {operations} operation{'s' if operations > 1 else ''}"
@@ -249,8 +252,8 @@ def segment_node(box: OpenBox, number: int) -> MapNode | None:
 
 def builds(call: ApiCall) -> bool:
     """Return whether the call builds an operation, and not a layer, a scope or a line of log."""
-    made = (ContextManagerValue, ExternalObject, Variable)
-    if isinstance(call.result, made) or not call.last.isidentifier():
+    kinds = (ContextManagerValue, ExternalObject, Variable)
+    if isinstance(call.result, kinds) or not call.last.isidentifier():
         return False
     if LOGGING.search(call.path):
         return False
@@ -278,9 +281,11 @@ class Regions:
 
     def around(self, context: Context) -> tuple[str, ...]:
         """Return the keys of the regions around a place, outermost first."""
-        keys = [self._key(each) for each in scopes_of(context) if each.kind in (COND, WHILE, LOOP)]
+        keys = [
+            self._key(scope) for scope in scopes_of(context) if scope.kind in (COND, WHILE, LOOP)
+        ]
         if self.kept is not None:
-            keys = [each for each in keys if each in self.kept]
+            keys = [key for key in keys if key in self.kept]
         return tuple(dict.fromkeys(keys))[:DEPTH]
 
     def on_tensors(self) -> frozenset[str]:
@@ -290,7 +295,7 @@ class Regions:
     def shown(self, keys: Iterable[str]) -> tuple[MapRegion, ...]:
         """Return the regions of those keys, in the order of the program."""
         wanted = frozenset(keys)
-        return tuple(each for key, each in self.met.items() if key in wanted)
+        return tuple(region for key, region in self.met.items() if key in wanted)
 
     def _key(self, scope: Scope) -> str:
         span = scope.site.span if scope.site.place >= 0 else None
@@ -305,10 +310,10 @@ class Regions:
 
     def _branch(self, scope: Scope) -> int:
         """Return which branch of its conditional this is, from 1."""
-        known = self._branches.setdefault((scope.site, id(scope.payload)), [])
-        if not any(each is scope for each in known):
-            known.append(scope)
-        return next(number for number, each in enumerate(known, 1) if each is scope)
+        branches = self._branches.setdefault((scope.site, id(scope.payload)), [])
+        if not any(branch is scope for branch in branches):
+            branches.append(scope)
+        return next(number for number, branch in enumerate(branches, 1) if branch is scope)
 
 
 def _title(scope: Scope, branch: int) -> str:
@@ -377,7 +382,7 @@ class EventBoxes:
         outer = event.context.cluster
         if outer is not None:
             key = self.of_cluster.get(id(outer))
-            box = next((each for each in self._hosts.values() if each.key == key), None)
+            box = next((host for host in self._hosts.values() if host.key == key), None)
         elif part.has(event.context, event.site):
             if isinstance(what, ApiCall) and id(what) in self._moved:
                 self._move(what)
@@ -420,7 +425,7 @@ class EventBoxes:
         if self._segment is None or self._segment.regions != around:
             if isinstance(event.what, ApiCall) and not builds(event.what):
                 return None
-            number = sum(each.kind == SEGMENT for each in self.boxes)
+            number = sum(box.kind == SEGMENT for box in self.boxes)
             self._segment = OpenBox(f"segment {number}", DEVICE_LANE, SEGMENT, around)
             self.boxes.append(self._segment)
         return self._segment

@@ -39,7 +39,7 @@ def item(finding: Finding, seen: Counter[str], context: RenderContext) -> dict[s
 
 def rows_of(span: Span, context: RenderContext) -> dict[str, object]:
     """Return the place in the file; of a notebook, the rows of its JSON."""
-    first, last = (context.file_row(span.filename, each.row) for each in (span.start, span.end))
+    first, last = (context.file_row(span.filename, end.row) for end in (span.start, span.end))
     if context.is_notebook(span.filename):
         return {"lines": {"begin": first, "end": last}}
     return {
@@ -118,12 +118,12 @@ def render_junit(findings: Sequence[Finding], context: RenderContext) -> str:
         "testsuites", name="tpulint", tests=total, failures=total, errors="0"
     )
     for filename, group in groupby(findings, key=lambda finding: finding.span.filename):
-        found = list(group)
-        number = str(len(found))
+        in_file = list(group)
+        number = str(len(in_file))
         suite = ElementTree.SubElement(
             root, "testsuite", name=shown(filename), tests=number, failures=number, errors="0"
         )
-        for finding in found:
+        for finding in in_file:
             add_case(suite, finding, context)
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'

@@ -47,8 +47,8 @@ def block(finding: Finding, context: RenderContext) -> str:
     if finding.trace:
         lines += ["", *(f"  {line}".rstrip() for line in lanes(finding.trace, context))]
     if finding.fix is not None:
-        sure = finding.fix.applicability.value
-        lines += ["", f"{styled('help:', CYAN, BOLD)} {finding.fix.message} ({sure} fix)"]
+        applicability = finding.fix.applicability.value
+        lines += ["", f"{styled('help:', CYAN, BOLD)} {finding.fix.message} ({applicability} fix)"]
     return "\n".join(lines) + "\n"
 
 
@@ -104,8 +104,8 @@ def blocks(names: Sequence[str], trace: Sequence[Step], context: RenderContext) 
         lines += [styled(name, lane_style(name), context), "-" * len(name)]
         for number, step in enumerate(trace, 1):
             if step.lane == name:
-                found = step_lines(step, number, room, context)
-                lines += [styled(*each, context) for each in found]
+                step_rows = step_lines(step, number, room, context)
+                lines += [styled(*line, context) for line in step_rows]
     return lines
 
 
@@ -119,13 +119,13 @@ def step_lines(
     margin = " " * (len(str(number)) + 1)
     if len(margin + where) > room:
         where = f"...{where[len(margin) + 3 - room :]}"
-    found: list[tuple[str, tuple[str, ...]]] = [(f"{number} {where}", (BLUE,))]
+    rows: list[tuple[str, tuple[str, ...]]] = [(f"{number} {where}", (BLUE,))]
     line = source_line(step, room - len(margin) - len(SOURCE_INDENT), context)
     if line:
-        found.append((f"{margin}{SOURCE_INDENT}{line}", (BOLD,)))
+        rows.append((f"{margin}{SOURCE_INDENT}{line}", (BOLD,)))
     for part in textwrap.wrap(shown(" ".join(step.message.split())), room - len(margin)):
-        found.append((margin + part, ()))
-    return found
+        rows.append((margin + part, ()))
+    return rows
 
 
 def source_line(step: Step, room: int, context: RenderContext) -> str:

@@ -154,9 +154,9 @@ DEVICE, CALLS, HOST, VARIABLE = "device", "call", "host", "variable"
 
 def map_of_finding(finding: Finding) -> ComputationMap | None:
     """Return the picture, None for a finding whose lanes do not wait for each other."""
-    device = [each for each in finding.trace if each.lane == DEVICE_LANE]
-    host = [each for each in finding.trace if each.lane == HOST_LANE]
-    held = next((each for each in device if each.holds), None)
+    device = [step for step in finding.trace if step.lane == DEVICE_LANE]
+    host = [step for step in finding.trace if step.lane == HOST_LANE]
+    held = next((step for step in device if step.holds), None)
     if held is None or not device[-1].waits_for or not host or host[-1].waits_for != held.holds:
         return None
     call, wants, name = device[-1], host[-1], held.holds
@@ -190,7 +190,7 @@ def map_of_finding(finding: Finding) -> ComputationMap | None:
 
 
 def _lines(steps: Sequence[Step]) -> tuple[Line, ...]:
-    return tuple(Line(_plain(each.message), each.span) for each in steps)
+    return tuple(Line(_plain(step.message), step.span) for step in steps)
 
 
 def _plain(text: str) -> str:

@@ -31,7 +31,7 @@ def render_concise(findings: Sequence[Finding], context: RenderContext) -> str:
 
 def render_grouped(findings: Sequence[Finding], context: RenderContext) -> str:
     groups = groupby(findings, key=lambda finding: finding.span.filename)
-    blocks = [block(filename, list(found), context) for filename, found in groups]
+    blocks = [block(filename, list(in_file), context) for filename, in_file in groups]
     return "".join(blocks) + summary(findings, context)
 
 

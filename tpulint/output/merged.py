@@ -40,8 +40,8 @@ def merged_json(texts: Sequence[str]) -> tuple[str, int]:
 
 def merged_lines(texts: Sequence[str]) -> tuple[str, int]:
     try:
-        found = [json.loads(line) for text in texts for line in text.splitlines()]
-        rows = united(found, place)
+        findings = [json.loads(line) for text in texts for line in text.splitlines()]
+        rows = united(findings, place)
     except (ValueError, KeyError, TypeError):
         raise Unmergeable("a report is neither JSON, nor JSON lines, nor SARIF") from None
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), len(rows)
@@ -58,7 +58,7 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
     (run,) = whole["runs"]
     run["tool"]["driver"]["rules"] = [rules[code] for code in codes]
     run["results"] = united(results, place_in_sarif)
-    notifications = [row for each in runs for row in notifications_of(each)]
+    notifications = [row for run in runs for row in notifications_of(run)]
     if notifications:
         shown = united(notifications, place_of_note)
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": shown}]
@@ -68,7 +68,9 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
 def notifications_of(run: MergedRow) -> list[MergedRow]:
     """Return what a run says of calls that were not analyzed."""
     return [
-        row for each in run.get("invocations", []) for row in each["toolExecutionNotifications"]
+        row
+        for invocation in run.get("invocations", [])
+        for row in invocation["toolExecutionNotifications"]
     ]
 
 

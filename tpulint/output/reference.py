@@ -27,13 +27,13 @@ def rule_page(code: str | None, style: str) -> str:
     if style == "json":
         import json
 
-        found = [item(row) for row in rows]
-        return json.dumps(found if code is None else found[0], indent=2, ensure_ascii=False) + "\n"
+        items = [item(row) for row in rows]
+        return json.dumps(items if code is None else items[0], indent=2, ensure_ascii=False) + "\n"
     from tpulint.rules import page
 
     pages = [page(row.code).strip() for row in rows]
     if style == "text":
-        pages = [with_fixes(row, plain(each)) for row, each in zip(rows, pages, strict=True)]
+        pages = [with_fixes(row, plain(text)) for row, text in zip(rows, pages, strict=True)]
     return ("\n\n---\n\n" if style == "markdown" else f"\n\n{'=' * 72}\n\n").join(pages) + "\n"
 
 
@@ -44,7 +44,7 @@ def item(row: Code) -> dict[str, object]:
         "code": row.code,
         "name": row.name,
         "summary": row.summary,
-        "fixes": [each.value for each in row.fixes],
+        "fixes": [kind.value for kind in row.fixes],
         "severity": row.severity.value,
         "implemented": True,
         "url": row.url or None,
@@ -57,7 +57,7 @@ def with_fixes(row: Code, page: str) -> str:
     if not row.fixes:
         return page
     kinds = {"safe": "`--fix`", "unsafe": "`--fix --unsafe-fixes`"}
-    options = " or ".join(kinds[each.value] for each in row.fixes)
+    options = " or ".join(kinds[kind.value] for kind in row.fixes)
     return f"{page}\n\nSome findings have a fix: {options} applies it."
 
 
@@ -111,7 +111,7 @@ def value_of(key: ConfigKey, config: Config) -> object:
 
 def toml(value: object) -> str:
     if isinstance(value, dict):
-        pairs = ", ".join(f"{json.dumps(name)} = {toml(each)}" for name, each in value.items())
+        pairs = ", ".join(f"{json.dumps(name)} = {toml(item)}" for name, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
     return json.dumps(value, ensure_ascii=False)
 

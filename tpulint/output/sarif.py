@@ -116,7 +116,7 @@ def thread_flows(trace: Sequence[Step], context: RenderContext) -> list[dict[str
 def location(span: Span, context: RenderContext) -> dict[str, object]:
     """Return the place in the file; of a notebook, the rows of its JSON and the cell's name."""
     cell, _ = context.place(span.filename, span.start)
-    rows = [context.file_row(span.filename, each.row) for each in (span.start, span.end)]
+    rows = [context.file_row(span.filename, end.row) for end in (span.start, span.end)]
     place: dict[str, object] = {
         "physicalLocation": {
             "artifactLocation": artifact(span.filename, context),

@@ -106,12 +106,12 @@ def statistics(findings: Sequence[Finding], times: Mapping[str, float], style: s
     safe = Counter(finding.code for finding in findings if is_safe(finding))
     rows = [
         row(code, number, safe[code], times.get(code))
-        for code, number in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        for code, number in sorted(counts.items(), key=lambda count: (-count[1], count[0]))
     ]
     if style in ("json", "jsonl"):
         return json.dumps(rows, indent=2) + "\n"
     width = len(str(max(counts.values(), default=0)))
-    return "".join(line(each, width) for each in rows)
+    return "".join(line(row, width) for row in rows)
 
 
 def skipped_lines(skipped: Mapping[str, int]) -> list[str]:
@@ -142,8 +142,8 @@ def row(code: str, number: int, safe: int, seconds: float | None) -> dict[str, A
     }
 
 
-def line(each: Mapping[str, Any], width: int) -> str:
-    mark = "[*]" if each["fixable_count"] == each["count"] else "[-]" if each["fixable"] else "[ ]"
-    seconds = each["seconds"]
+def line(item: Mapping[str, Any], width: int) -> str:
+    mark = "[*]" if item["fixable_count"] == item["count"] else "[-]" if item["fixable"] else "[ ]"
+    seconds = item["seconds"]
     took = "" if seconds is None else f"\t{seconds * 1000:.1f} ms"
-    return f"{each['count']:>{width}}\t{each['code']}\t{mark} {each['name']}{took}\n"
+    return f"{item['count']:>{width}}\t{item['code']}\t{mark} {item['name']}{took}\n"

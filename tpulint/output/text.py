@@ -93,14 +93,14 @@ def shown(text: str) -> str:
     safe = text.replace("\t", TAB)
     if safe.isprintable():
         return safe
-    return "".join(each if each.isprintable() else "\ufffd" for each in safe)
+    return "".join(character if character.isprintable() else "\ufffd" for character in safe)
 
 
 def columns(text: str) -> int:
     """Return the number of terminal columns that the text takes."""
     if text.isascii():
         return len(text)
-    return sum(width(each) for each in text)
+    return sum(width(character) for character in text)
 
 
 def width(character: str) -> int:

@@ -32,11 +32,11 @@ def run(options: argparse.Namespace) -> int:
     session.interrupts.listen()
     after_import("tensorflow", session.emulate)
     # Registered first, and so called last: after the program's threads and its own last words.
-    atexit.register(session.tell)
+    atexit.register(session.finish)
     try:
         session.ended = execute(request.program, session.interrupts.take)
     except CannotRun as problem:
-        atexit.unregister(session.tell)
+        atexit.unregister(session.finish)
         cause = problem.__cause__
         if isinstance(cause, ValueError):  # there is no such machine
             raise ConfigError(f"run: {cause}") from None

@@ -63,11 +63,11 @@ def explain(
         best = best_of(failure, findings)
         if best is None and not failure.code:
             continue
-        found = None if best is None else truncate_trace(best)
+        finding = None if best is None else truncate_trace(best)
         code = best.code if best else failure.code
         place = shown_place(failure.place)
-        faults.append(RunFault(failure.kind, code, place, found, asked=not analysis.failures))
-    of_files, messages = checked(analysis, ran, task, config)
+        faults.append(RunFault(failure.kind, code, place, finding, asked=not analysis.failures))
+    of_files, messages = check_files(analysis, ran, task, config)
     explained = [fault.finding for fault in faults if fault.finding is not None]
     named = {step.span.filename for finding in explained for step in finding.trace}
     named.update(finding.span.filename for finding in explained)
@@ -83,14 +83,14 @@ def files_of(
 
     Files named one by one come with their project, where that can be told.
     """
-    named = {line_of(each)[0] for each in failures if each.place}
-    for each in failures:
-        named.update(name for name, _ in each.frames if is_users(name, own))
+    named = {line_of(failure)[0] for failure in failures if failure.place}
+    for failure in failures:
+        named.update(name for name, _ in failure.frames if is_users(name, own))
     paths = {
-        os.path.abspath(each)
-        for each in [*named, *([program] * program.endswith((".py", ".ipynb")))]
+        os.path.abspath(filename)
+        for filename in [*named, *([program] * program.endswith((".py", ".ipynb")))]
     }
-    return tuple(sorted(each for each in paths if os.path.isfile(each)))
+    return tuple(sorted(path for path in paths if os.path.isfile(path)))
 
 
 def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
@@ -100,17 +100,17 @@ def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
     line, the innermost line first; where the failure arises anywhere, the only one of its rules.
     """
     places = [line_of(failure)] if failure.place else []
-    places += [each for each in reversed(failure.frames) if each not in places]
-    same = [each for rule in failure.rules for each in findings if each.code == rule]
-    spans = (each for place in places for each in same if holds(each.span, place))
-    traces = (each for place in places for each in same if leads_through(each, place))
+    places += [frame for frame in reversed(failure.frames) if frame not in places]
+    same = [finding for rule in failure.rules for finding in findings if finding.code == rule]
+    spans = (finding for place in places for finding in same if holds(finding.span, place))
+    traces = (finding for place in places for finding in same if leads_through(finding, place))
     alone = only_one(same) if failure.anywhere else ()
     return next(chain(spans, traces, alone), None)
 
 
 def only_one(findings: Sequence[Finding]) -> Sequence[Finding]:
     """Return the only definite finding, or the only one; nothing where there are several."""
-    definite = [each for each in findings if each.certainty is Certainty.DEFINITE]
+    definite = [finding for finding in findings if finding.certainty is Certainty.DEFINITE]
     candidates = definite or findings
     return candidates if len(candidates) == 1 else ()
 
@@ -129,20 +129,20 @@ def holds(span: Span, place: tuple[str, int]) -> bool:
 # The findings of `tpulint check` in the files that a program has run.
 
 
-def checked(
+def check_files(
     analysis: Analysis, files: Sequence[str], task: driver.Task, config: Config
 ) -> tuple[Checked, list[str]]:
     """Return what `tpulint check` with the user's configuration reports in `files`.
 
     The second value are its messages for standard error.
     """
-    wanted = {os.path.abspath(each) for each in files}
-    asked = tuple(each for each in task.filenames if os.path.abspath(each) in wanted)
+    wanted = {os.path.abspath(file) for file in files}
+    asked = tuple(filename for filename in task.filenames if os.path.abspath(filename) in wanted)
     request = task.request._replace(config=config, closest=Closest(config.root))
     part = task._replace(request=request, filenames=asked, context=())
     result = driver.resolve(analysis, part, {})
-    found = Checked(tuple(result.findings), len(asked), result.hidden.total())
-    return found, [*map(str, result.failures), *result.warnings, *result.messages]
+    checked_files = Checked(tuple(result.findings), len(asked), result.hidden.total())
+    return checked_files, [*map(str, result.failures), *result.warnings, *result.messages]
 
 
 def states_release(filename: str) -> bool:
@@ -164,6 +164,6 @@ def files_that_ran(own: tuple[str, ...] = ()) -> tuple[str, ...]:
     `own` begins the paths of the program's own package, which may be installed.
     """
     named = (getattr(module, "__file__", None) for module in tuple(sys.modules.values()))
-    files = {os.path.abspath(each) for each in named if isinstance(each, str)}
-    users = (each for each in files if is_users(each, own))
-    return tuple(sorted(each for each in users if each.endswith(".py") and os.path.isfile(each)))
+    files = {os.path.abspath(path) for path in named if isinstance(path, str)}
+    users = (file for file in files if is_users(file, own))
+    return tuple(sorted(user for user in users if user.endswith(".py") and os.path.isfile(user)))

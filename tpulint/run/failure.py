@@ -28,7 +28,7 @@ _STARTER = os.path.join(_HERE, "program.py")
 _STARTS = frozenset({runpy.__file__, "<frozen runpy>"})
 
 
-def is_ours(filename: str) -> bool:
+def is_tpulint_file(filename: str) -> bool:
     """Return whether the file is one of tpulint."""
     return filename.startswith(PACKAGE)
 
@@ -36,27 +36,35 @@ def is_ours(filename: str) -> bool:
 def stack_of(frame: FrameType) -> str:
     """Return the lines of the program that `frame` is in, as a traceback shows them."""
     stack = tracebacks.extract_stack(frame)
-    starts = [row for row, each in enumerate(stack) if each.filename == _STARTER]
-    shown = [each for each in stack[max(starts, default=-1) + 1 :] if not is_ours(each.filename)]
-    lines = "".join(tracebacks.format_list(each for each in shown if each.filename not in _STARTS))
+    starts = [row for row, frame_summary in enumerate(stack) if frame_summary.filename == _STARTER]
+    shown = [
+        frame_summary
+        for frame_summary in stack[max(starts, default=-1) + 1 :]
+        if not is_tpulint_file(frame_summary.filename)
+    ]
+    lines = "".join(
+        tracebacks.format_list(
+            frame_summary for frame_summary in shown if frame_summary.filename not in _STARTS
+        )
+    )
     return f"Traceback (most recent call last):\n{lines}"
 
 
-def clean(error: BaseException) -> None:
+def strip_tpulint_frames(error: BaseException) -> None:
     """Remove our frames from the traceback of `error`, and from those that it came from."""
-    for each in _with_causes(error):
-        each.__traceback__ = _of_the_program(each.__traceback__)
+    for link in _with_causes(error):
+        link.__traceback__ = _of_the_program(link.__traceback__)
         if not shows_all():
-            each.__traceback__ = _shown(each.__traceback__)
+            link.__traceback__ = _shown(link.__traceback__)
 
 
-def words_of_our_own(error: BaseException) -> str | None:
+def internal_error_message(error: BaseException) -> str | None:
     """Return the message for an error of the emulator itself, without a traceback; else None."""
-    for each in _with_causes(error):
+    for link in _with_causes(error):
         if any(
-            kind.__qualname__ == "InternalError" and _is_runtimes(kind) for kind in _kinds(each)
+            kind.__qualname__ == "InternalError" and _is_runtimes(kind) for kind in _kinds(link)
         ):
-            lines = str(each).splitlines()
+            lines = str(link).splitlines()
             first = next((i for i, line in enumerate(lines) if _BEGINS in line), 0)
             indent = max(lines[first].find(_BEGINS), 0)
             return "\n".join(
@@ -74,11 +82,11 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
-        each = waiting.pop()
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            yield each
-            waiting += [each.__context__, each.__cause__]
+        link = waiting.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            yield link
+            waiting += [link.__context__, link.__cause__]
 
 
 def _kinds(error: BaseException) -> tuple[type, ...]:
@@ -97,7 +105,7 @@ def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:
     """`traceback` without the frames of what has started the program."""
     while traceback is not None:
         filename = traceback.tb_frame.f_code.co_filename
-        if filename not in _STARTS and not is_ours(filename):
+        if filename not in _STARTS and not is_tpulint_file(filename):
             break
         traceback = traceback.tb_next
     return traceback
@@ -106,18 +114,18 @@ def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:
 def _shown(traceback: TracebackType | None) -> TracebackType | None:
     kept: list[TracebackType] = []
     while traceback is not None:
-        if not is_ours(traceback.tb_frame.f_code.co_filename):
+        if not is_tpulint_file(traceback.tb_frame.f_code.co_filename):
             kept.append(traceback)
         traceback = traceback.tb_next
-    for each, following in zip(kept, [*kept[1:], None]):
-        each.tb_next = following
+    for entry, following in zip(kept, [*kept[1:], None]):
+        entry.tb_next = following
     return kept[0] if kept else None
 
 
 # Words of tpulint's own on standard error, whatever the program has made of `sys.stderr`.
 
 
-def say(text: str) -> None:
+def write_stderr(text: str) -> None:
     """Write to the standard error that the process was started with."""
     with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be closed
         for stream in (sys.stdout, sys.stderr):
@@ -155,9 +163,9 @@ def failure_of(error: BaseException | None) -> RunFailure | None:
 
     None where no rule covers it.
     """
-    faults = (fault_of(each) for each in chain_of(error))
-    found = (failure for failure in faults if failure is not None)
-    return next(found, None) or covered_error(tuple(causes_of(error)))
+    faults = (fault_of(link) for link in chain_of(error))
+    failures = (failure for failure in faults if failure is not None)
+    return next(failures, None) or covered_error(tuple(causes_of(error)))
 
 
 def fault_of(error: BaseException) -> RunFailure | None:
@@ -187,9 +195,9 @@ def covered_error(errors: Sequence[BaseException]) -> RunFailure | None:
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
     """Return `error` and what it was raised from. What a program handled is no cause of another."""
-    for each in chain_of(error):
-        yield each
-        if each.__cause__ is None and not isinstance(each, SystemExit):
+    for link in chain_of(error):
+        yield link
+        if link.__cause__ is None and not isinstance(link, SystemExit):
             return
 
 
@@ -220,8 +228,8 @@ def is_users(filename: str, own: tuple[str, ...] = ()) -> bool:
     if filename.startswith(own):
         return True
     installed = f"{os.sep}site-packages{os.sep}" in filename
-    made = "__autograph_generated_file" in filename
-    return not (installed or made or filename.startswith(LIBRARIES))
+    is_generated = "__autograph_generated_file" in filename
+    return not (installed or is_generated or filename.startswith(LIBRARIES))
 
 
 def line_of(failure: RunFailure) -> tuple[str, int]:
@@ -242,7 +250,7 @@ def missing_estimator(error: BaseException | None, release: str | None = None) -
 
     `release` is TensorFlow's; of the one that is installed where nothing is said.
     """
-    if not any(_is_of_estimator(each) for each in chain_of(error)):
+    if not any(_is_of_estimator(link) for link in chain_of(error)):
         return
     release = release or _installed()
     if release and tuple(int(number) for number in re.findall(r"\d+", release)[:2]) > LAST:
@@ -279,12 +287,12 @@ def unconnected(error: BaseException | None, *, on_a_pod: bool) -> Iterator[str]
     """One line on how to name them, where TensorFlow finds none of the pod's hosts."""
     if not on_a_pod:
         return
-    if any(_ON_ANOTHER_HOST.search(str(each)) for each in chain_of(error)):
+    if any(_ON_ANOTHER_HOST.search(str(link)) for link in chain_of(error)):
         yield (
             "The hosts of a pod are other machines, and a session without a target is of this one: "
             "tf.compat.v1.Session(resolver.master()), or the target grpc://localhost:8470"
         )
-    if any(str(each).startswith(_NOT_FOUND) for each in chain_of(error)):
+    if any(str(link).startswith(_NOT_FOUND) for link in chain_of(error)):
         yield (
             "The hosts of a pod are other machines, and the program has not connected to "
             "them: tf.config.experimental_connect_to_cluster(resolver). Many programs leave it out "

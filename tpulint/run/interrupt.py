@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from tpulint.run.failure import say, stack_of
+from tpulint.run.failure import stack_of, write_stderr
 from tpulint.run.program import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ class Interrupts:
 
     def _waits(self, place: str, before: object) -> None:
         """Let steps run again when the main thread has seen it: the program may need some."""
-        say(f"tpulint: a host function still runs at {place}; Ctrl-C again ends the program now\n")
+        write_stderr(
+            f"tpulint: a host function still runs at {place}; Ctrl-C again ends the program now\n"
+        )
         self._moves(before, float("inf"))
         self.came.clear()
         if self.watch is not None:
@@ -171,15 +173,15 @@ class Interrupts:
         return None if frame is None else (id(frame), frame.f_lasti)
 
     def _end(self) -> None:
-        words = threading.Thread(target=self._say_all, daemon=True)
+        words = threading.Thread(target=self._write_stacks, daemon=True)
         words.start()
         words.join(_WORDS)
         os._exit(INTERRUPTED)
 
-    def _say_all(self) -> None:
+    def _write_stacks(self) -> None:
         frame = sys._current_frames().get(self.main)
         if frame is not None:
-            say(f"{stack_of(frame)}KeyboardInterrupt\n")
+            write_stderr(f"{stack_of(frame)}KeyboardInterrupt\n")
         self.last_words()
 
 

@@ -60,7 +60,7 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
     else:
         parts.append(f"<p>{EMPTY}</p>\n")
     if ran.unfinished:
-        rows = "".join(f"<li>{escape(each)}</li>\n" for each in ran.unfinished)
+        rows = "".join(f"<li>{escape(line)}</li>\n" for line in ran.unfinished)
         parts.append(f"<p>{UNFINISHED}</p>\n<ul>\n{rows}</ul>\n")
     for number, fault in enumerate(ran.faults):
         parts.append(f"<p>{prose(verdict(fault))}</p>\n")
@@ -68,23 +68,23 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
     parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
     if ran.checked:
         said, *lines = files_section(ran, ran.checked, context)
-        rows = "".join(f"<li>{escape(each.strip())}</li>\n" for each in lines)
+        rows = "".join(f"<li>{escape(line.strip())}</li>\n" for line in lines)
         parts.append(f"<p>{prose(said)}</p>\n<ul>\n{rows}</ul>\n")
     return page("tpulint run", "".join(parts), STYLE + COUNTS + FIGURE_STYLE + SVG_STYLE)
 
 
 def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
-    for one in computations:
-        yield f'<tr><th colspan="{len(COLUMNS)}">{escape(headed(one))}</th></tr>\n'
-        for row in cells(one):
+    for computation in computations:
+        yield f'<tr><th colspan="{len(COLUMNS)}">{escape(headed(computation))}</th></tr>\n'
+        for row in cells(computation):
             yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n"
 
 
 def pictures(computations: Sequence[ComputationRun], context: RenderContext) -> Iterator[str]:
     """Yield the lanes of each computation, with what went from one to the other."""
-    for number, one in enumerate(computations[:MOST]):
-        yield f"<h2>{escape(headed(one))}</h2>\n"
-        yield figure(map_of_run(one), context, f"m{number}")
+    for number, computation in enumerate(computations[:MOST]):
+        yield f"<h2>{escape(headed(computation))}</h2>\n"
+        yield figure(map_of_run(computation), context, f"m{number}")
     if len(computations) > MOST:
         yield f"<p>{len(computations) - MOST} more computations have no picture.</p>\n"
 
@@ -97,16 +97,16 @@ def map_of_run(ran: ComputationRun) -> ComputationMap:
     """Return the picture of all steps of a computation together."""
     nodes: list[MapNode] = []
     edges: list[MapEdge] = []
-    device = next((each for each in ran.lanes if each.name == DEVICE), None)
-    others = [each for each in ran.lanes if each is not device]
-    for number, lane in enumerate(each for each in others if each.name == INFEED):
+    device = next((lane for lane in ran.lanes if lane.name == DEVICE), None)
+    others = [lane for lane in ran.lanes if lane is not device]
+    for number, lane in enumerate(other for other in others if other.name == INFEED):
         key = f"input {number}"
         nodes.append(_host(key, INPUT, lane))
         edges.append(MapEdge(key, DEVICE, SENDS, (_bytes(lane.bytes_to_device),), _runs(lane)))
     lines = (Line(_runs(device)),) if device is not None else ()
     nodes.append(MapNode(DEVICE, DEVICE_LANE, "segment", "device program", None, lines))
     before = DEVICE
-    for number, lane in enumerate(each for each in others if each.name != INFEED):
+    for number, lane in enumerate(other for other in others if other.name != INFEED):
         call, key = f"call {number}", f"host {number}"
         kind = OUTFED if lane.name == OUTFEED else CLUSTER
         nodes += [MapNode(call, DEVICE_LANE, CALL, _call(lane)), _host(key, kind, lane)]

@@ -18,7 +18,12 @@ from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from tpulint.notebook import MARK
-from tpulint.run.failure import clean, say, shows_all, words_of_our_own
+from tpulint.run.failure import (
+    internal_error_message,
+    shows_all,
+    strip_tpulint_frames,
+    write_stderr,
+)
 from tpulint.source import Source, UnreadableSource, read_source
 
 # A Python program, run in this process as `python SCRIPT ARGS` or `python -m MODULE ARGS` would.
@@ -89,11 +94,11 @@ def execute(program: UserProgram, interrupted: Callable[[], bool] = bool) -> End
     except BaseException as error:
         if interrupted():
             error = KeyboardInterrupt().with_traceback(error.__traceback__)
-        own = words_of_our_own(error)
+        own = internal_error_message(error)
         if own is not None and not shows_all():
             print(own, file=sys.stderr)
             return Ended(OUR_FAULT, error)
-        clean(error)
+        strip_tpulint_frames(error)
         sys.excepthook(type(error), error, error.__traceback__)
         return Ended(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, error)
     return Ended(0)
@@ -176,7 +181,7 @@ def run_notebook(path: str) -> None:
     for reason, row, column in source.problems:
         raise SyntaxError(reason, (path, row, column, source.line(row)))
     for number, line in skipped(source):
-        say(f"tpulint: {os.path.basename(path)}: cell {number}: skipped: {line}\n")
+        write_stderr(f"tpulint: {os.path.basename(path)}: cell {number}: skipped: {line}\n")
     lines = source.text.splitlines(keepends=True)
     # Tracebacks, `inspect` and AutoGraph read the text from here, not from the notebook's JSON.
     linecache.cache[path] = (len(source.text), None, lines, path)
@@ -195,7 +200,9 @@ def run_cell(path: str, number: int, text: str, row: int, names: dict[str, objec
         ast.increment_lineno(tree, row - 1)
         exec(compile(tree, path, "exec", dont_inherit=True), names)
     except Exception:
-        say(f"tpulint: {os.path.basename(path)}: cell {number}, which begins at line {row}:\n")
+        write_stderr(
+            f"tpulint: {os.path.basename(path)}: cell {number}, which begins at line {row}:\n"
+        )
         raise
 
 

@@ -89,9 +89,9 @@ class FinishedRun(NamedTuple):
 def text(ran: FinishedRun, context: RenderContext) -> str:
     """Return the report for a terminal."""
     lines = [headline(ran), ""]
-    lines += [*table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
+    lines += [*computation_table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
     if ran.unfinished:
-        lines += ["", UNFINISHED, *(f"  {each}" for each in ran.unfinished)]
+        lines += ["", UNFINISHED, *(f"  {line}" for line in ran.unfinished)]
     lines += [f"\n{explained(fault, context)}" for fault in ran.faults]
     lines += [f"\n{note}" for note in ran.notes]
     lines += ["", *files_section(ran, ran.checked, context)] if ran.checked else []
@@ -102,17 +102,17 @@ def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) ->
     """Return the number of findings in the files that ran, and the first of them, a line each."""
     from tpulint.output.text import flags, one_line
 
-    known = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}
-    others = [each for each in checked.findings if identity(each) not in known]
+    linked = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}
+    others = [finding for finding in checked.findings if identity(finding) not in linked]
     number, above = len(checked.findings), len(checked.findings) - len(others)
     files = "the file that ran" if checked.files == 1 else f"the {checked.files} files that ran"
     said = {0: "nothing", 1: "1 finding"}.get(number, f"{number} findings")
     said += f", {'' if above == number == 1 else f'{above} '}shown above" if above else ""
     said += f", and {checked.hidden} possible" if checked.hidden else ""
     lines = [f"`tpulint check` of {files}: {said}"]
-    for each in others[:MOST]:
-        place = one_line(context.short(each.span))
-        lines.append(f"  {place}: {each.code} {flags(each)}{one_line(each.message)}")
+    for other in others[:MOST]:
+        place = one_line(context.short(other.span))
+        lines.append(f"  {place}: {other.code} {flags(other)}{one_line(other.message)}")
     if len(others) > MOST:
         lines.append(f"  ... and {len(others) - MOST} more")
     return lines
@@ -146,12 +146,12 @@ def verdict(fault: RunFault) -> str:
     return f"{said} is silent there." if fault.asked else f"{said} could not be asked."
 
 
-def table(computations: Sequence[ComputationRun]) -> list[str]:
+def computation_table(computations: Sequence[ComputationRun]) -> list[str]:
     """Return the lines of the table, with numbers at the right of their columns."""
     rows: list[tuple[str, ...] | str] = [COLUMNS]
-    for one in computations:
-        rows.append(headed(one))
-        rows += [("  " + row[0], *row[1:]) for row in cells(one)]
+    for computation in computations:
+        rows.append(headed(computation))
+        rows += [("  " + row[0], *row[1:]) for row in cells(computation)]
     wide = [row for row in rows if not isinstance(row, str)]
     widths = [max(len(row[column]) for row in wide) for column in range(len(COLUMNS))]
     return [row if isinstance(row, str) else line(row, widths) for row in rows]

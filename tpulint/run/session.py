@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.run.failure import clean, missing_estimator, say, unconnected
+from tpulint.run.failure import missing_estimator, strip_tpulint_frames, unconnected, write_stderr
 from tpulint.run.interrupt import Interrupts
 from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 
@@ -69,7 +69,7 @@ class RunSession:
         self.of_threads: list[BaseException] = []
         self.explained: Explained | None = None
         self.notes: list[str] = []
-        self.interrupts = Interrupts(self.tell_at_once)
+        self.interrupts = Interrupts(self.report_interrupted)
         self.reporting = threading.Lock()
 
     def emulate(self) -> None:
@@ -92,14 +92,14 @@ class RunSession:
 
         def note(ended: threading.ExceptHookArgs) -> None:
             if ended.exc_value is not None:
-                clean(ended.exc_value)
+                strip_tpulint_frames(ended.exc_value)
                 self.of_threads.append(ended.exc_value)
             show(ended)
 
         threading.excepthook = note
 
     def explain(self) -> None:
-        """Ask the analyzer about what failed. It works in threads, so this is no time of `tell`."""
+        """Ask the analyzer about what failed, before `finish`: it works in threads."""
         interrupted = isinstance(self.ended.error, KeyboardInterrupt)
         if self.watch is None or self.process != os.getpid() or interrupted:
             return
@@ -109,7 +109,7 @@ class RunSession:
 
         hidden = hidden_fault(self.watch, self.ended, self.of_threads)
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, hidden]
-        failures = [each for each in map(failure_of, errors) if each is not None]
+        failures = [error for error in map(failure_of, errors) if error is not None]
         if hidden is not None:
             kind, text = type(hidden).__name__, str(hidden)
             self.notes.append(
@@ -127,7 +127,7 @@ class RunSession:
             except Exception as error:  # what the program has done counts, and is reported
                 self.notes.append(f"`tpulint check` could not be asked: {describe(error)}")
 
-    def tell(self) -> None:
+    def finish(self) -> None:
         """End the emulation and write the report; a fork of the process has nothing to tell."""
         if self.process != os.getpid() or not self.reporting.acquire(blocking=False):
             return
@@ -139,7 +139,7 @@ class RunSession:
         finally:
             self.report()
 
-    def tell_at_once(self) -> None:
+    def report_interrupted(self) -> None:
         """Write the report of a program that Ctrl-C ends while its main thread cannot move."""
         if self.reporting.acquire(blocking=False):
             self.ended = Ended(INTERRUPTED)
@@ -183,17 +183,17 @@ class RunSession:
         """Write it to its file, or to the standard error that the process was started with."""
         file = self.request.file
         if file is None:
-            say(report)
+            write_stderr(report)
             return
         try:
             with open(file, "w", encoding="utf-8", errors="surrogateescape") as out:
                 out.write(report)
         except OSError as error:
-            say(f"tpulint: {file}: cannot write the report: {error.strerror}\n")
+            write_stderr(f"tpulint: {file}: cannot write the report: {error.strerror}\n")
         else:
             from tpulint.check.discover import shown
 
-            say(f"tpulint: the report is in {shown(file)}\n")
+            write_stderr(f"tpulint: the report is in {shown(file)}\n")
 
 
 def hidden_fault(
@@ -210,10 +210,10 @@ def hidden_fault(
     if first is None or not ended.status:
         return None
     for error in (*of_threads, ended.error):
-        for each in chain_of(error):
-            if each is first or (
-                type(each).__name__ == type(first).__name__
-                and getattr(each, "place", None) == first.place
+        for link in chain_of(error):
+            if link is first or (
+                type(link).__name__ == type(first).__name__
+                and getattr(link, "place", None) == first.place
             ):
                 return None
     return first
@@ -231,8 +231,8 @@ def unfinished(watch: Watch) -> tuple[str, ...]:
     from tpulint.run.report import shown_place
 
     replicas: dict[tuple[str, str | None], list[int]] = {}
-    for each in watch.unfinished():
-        replicas.setdefault((each.lane, each.place), []).append(each.replica)
+    for cluster in watch.unfinished():
+        replicas.setdefault((cluster.lane, cluster.place), []).append(cluster.replica)
     return tuple(
         f"{lane} of replica {', '.join(map(str, numbers))}"
         + (f", made at {shown_place(place)}" if place else "")

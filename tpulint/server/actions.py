@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from tpulint.diagnostics.fix import apart, apply, with_edits
+from tpulint.diagnostics.fix import apply, non_overlapping, with_edits
 from tpulint.diagnostics.suppress import BEYOND, comment, comment_row, read_comments
 from tpulint.finding import Applicability, Edit, Finding, Fix, Span
 from tpulint.server.diagnostics import diagnostic_of, findings_of
@@ -40,8 +40,12 @@ def offered(
     if source is None:
         return
     only = params.context.only
-    found = findings_of(document.snapshot, document.place)
-    here = [each for each in found if meet(range_in(source, each.span, ls.units), params.range)]
+    findings = findings_of(document.snapshot, document.place)
+    here = [
+        finding
+        for finding in findings
+        if meet(range_in(source, finding.span, ls.units), params.range)
+    ]
     if is_asked_for(types.CodeActionKind.QuickFix, only):
         for finding in here:
             fix = fix_of(finding, source)
@@ -51,7 +55,7 @@ def offered(
             if finding.code not in BEYOND:
                 yield suppressing(ls, document, source, finding)
     if is_asked_for(FIX_ALL, only):
-        yield from fixing_all(ls, document, source, found)
+        yield from fixing_all(ls, document, source, findings)
 
 
 def fix_of(finding: Finding, source: Source) -> Fix | None:
@@ -61,7 +65,7 @@ def fix_of(finding: Finding, source: Source) -> Fix | None:
 
 def is_asked_for(kind: str, only: Iterable[str] | None) -> bool:
     """Return whether the client wants actions of this kind: a kind holds those it begins."""
-    return only is None or any(kind == each or kind.startswith(f"{each}.") for each in only)
+    return only is None or any(kind == wanted or kind.startswith(f"{wanted}.") for wanted in only)
 
 
 def fixing(
@@ -91,12 +95,16 @@ def suppressing(
 
 
 def fixing_all(
-    ls: Server, document: Document, source: Source, found: Iterable[Finding]
+    ls: Server, document: Document, source: Source, findings: Iterable[Finding]
 ) -> Iterator[types.CodeAction]:
     """Yield the action that applies every safe fix; overlapping ones wait for the next time."""
-    safe = [each for each in found if each.fix and each.fix.applicability is Applicability.SAFE]
+    safe = [
+        finding
+        for finding in findings
+        if finding.fix and finding.fix.applicability is Applicability.SAFE
+    ]
     fixes = [fix for fix in (fix_of(finding, source) for finding in safe) if fix is not None]
-    _, applied = apply(source, apart(fixes))
+    _, applied = apply(source, non_overlapping(fixes))
     edits = [edit for fix in applied for edit in fix.edits]
     if edits:
         yield types.CodeAction(
@@ -125,6 +133,6 @@ def workspace_edit(
         uri = ls.documents.uri(path, cell)
         by_uri.setdefault(uri, []).append(types.TextEdit(range=where, new_text=content))
     if get_capability(ls.client_capabilities, "workspace.workspace_edit.document_changes"):
-        changes = [ls.documents.edits(uri, each) for uri, each in by_uri.items()]
+        changes = [ls.documents.edits(uri, edits) for uri, edits in by_uri.items()]
         return types.WorkspaceEdit(document_changes=changes)
     return types.WorkspaceEdit(changes=by_uri)

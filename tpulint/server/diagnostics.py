@@ -40,35 +40,37 @@ async def pull(
     """Answer with what is found in the newest text."""
     uri = params.text_document.uri
     document = await ls.document(uri)
-    found: list[types.Diagnostic] = []
+    items: list[types.Diagnostic] = []
     if document is not None and document.place.cell is None:  # cells get theirs unasked
-        found = in_document(ls, document.snapshot, document.place)
-    return report(found, params.previous_result_id)
+        items = in_document(ls, document.snapshot, document.place)
+    return report(items, params.previous_result_id)
 
 
 def report(
-    found: list[types.Diagnostic], before: str | None
+    items: list[types.Diagnostic], before: str | None
 ) -> types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocumentDiagnosticReport:
-    result_id = id_of(found)
+    result_id = id_of(items)
     if result_id == before:
         return types.RelatedUnchangedDocumentDiagnosticReport(result_id=result_id)
-    return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=result_id)
+    return types.RelatedFullDocumentDiagnosticReport(items=items, result_id=result_id)
 
 
 async def pull_all(
     ls: Server, params: types.WorkspaceDiagnosticParams
 ) -> types.WorkspaceDiagnosticReport:
     """Answer with what is found in the files of all folders, and in those that had something."""
-    before = {each.uri: each.value for each in params.previous_result_ids}
-    found: dict[str, list[types.Diagnostic]] = {}
+    before = {previous.uri: previous.value for previous in params.previous_result_ids}
+    items_by_uri: dict[str, list[types.Diagnostic]] = {}
     for scheduled in ls.every_folder():
         snapshot = await ls.schedule.current(scheduled)
         for path in snapshot.findings:
             if not path.endswith(".ipynb"):
-                found[ls.documents.uri(path)] = in_document(ls, snapshot, DocumentPlace(path))
+                items_by_uri[ls.documents.uri(path)] = in_document(
+                    ls, snapshot, DocumentPlace(path)
+                )
     items: list[types.WorkspaceDocumentDiagnosticReport] = []
-    for uri in sorted({*found, *before}):
-        here = found.get(uri, [])
+    for uri in sorted({*items_by_uri, *before}):
+        here = items_by_uri.get(uri, [])
         result_id, version = id_of(here), ls.documents.version(uri)
         if result_id == before.get(uri):
             items.append(
@@ -106,14 +108,16 @@ def refresh(ls: Server, project: ServerProject, snapshot: Snapshot) -> None:
 
     It pulls by itself for the text that it edits, and not for what else that changes.
     """
-    found = {
+    result_ids = {
         uri: id_of(in_document(ls, snapshot, place))
         for uri, place in ls.documents.open()
         if place.cell is None and ls.root_of(place.path) == project.root
     }
     before = ls.refreshed.get(project.root)
-    ls.refreshed[project.root] = found
-    if before is not None and any(before.get(uri, each) != each for uri, each in found.items()):
+    ls.refreshed[project.root] = result_ids
+    if before is not None and any(
+        before.get(uri, result_id) != result_id for uri, result_id in result_ids.items()
+    ):
         ls.workspace_diagnostic_refresh(None)
 
 
@@ -121,18 +125,18 @@ def in_document(ls: Server, snapshot: Snapshot, place: DocumentPlace) -> list[ty
     """Return the diagnostics of one document: of a file, or of one cell of a notebook."""
     units, documents = ls.units, ls.documents
     return [
-        diagnostic_of(each, snapshot.sources, units, documents)
-        for each in findings_of(snapshot, place)
+        diagnostic_of(finding, snapshot.sources, units, documents)
+        for finding in findings_of(snapshot, place)
     ]
 
 
 def findings_of(snapshot: Snapshot, place: DocumentPlace) -> list[Finding]:
     source = snapshot.sources.get(place.path)
     return [
-        each
-        for each in snapshot.findings.get(place.path, ())
+        finding
+        for finding in snapshot.findings.get(place.path, ())
         if place.cell is None
-        or (source is not None and source.place(each.span.start.row)[0] == place.cell)
+        or (source is not None and source.place(finding.span.start.row)[0] == place.cell)
     ]
 
 
@@ -157,17 +161,17 @@ def steps_of(
     finding: Finding, sources: Mapping[str, Source], units: Units, documents: Documents
 ) -> Sequence[types.DiagnosticRelatedInformation]:
     """Return one related location for each step of each lane."""
-    found = []
+    related = []
     for number, step in enumerate(finding.trace, 1):
         path = path_of(step.span)
         source = sources.get(path)
         cell = source.place(step.span.start.row)[0] if source is not None else None
         place = types.Location(documents.uri(path, cell), range_in(source, step.span, units))
         message = f"{number}. {step.lane}: {step.message}"
-        found.append(types.DiagnosticRelatedInformation(location=place, message=message))
-    return found
+        related.append(types.DiagnosticRelatedInformation(location=place, message=message))
+    return related
 
 
-def id_of(found: Sequence[types.Diagnostic]) -> str:
+def id_of(items: Sequence[types.Diagnostic]) -> str:
     """Return the name of a result: equal results have equal names."""
-    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(items).encode()).hexdigest()[:16]

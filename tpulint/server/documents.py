@@ -55,12 +55,14 @@ def range_in(source: Source | None, span: Span, units: Units) -> types.Range:
     if source is not None and source.cells and span.end.column == 1 < span.end.row:
         line = span.end.row - span.start.row + start.line
         end = types.Position(line, 0)
-    return types.Range(start, max(start, end, key=lambda each: (each.line, each.character)))
+    return types.Range(
+        start, max(start, end, key=lambda position: (position.line, position.character))
+    )
 
 
-def meet(one: types.Range, other: types.Range) -> bool:
+def meet(first: types.Range, other: types.Range) -> bool:
     """Return whether the ranges overlap or touch."""
-    return key(one.start) <= key(other.end) and key(other.start) <= key(one.end)
+    return key(first.start) <= key(other.end) and key(other.start) <= key(first.end)
 
 
 def key(position: types.Position) -> tuple[int, int]:
@@ -110,7 +112,7 @@ class Documents:
 
     def folders(self) -> Iterator[str]:
         """Yield the folders of the workspace, in the client's order."""
-        roots = [each.uri for each in self._workspace.folders.values()]
+        roots = [folder.uri for folder in self._workspace.folders.values()]
         roots = roots or ([self._workspace.root_uri] if self._workspace.root_uri else [])
         for uri in roots:
             path = to_fs_path(uri)
@@ -119,16 +121,16 @@ class Documents:
 
     def unsaved(self) -> dict[str, bytes]:
         """Return the bytes of every open document, by absolute path."""
-        found: dict[str, bytes] = {}
+        data_by_path: dict[str, bytes] = {}
         for uri, document in self._texts().items():
             place = self.place(uri)
             if place is not None and place.cell is None:
-                found[place.path] = encoded(document.source)
+                data_by_path[place.path] = encoded(document.source)
         for notebook in self._workspace.notebook_documents.values():
             path = self.path(notebook.uri)
             if path is not None:
-                found[path] = notebook_bytes(notebook, self._text)
-        return found
+                data_by_path[path] = notebook_bytes(notebook, self._text)
+        return data_by_path
 
     def _text(self, uri: str) -> str:
         """Return the text of a cell; a client sends those in Python only."""
@@ -136,7 +138,7 @@ class Documents:
         return document.source if document is not None else ""
 
     def _texts(self) -> dict[str, TextDocument]:
-        return {each.uri: each for each in self._workspace.text_documents.values()}
+        return {document.uri: document for document in self._workspace.text_documents.values()}
 
     def open(self) -> list[tuple[str, DocumentPlace]]:
         """Return the URI and the place of every open document, cells included."""

@@ -35,22 +35,22 @@ async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     document = await ls.document(uri)
     if document is None:
         return None
-    found = at(ls, document, params.position)
-    if not found:
+    codes_there = at(ls, document, params.position)
+    if not codes_there:
         return None
-    pages = [page(each) for each in dict.fromkeys(each for each, _ in found)]
-    return types.Hover(contents=markdown(RULE.join(pages)), range=found[0][1])
+    pages = [page(code) for code in dict.fromkeys(code for code, _ in codes_there)]
+    return types.Hover(contents=markdown(RULE.join(pages)), range=codes_there[0][1])
 
 
 def at(ls: Server, document: Document, position: types.Position) -> list[tuple[str, types.Range]]:
     """Return the codes of the findings at a position, with their ranges."""
     source = document.snapshot.sources.get(document.place.path)
     here = types.Range(position, position)
-    found = [
-        (each.code, range_in(source, each.span, ls.units))
-        for each in findings_of(document.snapshot, document.place)
+    codes_there = [
+        (finding.code, range_in(source, finding.span, ls.units))
+        for finding in findings_of(document.snapshot, document.place)
     ]
-    return [each for each in found if meet(each[1], here)]
+    return [code for code in codes_there if meet(code[1], here)]
 
 
 def code_at(
@@ -60,11 +60,13 @@ def code_at(
     lines = ls.workspace.get_text_document(uri).lines
     line = lines[position.line] if position.line < len(lines) else ""
     comment = line.find("#")
-    for found in CODE.finditer(line, comment) if comment >= 0 else ():
-        start, end = (ls.units(line[:column]) for column in found.span())
-        if start <= position.character <= end and found.group() in CODES:
+    for code_match in CODE.finditer(line, comment) if comment >= 0 else ():
+        start, end = (ls.units(line[:column]) for column in code_match.span())
+        if start <= position.character <= end and code_match.group() in CODES:
             row = position.line
-            return found.group(), types.Range(types.Position(row, start), types.Position(row, end))
+            return code_match.group(), types.Range(
+                types.Position(row, start), types.Position(row, end)
+            )
     return None, None
 
 
@@ -99,13 +101,13 @@ async def lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLen
     place = document.place
     lanes = await ls.of_programs(document, lanes_of)
     source = ls.source(place.path)
-    found = []
+    lenses = []
     for row, names in sorted(lanes.items()):
         if source is not None and place.cell == source.place(row)[0]:
             start = position_in(source, Location(row, 1), ls.units)
             command = types.Command(title=title_of(names), command="")
-            found.append(types.CodeLens(range=types.Range(start, start), command=command))
-    return found
+            lenses.append(types.CodeLens(range=types.Range(start, start), command=command))
+    return lenses
 
 
 def lanes_of(programs: Sequence[ReadProgram], path: str) -> dict[int, set[str]]:
@@ -113,17 +115,17 @@ def lanes_of(programs: Sequence[ReadProgram], path: str) -> dict[int, set[str]]:
 
     In a program without any, everything runs on the host, and saying so says nothing.
     """
-    found: dict[int, set[str]] = {}
-    for each in programs:
-        if each.program is not None and each.program.computations:
-            for row, lanes in each.lanes.by_row(path).items():
-                found.setdefault(row, set()).update(lanes)
-    return found
+    lanes_by_row: dict[int, set[str]] = {}
+    for program in programs:
+        if program.program is not None and program.program.computations:
+            for row, lanes in program.lanes.by_row(path).items():
+                lanes_by_row.setdefault(row, set()).update(lanes)
+    return lanes_by_row
 
 
 def title_of(lanes: set[str]) -> str:
     """Return the words of one lens."""
-    words = [LANE_WORDS.get(each, each) for each in ORDER if each in lanes]
+    words = [LANE_WORDS.get(lane, lane) for lane in ORDER if lane in lanes]
     return f"runs on {' and '.join(words)}"
 
 
@@ -136,15 +138,15 @@ async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHi
     if document is None or not ls.settings.inlay_hints:
         return []
     place = document.place
-    known = await ls.of_programs(document, clusters_in)
+    clusters = await ls.of_programs(document, clusters_in)
     source = ls.source(place.path)
-    found = []
-    for span, words in known.items():
+    hints = []
+    for span, words in clusters.items():
         if source is None or place.cell != source.place(span.end.row)[0]:
             continue
         position = position_in(source, span.end, ls.units)
         if meet(types.Range(position, position), params.range):
-            found.append(
+            hints.append(
                 types.InlayHint(
                     position=position,
                     label=words,
@@ -152,35 +154,35 @@ async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHi
                     tooltip="outside_compilation lifts this callable out of the device's program",
                 )
             )
-    return found
+    return hints
 
 
 def clusters_in(programs: Sequence[ReadProgram], path: str) -> dict[Span, str]:
     """Return the words about the clusters in a file, by the span that names the callable."""
-    found: dict[Span, list[Cluster]] = {}
-    for each in every_cluster(programs):
-        site = each.given.site if each.given is not None else each.named
+    by_span: dict[Span, list[Cluster]] = {}
+    for cluster in every_cluster(programs):
+        site = cluster.given.site if cluster.given is not None else cluster.named
         if os.path.abspath(site.module.filename) == path:
-            found.setdefault(site.span, []).append(each)
-    return {span: words_of(clusters) for span, clusters in found.items()}
+            by_span.setdefault(site.span, []).append(cluster)
+    return {span: words_of(clusters) for span, clusters in by_span.items()}
 
 
 def every_cluster(programs: Iterable[ReadProgram]) -> Iterator[Cluster]:
-    for each in programs:
-        if each.program is not None:
-            yield from each.program.clusters()
-            yield from each.program.orphan_clusters
+    for program in programs:
+        if program.program is not None:
+            yield from program.program.clusters()
+            yield from program.program.orphan_clusters
 
 
 def words_of(clusters: Sequence[Cluster]) -> str:
     """Return the words about the clusters that one call makes."""
-    inside = [each for each in clusters if each.computation is not None]
+    inside = [cluster for cluster in clusters if cluster.computation is not None]
     if not inside:
         return "in place: no TPU computation is being built"
-    taken = {len({id(use.tensor) for use in each.receives}) for each in inside}
-    waits = {bool(each.uses) for each in inside}
+    taken = {len({id(use.tensor) for use in cluster.receives}) for cluster in inside}
+    waits = {bool(cluster.uses) for cluster in inside}
     words = ["host cluster"]
-    if len(taken) == 1 and not any(each.vague for each in inside):
+    if len(taken) == 1 and not any(cluster.vague for cluster in inside):
         (number,) = taken
         words.append(f"takes {number} tensor{'' if number == 1 else 's'}")
     if len(waits) == 1:

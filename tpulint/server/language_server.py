@@ -65,7 +65,9 @@ class Server(LanguageServer):
         A file in none of them is a project by itself: it may be a library's.
         """
         inside = [
-            each for each in self.documents.folders() if path.startswith(os.path.join(each, ""))
+            folder
+            for folder in self.documents.folders()
+            if path.startswith(os.path.join(folder, ""))
         ]
         if inside:
             folder = max(inside, key=len)
@@ -77,15 +79,15 @@ class Server(LanguageServer):
     def scheduled_of(self, path: str) -> Scheduled:
         """Return the project of a file, made at the first question."""
         root = self.root_of(path)
-        found = self.scheduled.get(root)
-        if found is None:
-            found = self.scheduled[root] = Scheduled(ServerProject(root, self.settings))
-            self.schedule.change(found)
-        return found
+        scheduled = self.scheduled.get(root)
+        if scheduled is None:
+            scheduled = self.scheduled[root] = Scheduled(ServerProject(root, self.settings))
+            self.schedule.change(scheduled)
+        return scheduled
 
     def every_folder(self) -> list[Scheduled]:
         """Return the projects of all workspace folders."""
-        return [self.scheduled_of(os.path.join(each, "")) for each in self.documents.folders()]
+        return [self.scheduled_of(os.path.join(folder, "")) for folder in self.documents.folders()]
 
     # Changes
 
@@ -97,14 +99,16 @@ class Server(LanguageServer):
 
     def configure(self) -> None:
         """Analyze everything again, under the current settings."""
-        for each in self.scheduled.values():
-            self.schedule.change(each, partial(each.project.configure, self.settings))
+        for scheduled in self.scheduled.values():
+            self.schedule.change(scheduled, partial(scheduled.project.configure, self.settings))
 
     def change_folders(self) -> None:
         """Forget the projects of folders that are gone, and take in those that came."""
         self._roots.clear()
-        roots = {self.root_of(os.path.join(each, "")) for each in self.documents.folders()}
-        self.scheduled = {root: each for root, each in self.scheduled.items() if root in roots}
+        roots = {self.root_of(os.path.join(folder, "")) for folder in self.documents.folders()}
+        self.scheduled = {
+            root: scheduled for root, scheduled in self.scheduled.items() if root in roots
+        }
         self.every_folder()
         for uri, _ in self.documents.open():
             self.change(uri)

@@ -50,7 +50,7 @@ async def initialized(ls: Server, params: types.InitializedParams) -> None:
     way = "workspace.did_change_watched_files.dynamic_registration"
     if not get_capability(ls.client_capabilities, way):
         return
-    watchers = [types.FileSystemWatcher(glob_pattern=each) for each in PATTERNS]
+    watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in PATTERNS]
     options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
     method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
     registration = types.Registration(id="files", method=method, register_options=options)
@@ -96,7 +96,7 @@ def changed_notebook(
 
 def changed_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
     """Look at the disk again; after a change of the configuration, start from scratch."""
-    paths = [path for each in params.changes if (path := ls.documents.path(each.uri))]
+    paths = [path for change in params.changes if (path := ls.documents.path(change.uri))]
     for path in paths:
         look_at(ls, path)
 
@@ -123,10 +123,10 @@ def changed_settings(ls: Server, params: types.DidChangeConfigurationParams) -> 
         ls.configure()
 
 
-def take_settings(ls: Server, given: object) -> None:
+def take_settings(ls: Server, settings: object) -> None:
     """Take the client's settings, or say what is wrong with them."""
     try:
-        ls.settings = settings_of(given)
+        ls.settings = settings_of(settings)
     except ConfigError as error:
         message = f"tpulint: settings: {error}"
         ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))

@@ -48,12 +48,12 @@ class ClientSettings(NamedTuple):
         return overridden(config, "certainty", value, "the editor's settings")
 
 
-def settings_of(given: object) -> ClientSettings:
+def settings_of(settings: object) -> ClientSettings:
     """Return the settings in what a client sends, which may hold them in a section.
 
     Raises ConfigError for values that make no sense; unknown keys are other versions' keys.
     """
-    table = given if isinstance(given, Mapping) else {}
+    table = settings if isinstance(settings, Mapping) else {}
     for section in ("settings", SECTION):
         inner = table.get(section)
         table = inner if isinstance(inner, Mapping) else table
@@ -132,14 +132,14 @@ class ServerProject:
             task = self._looked(task)
         task = self._with_new(task, unsaved)
         large = [path for path, data in unsaved.items() if len(data) > limit_of(path)]
-        given = {shown(path): data for path, data in unsaved.items()} | dict.fromkeys(
+        overlay = {shown(path): data for path, data in unsaved.items()} | dict.fromkeys(
             map(shown, large), b""
         )
-        self._state.lay_over(given, first)
-        result = driver.check(task, given, self._state)
+        self._state.lay_over(overlay, first)
+        result = driver.check(task, overlay, self._state)
         findings: dict[str, list[Finding]] = {}
-        for each in result.findings:
-            findings.setdefault(os.path.abspath(each.span.filename), []).append(each)
+        for finding in result.findings:
+            findings.setdefault(os.path.abspath(finding.span.filename), []).append(finding)
         for path in large:
             reason = f"is not read: it is larger than {limit_of(path) // MEBIBYTE} MiB"
             findings[path] = [unreadable(shown(path), reason, 1, 1)]
@@ -193,11 +193,11 @@ class ServerProject:
 
     def _with_new(self, task: driver.Task, unsaved: Mapping[str, bytes]) -> driver.Task:
         """Add the files to the task that are in the editor and not on the disk yet."""
-        known = frozenset((*task.filenames, *task.context))
+        names = frozenset((*task.filenames, *task.context))
         new = sorted(
             name
             for path in unsaved
-            if (name := shown(path)) not in known and self._belongs(path, task.request)
+            if (name := shown(path)) not in names and self._belongs(path, task.request)
         )
         return task._replace(filenames=(*task.filenames, *new))
 

@@ -58,8 +58,8 @@ class Scheduled:
         """Take the result of an analysis, and wake up those who wait for it."""
         self.snapshot = snapshot
         self.done = wanted
-        paths = [each for each in edited if each is not None]
-        self.recent = [*(each for each in self.recent if each not in paths), *paths][-RECENT:]
+        paths = [path for path in edited if path is not None]
+        self.recent = [*(path for path in self.recent if path not in paths), *paths][-RECENT:]
         self.changed.set()
 
 
@@ -136,8 +136,8 @@ class AnalysisSchedule:
         first, scheduled.first = scheduled.first, []
 
         def work() -> Snapshot | None:
-            for each in first:
-                each()
+            for action in first:
+                action()
             project.superseded = lambda: scheduled.wanted != wanted
             return project.analyze(unsaved, urgent)
 

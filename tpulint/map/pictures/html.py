@@ -66,18 +66,18 @@ for (const figure of document.querySelectorAll("figure")) {
 """
 
 
-def render_html(found: ProgramMap, context: RenderContext) -> str:
+def render_html(program: ProgramMap, context: RenderContext) -> str:
     """Return the page."""
     sources = Sources(context)
     sections = [
-        section(each, context, f"m{number}", sources.link)
-        for number, each in enumerate(found.computations)
+        section(computation, context, f"m{number}", sources.link)
+        for number, computation in enumerate(program.computations)
     ]
-    if found.left_out:
-        rows = "".join(f"<li>{escape(shown(each))}</li>\n" for each in found.left_out)
-        sections.append(f"<p>Not shown, {len(found.left_out)} more:</p>\n<ul>\n{rows}</ul>\n")
+    if program.left_out:
+        rows = "".join(f"<li>{escape(shown(line))}</li>\n" for line in program.left_out)
+        sections.append(f"<p>Not shown, {len(program.left_out)} more:</p>\n<ul>\n{rows}</ul>\n")
     body = f"{''.join(sections)}{sources.html()}<script>{SCRIPT}</script>\n"
-    return page(f"Map of {escape(shown(found.subject))}", body, MAP_STYLE)
+    return page(f"Map of {escape(shown(program.subject))}", body, MAP_STYLE)
 
 
 def section(drawn: ComputationMap, context: RenderContext, key: str, link: Link) -> str:

@@ -116,7 +116,7 @@ class Said:
 
 def width_of(said: list[Said]) -> float:
     """Return the width that the lines take."""
-    return max((columns(shown(each.text)) for each in said), default=0) * SIZE * ADVANCE + 1
+    return max((columns(shown(line.text)) for line in said), default=0) * SIZE * ADVANCE + 1
 
 
 def boxed(
@@ -125,9 +125,9 @@ def boxed(
     """Return a box as high as its lines, each in ROWS rows at most."""
     words = []
     top = y + PAD + SIZE - 2
-    for each in said:
-        for row, full in _rows(each.text, width - 2 * PAD):
-            words.append(Words(x + PAD, top, row, each.style, full=full, span=each.span))
+    for line in said:
+        for row, full in _rows(line.text, width - 2 * PAD):
+            words.append(Words(x + PAD, top, row, line.style, full=full, span=line.span))
             top += LEADING
     return Box(x, y, width, 2 * PAD + LEADING * len(words) - 4, style, tuple(words), span)
 
@@ -143,11 +143,11 @@ def _rows(text: str, width: float) -> list[tuple[str, str]]:
     if columns(text) <= most:
         return [(text, "")]
     rows = textwrap.wrap(text, most, subsequent_indent="  ")
-    if len(rows) <= ROWS and all(columns(each) <= most for each in rows):
-        return [(each, "") for each in rows]
-    last = " ".join([rows[ROWS - 1], *(each.strip() for each in rows[ROWS:])])
-    kept = [fitted(each, width)[0] for each in rows[: ROWS - 1]]
-    return [*((each, "") for each in kept), (fitted(last, width)[0], text)]
+    if len(rows) <= ROWS and all(columns(row) <= most for row in rows):
+        return [(row, "") for row in rows]
+    last = " ".join([rows[ROWS - 1], *(row.strip() for row in rows[ROWS:])])
+    kept = [fitted(row, width)[0] for row in rows[: ROWS - 1]]
+    return [*((kept_row, "") for kept_row in kept), (fitted(last, width)[0], text)]
 
 
 # The columns of a picture: where the boxes of a lane begin, and how wide they are.
@@ -179,7 +179,7 @@ class Columns:
 
 def columns_for(drawn: ComputationMap, narrow: bool) -> Columns:
     """Return the columns that the picture needs; in a narrow one the lanes overlap."""
-    depth = max((len(each.regions) for each in drawn.nodes), default=0)
+    depth = max((len(node.regions) for node in drawn.nodes), default=0)
     nest = 4.0 if narrow else 8.0
     edge = 14.0 + nest * depth + RAIL * min(len(drawn.cycles), CYCLES)
     if narrow:
@@ -203,17 +203,17 @@ class LaneBoxes:
     """
 
     def __init__(
-        self, drawn: ComputationMap, context: RenderContext, columns: Columns, made: Drawing
+        self, drawn: ComputationMap, context: RenderContext, columns: Columns, picture: Drawing
     ) -> None:
         self.drawn = drawn
         self.context = context
         self.columns = columns
-        self.made = made
+        self.picture = picture
         self.y = 12.0
         self.boxes: dict[str, Box] = {}
         self.sent: dict[str, tuple[float, float]] = {}
         self.alarmed = alarmed(drawn)
-        self.titles = {each.key: each for each in drawn.regions}
+        self.titles = {region.key: region for region in drawn.regions}
         self.entering: list[tuple[Box, MapEdge]] = []
         self.open: list[tuple[str, float]] = []
         self.last: Box | None = None
@@ -228,13 +228,17 @@ class LaneBoxes:
     def heading(self) -> None:
         columns = self.columns
         self.y += 8
-        self.say(columns.edge, self.y, "device (compiled by XLA)", "device")
+        self.add_words(columns.edge, self.y, "device (compiled by XLA)", "device")
         right = columns.host + columns.box
-        self.say(right if columns.narrow else columns.host, self.y, "host", "host", columns.narrow)
+        self.add_words(
+            right if columns.narrow else columns.host, self.y, "host", "host", columns.narrow
+        )
         self.y += 14
 
-    def say(self, x: float, y: float, text: str, style: str, from_right: bool = False) -> None:
-        self.made.words.append(Words(x, y, text, style, "end" if from_right else "start"))
+    def add_words(
+        self, x: float, y: float, text: str, style: str, from_right: bool = False
+    ) -> None:
+        self.picture.words.append(Words(x, y, text, style, "end" if from_right else "start"))
 
     def borders(self, now: tuple[str, ...]) -> None:
         """Close the frames of regions that end here, and open those that begin."""
@@ -245,7 +249,7 @@ class LaneBoxes:
             _, top = self.open.pop()
             x = self.columns.edge - self.columns.nest * (self.columns.depth - len(self.open))
             bottom = self.y - SPACE + 10
-            self.made.frames.append(
+            self.picture.frames.append(
                 Box(x, top, self.columns.width - 2 * x, bottom - top, "region", ())
             )
             self.y += 8
@@ -254,7 +258,7 @@ class LaneBoxes:
             self.open.append((key, self.y - 6))
             where = place(region.span, self.drawn.span, self.context)
             text, full = fitted(f"{region.title} {where}", self.columns.width - 60)
-            self.made.words.append(
+            self.picture.words.append(
                 Words(self.columns.edge + 4, self.y + 10, text, "muted", full=full)
             )
             self.y += 24
@@ -288,7 +292,7 @@ class LaneBoxes:
 
     def put(self, node: MapNode, box: Box) -> None:
         self.boxes[node.key] = box
-        self.made.boxes.append(box)
+        self.picture.boxes.append(box)
 
     def entry(self, node: MapNode, edge: MapEdge | None) -> None:
         """Draw a box of the host alone.
@@ -310,11 +314,11 @@ class LaneBoxes:
         columns = self.columns
         x = columns.edge + 14 if columns.narrow else columns.edge + columns.box / 2
         if self.last is not None:
-            self.made.arrows.append(Arrow(((x, self.last.bottom), (x, device.y)), "time"))
+            self.picture.arrows.append(Arrow(((x, self.last.bottom), (x, device.y)), "time"))
         for number, (box, edge) in enumerate(self.entering):
             at = columns.edge + 14 if columns.narrow else columns.edge + 60 + 40 * number
             y = box.y + 12 + (0 if columns.narrow else ROW * len(arrow_words(edge)))
-            self.made.arrows.append(Arrow(((box.x, y), (at, y), (at, device.y)), "sends"))
+            self.picture.arrows.append(Arrow(((box.x, y), (at, y), (at, device.y)), "sends"))
         self.entering = []
         self.last = device
 
@@ -357,13 +361,13 @@ class LaneBoxes:
         y = device.bottom + 12 + ROW * len(sends)
         alarm = row.sends is not None and row.sends.alarm
         down, up = "\N{DOWNWARDS ARROW}", "\N{UPWARDS ARROW}"
-        self.label([f"{down} {each}" for each in sends], x + 28, y, alarm, "start")
+        self.label([f"{down} {line}" for line in sends], x + 28, y, alarm, "start")
         y += ROW * len(returns)
-        self.label([f"{up} {each}" for each in returns], x + 28, y, False, "start")
+        self.label([f"{up} {line}" for line in returns], x + 28, y, False, "start")
         self.y = host.bottom + SPACE
 
     def arrow(self, edge: MapEdge, points: tuple[tuple[float, float], ...]) -> None:
-        self.made.arrows.append(Arrow(points, "alarm" if edge.alarm else edge.kind))
+        self.picture.arrows.append(Arrow(points, "alarm" if edge.alarm else edge.kind))
 
     def arrow_label(self, edge: MapEdge | None) -> list[str]:
         return arrow_words(edge) if edge is not None else []
@@ -372,10 +376,10 @@ class LaneBoxes:
         """Words above `y`, the last line nearest."""
         columns = self.columns
         wide = columns.width - columns.edge - x if columns.narrow else columns.gap - 20
-        for number, each in enumerate(reversed(words)):
-            text, full = fitted(each, wide, SMALL)
+        for number, word in enumerate(reversed(words)):
+            text, full = fitted(word, wide, SMALL)
             style = "small alarm" if alarm else "small"
-            self.made.words.append(Words(x, y - ROW * number, text, style, anchor, full))
+            self.picture.words.append(Words(x, y - ROW * number, text, style, anchor, full))
 
 
 # The variables of a picture, and beside each what the lanes do with it.
@@ -392,13 +396,13 @@ class VariableRows:
         drawn: ComputationMap,
         context: RenderContext,
         columns: Columns,
-        made: Drawing,
+        picture: Drawing,
         y: float,
     ) -> None:
         self.drawn = drawn
         self.context = context
         self.columns = columns
-        self.made = made
+        self.picture = picture
         self.y = y
         self.alarmed = alarmed(drawn)
         self.sides: dict[str, tuple[Box, Box]] = {}
@@ -407,7 +411,7 @@ class VariableRows:
         if not self.drawn.variables:
             return
         self.y += 6
-        self.made.words.append(Words(self.columns.edge, self.y + 10, "variables", "title"))
+        self.picture.words.append(Words(self.columns.edge, self.y + 10, "variables", "title"))
         self.y += 24
         for variable in self.drawn.variables:
             (self.stacked if self.columns.narrow else self.spread)(variable)
@@ -428,11 +432,11 @@ class VariableRows:
         }
         return [
             Said(
-                before + touch_words(each, self.drawn.span, self.context),
-                "alarm" if each.span in waits else "",
-                each.span,
+                before + touch_words(touch, self.drawn.span, self.context),
+                "alarm" if touch.span in waits else "",
+                touch.span,
             )
-            for each in touches_of(variable, lane)
+            for touch in touches_of(variable, lane)
         ]
 
     def spread(self, variable: MapVariable) -> None:
@@ -454,22 +458,22 @@ class VariableRows:
             wide = min(columns.box, 2 * PAD + width_of(said))
             x = columns.host if lane == HOST_LANE else columns.edge + columns.box - wide
             sides.append(boxed(said, x, y, wide, f"{lane} touches{alarm}") if said else None)
-        height = max(each.height for each in (name, *sides) if each is not None)
+        height = max(box.height for box in (name, *sides) if box is not None)
         name = as_high(name, height)
-        self.made.boxes.append(name)
+        self.picture.boxes.append(name)
         ends = []
         for lane, side in zip((DEVICE_LANE, HOST_LANE), sides):
             side = as_high(side, height) if side is not None else name
             ends.append(side)
             if side is not name:
-                self.made.boxes.append(side)
-                self.made.arrows.append(self.touching(variable, lane, side, name))
+                self.picture.boxes.append(side)
+                self.picture.arrows.append(self.touching(variable, lane, side, name))
         self.sides[variable.key] = (ends[0], ends[1])
         self.y += height + 12
 
     def touching(self, variable: MapVariable, lane: str, side: Box, name: Box) -> Arrow:
         """Lead what is written to the variable, and what is read from it; a cycle goes around."""
-        modes = {each.mode for each in touches_of(variable, lane)}
+        modes = {touch.mode for touch in touches_of(variable, lane)}
         heads = "end" if modes == {"write"} else "start" if modes == {"read"} else "both"
         if variable.key in self.alarmed:
             heads = "start" if lane == DEVICE_LANE else "end"
@@ -484,7 +488,7 @@ class VariableRows:
         alarm = " alarm" if variable.key in self.alarmed else ""
         width = self.columns.width - 2 * self.columns.edge
         box = boxed(said, self.columns.edge, self.y, width, f"variable{alarm}", variable.span)
-        self.made.boxes.append(box)
+        self.picture.boxes.append(box)
         self.sides[variable.key] = (box, box)
         self.y = box.bottom + 12
 
@@ -505,10 +509,10 @@ class _Layout:
         self.drawn = drawn
         self.context = context
         self.columns = columns_for(drawn, narrow)
-        self.made = Drawing(self.columns.width, title=drawn.title)
-        self.lanes = LaneBoxes(drawn, context, self.columns, self.made)
+        self.picture = Drawing(self.columns.width, title=drawn.title)
+        self.lanes = LaneBoxes(drawn, context, self.columns, self.picture)
         self.lanes.draw()
-        self.variables = VariableRows(drawn, context, self.columns, self.made, self.lanes.y)
+        self.variables = VariableRows(drawn, context, self.columns, self.picture, self.lanes.y)
         self.variables.draw()
         self.y = self.variables.y
 
@@ -516,8 +520,8 @@ class _Layout:
         for number, _ in enumerate(self.drawn.cycles):
             self.cycle(number)
         self.captions()
-        self.made.height = self.y + 8
-        return self.made
+        self.picture.height = self.y + 8
+        return self.picture
 
     def cycle(self, number: int) -> None:
         """Draw the legs around the lanes: the host wants the variable, the device holds it."""
@@ -530,7 +534,7 @@ class _Layout:
             if held is None:
                 continue
             if source is not None and wait.target == cycle.variable:
-                goal, rail = held[1], self.made.width - inset
+                goal, rail = held[1], self.picture.width - inset
                 ends = (source.right, source.middle), (goal.right, goal.middle)
             elif target is not None and wait.source == cycle.variable:
                 goal, rail = held[0], inset
@@ -540,31 +544,31 @@ class _Layout:
                 continue
             (_, first), (_, last) = ends
             points = (ends[0], (rail, first), (rail, last), ends[1])
-            self.made.arrows.append(Arrow(points, style))
+            self.picture.arrows.append(Arrow(points, style))
             if number == 0:
-                x = rail + 3 if rail < self.made.width / 2 else rail - 10
-                self.made.words.append(Words(x, (first + last) / 2, str(leg), "small alarm"))
+                x = rail + 3 if rail < self.picture.width / 2 else rail - 10
+                self.picture.words.append(Words(x, (first + last) / 2, str(leg), "small alarm"))
 
     def number(self, leg: int, call: str) -> None:
         """Give a number to the leg of a cycle that crosses from a call to its host cluster."""
         if call in self.lanes.sent:
             x, y = self.lanes.sent.pop(call)
-            self.made.words.append(Words(x, y, str(leg), "small alarm"))
+            self.picture.words.append(Words(x, y, str(leg), "small alarm"))
 
     def captions(self) -> None:
         """Write the cycles in words, and what is not in the picture."""
         lines: list[tuple[str, str]] = []
         for cycle in self.drawn.cycles:
-            sure = "" if cycle.certainty is Certainty.DEFINITE else "possible "
-            lines.append((f"{sure}deadlock: each of these waits for the next", "alarm title"))
+            hedge = "" if cycle.certainty is Certainty.DEFINITE else "possible "
+            lines.append((f"{hedge}deadlock: each of these waits for the next", "alarm title"))
             for number, wait in enumerate(cycle.waits, 1):
                 where = place(wait.span, self.drawn.span, self.context)
                 lines.append((f"{number} {wait.lane} {wait.text} ({where})", "alarm"))
-        lines += [(each, "muted") for each in self.drawn.notes]
-        lines += [(f"not shown: {each}", "muted") for each in self.drawn.left_out]
+        lines += [(note, "muted") for note in self.drawn.notes]
+        lines += [(f"not shown: {line}", "muted") for line in self.drawn.left_out]
         for text, style in lines:
             width = self.columns.width - 2 * self.columns.edge + 20
             box = boxed([Said(text, style)], self.columns.edge - 10, self.y, width, "plain")
-            self.made.words += box.words
+            self.picture.words += box.words
             self.y += LEADING * len(box.words) + 2
         self.y += 6

@@ -117,7 +117,7 @@ class MapVariable:
 
     @property
     def lanes(self) -> frozenset[str]:
-        return frozenset(each.lane for each in self.touches)
+        return frozenset(touch.lane for touch in self.touches)
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Cycle:
 
     @property
     def nodes(self) -> frozenset[str]:
-        return frozenset(each.source for each in self.waits)
+        return frozenset(wait.source for wait in self.waits)
 
 
 @dataclass(frozen=True)
@@ -208,9 +208,9 @@ class BoxRow:
 
 def rows(drawn: ComputationMap) -> Iterator[BoxRow]:
     """Yield the rows, from the top."""
-    hosts = {each.key: each for each in drawn.nodes if each.lane == HOST_LANE}
+    hosts = {node.key: node for node in drawn.nodes if node.lane == HOST_LANE}
     edges: dict[tuple[str, str], MapEdge] = {
-        (each.source, each.kind): each for each in drawn.edges if each.kind == SENDS
+        (edge.source, edge.kind): edge for edge in drawn.edges if edge.kind == SENDS
     }
     paired: set[str] = set()
     for node in drawn.nodes:
@@ -227,7 +227,7 @@ def rows(drawn: ComputationMap) -> Iterator[BoxRow]:
 
 def arrow_words(edge: MapEdge) -> list[str]:
     """Return what the edge carries, a line a tensor; a long list ends in how many more."""
-    words = [in_words(each) for each in edge.crossings]
+    words = [in_words(crossing) for crossing in edge.crossings]
     if len(words) > MOST:
         words = [*words[: MOST - 1], f"and {len(words) - MOST + 1} more"]
     return [*words, *([edge.label] if edge.label else [])]
@@ -235,7 +235,7 @@ def arrow_words(edge: MapEdge) -> list[str]:
 
 def alarmed(drawn: ComputationMap) -> frozenset[str]:
     """Return the keys of the nodes and variables in a cycle."""
-    return frozenset(each for cycle in drawn.cycles for each in cycle.nodes)
+    return frozenset(node for cycle in drawn.cycles for node in cycle.nodes)
 
 
 def place(span: Span | None, home: Span | None, context: RenderContext) -> str:
@@ -282,4 +282,4 @@ def title(node: MapNode) -> str:
 
 
 def touches_of(variable: MapVariable, lane: str) -> list[MapTouch]:
-    return [each for each in variable.touches if each.lane == lane]
+    return [touch for touch in variable.touches if touch.lane == lane]

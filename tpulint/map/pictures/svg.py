@@ -79,21 +79,21 @@ Link = Callable[[Span], "str | None"]
 SEPARATION = 24.0
 
 
-def render_svg(found: ProgramMap, context: RenderContext) -> str:
+def render_svg(program: ProgramMap, context: RenderContext) -> str:
     """Return the pictures of all computations below each other."""
-    drawings = [drawing(each, context) for each in found.computations]
-    width = max((each.width for each in drawings), default=400.0)
+    drawings = [drawing(computation, context) for computation in program.computations]
+    width = max((drawing.width for drawing in drawings), default=400.0)
     parts, y = [], 0.0
-    for number, each in enumerate(drawings):
+    for number, picture in enumerate(drawings):
         y += 30
-        parts.append(_text(Words(14, y - 8, each.title, "title")))
-        parts.append(f'<g transform="translate(0 {_number(y)})">{body(each, f"m{number}")}</g>')
-        y += each.height + SEPARATION
-    if found.left_out:
-        more = f"not shown: {len(found.left_out)} more computations"
+        parts.append(_text(Words(14, y - 8, picture.title, "title")))
+        parts.append(f'<g transform="translate(0 {_number(y)})">{body(picture, f"m{number}")}</g>')
+        y += picture.height + SEPARATION
+    if program.left_out:
+        more = f"not shown: {len(program.left_out)} more computations"
         parts.append(_text(Words(14, y, more, "muted")))
         y += SEPARATION
-    title = f"Map of {found.subject}"
+    title = f"Map of {program.subject}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tpumap" {_size(width, y)} role="img" '
         f"aria-label={quoteattr(title)}>\n<title>{escaped(title)}</title>\n"
@@ -102,22 +102,22 @@ def render_svg(found: ProgramMap, context: RenderContext) -> str:
     )
 
 
-def inline(made: Drawing, key: str, name: str, link: Link) -> str:
+def inline(picture: Drawing, key: str, name: str, link: Link) -> str:
     """Return a picture for a page; what it shows leads where `link` says."""
     return (
-        f'<svg class="tpumap {name}" {_size(made.width, made.height)} role="group" '
-        f"aria-label={quoteattr(made.title)}>{body(made, key, link)}</svg>"
+        f'<svg class="tpumap {name}" {_size(picture.width, picture.height)} role="group" '
+        f"aria-label={quoteattr(picture.title)}>{body(picture, key, link)}</svg>"
     )
 
 
-def body(made: Drawing, key: str, link: Link = lambda span: None) -> str:
+def body(picture: Drawing, key: str, link: Link = lambda span: None) -> str:
     """Return the elements of a picture; `key` makes the names in it unique."""
     parts = [_heads(key)]
-    parts += [_box(each, link) for each in made.frames[::-1]]
-    parts += [_arrow(each, key) for each in made.arrows if "alarm" not in each.style]
-    parts += [_box(each, link) for each in made.boxes]
-    parts += [_arrow(each, key) for each in made.arrows if "alarm" in each.style]
-    parts += [_text(each) for each in made.words]
+    parts += [_box(frame, link) for frame in picture.frames[::-1]]
+    parts += [_arrow(arrow, key) for arrow in picture.arrows if "alarm" not in arrow.style]
+    parts += [_box(box, link) for box in picture.boxes]
+    parts += [_arrow(arrow, key) for arrow in picture.arrows if "alarm" in arrow.style]
+    parts += [_text(word) for word in picture.words]
     return "\n".join(parts)
 
 
@@ -153,8 +153,8 @@ def _box(box: Box, link: Link) -> str:
 
 
 def _lines(box: Box, link: Link) -> Iterator[str]:
-    for each in box.words:
-        yield _linked(_text(each), each.span or box.span, link)
+    for word in box.words:
+        yield _linked(_text(word), word.span or box.span, link)
 
 
 def _linked(element: str, span: Span | None, link: Link) -> str:

@@ -31,12 +31,15 @@ GAP = " | "
 TextCell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles
 
 
-def render_text(found: ProgramMap, context: RenderContext) -> str:
+def render_text(program: ProgramMap, context: RenderContext) -> str:
     """Return the map as text."""
-    blocks = ["\n".join(_Text(each, context).lines()) + "\n" for each in found.computations]
-    if found.left_out:
-        more = "".join(f"  {shown(each)}\n" for each in found.left_out)
-        blocks.append(f"not shown: {len(found.left_out)} more computations\n{more}")
+    blocks = [
+        "\n".join(_Text(computation, context).lines()) + "\n"
+        for computation in program.computations
+    ]
+    if program.left_out:
+        more = "".join(f"  {shown(line)}\n" for line in program.left_out)
+        blocks.append(f"not shown: {len(program.left_out)} more computations\n{more}")
     return "\n".join(blocks)
 
 
@@ -46,12 +49,12 @@ class _Text:
         self.context = context
         self.half = (context.width - len(GAP)) // 2
         self.alarmed = alarmed(drawn)
-        self.titles = {each.key: each for each in drawn.regions}
+        self.titles = {region.key: region for region in drawn.regions}
 
     def lines(self) -> Iterator[str]:
         drawn = self.drawn
         yield self.styled(f"{drawn.title} ({place(drawn.span, None, self.context)})", BOLD)
-        yield from (f"  {each}" for each in drawn.notes)
+        yield from (f"  {note}" for note in drawn.notes)
         yield ""
         yield self.joined(("device", (BOLD, CYAN)), ("host", (BOLD, YELLOW)))
         yield "-+-".join("-" * self.half for _ in range(2))
@@ -71,8 +74,8 @@ class _Text:
             yield from self.cycle(cycle)
         if drawn.left_out:
             yield ""
-            for each in drawn.left_out:
-                yield from textwrap.wrap(f"not shown: {shown(each)}", self.context.width)
+            for line in drawn.left_out:
+                yield from textwrap.wrap(f"not shown: {shown(line)}", self.context.width)
 
     def borders(self, before: tuple[str, ...], now: tuple[str, ...]) -> Iterator[str]:
         """Yield the lines where control flow begins and ends."""
@@ -95,29 +98,33 @@ class _Text:
             if edge is not None:
                 style = (RED,) if edge.alarm else ()
                 words = arrow_words(edge) or [""]
-                arrows += [(f"{indent}  {arrow} {each}", style) for each in words]
+                arrows += [(f"{indent}  {arrow} {word}", style) for word in words]
         if row.device is not None:
             left += arrows
         else:
-            right += [(each.strip(), styles) for each, styles in arrows if len(each.strip()) > 3]
+            right += [
+                (arrow_text.strip(), styles)
+                for arrow_text, styles in arrows
+                if len(arrow_text.strip()) > 3
+            ]
         left += [("", ())] * (len(right) - len(left))
         right += [("", ())] * (len(left) - len(right))
-        for one, other in zip(left, right):
-            yield self.joined(one, other)
+        for cell, other in zip(left, right):
+            yield self.joined(cell, other)
 
     def box(self, node: MapNode | None, indent: str) -> list[TextCell]:
         if node is None:
             return []
         first = (RED, BOLD) if node.key in self.alarmed else (BOLD,)
-        found: list[TextCell] = [(f"{indent}{title(node)} {self.place(node.span)}", first)]
+        cells: list[TextCell] = [(f"{indent}{title(node)} {self.place(node.span)}", first)]
         for line in node.lines:
             words = line_words(line, node, self.drawn.span, self.context)
             room = self.half - len(indent) - 4
             wrapped = textwrap.wrap(shown(words), room, subsequent_indent="  ")
-            found += [(f"{indent}  {each}", ()) for each in wrapped]
+            cells += [(f"{indent}  {row}", ()) for row in wrapped]
         if node.more:
-            found.append((f"{indent}  ... and {node.more} more", ()))
-        return found
+            cells.append((f"{indent}  ... and {node.more} more", ()))
+        return cells
 
     def variable(self, variable: MapVariable) -> Iterator[str]:
         held = variable.key in self.alarmed
@@ -125,8 +132,8 @@ class _Text:
         yield self.styled(name.rstrip(), *((RED, BOLD) if held else ()))
         for lane in (DEVICE_LANE, HOST_LANE):
             words = [
-                touch_words(each, self.drawn.span, self.context)
-                for each in touches_of(variable, lane)
+                touch_words(touch, self.drawn.span, self.context)
+                for touch in touches_of(variable, lane)
             ]
             if words:
                 said = f"    {lane}: {', '.join(words)}"
@@ -136,8 +143,8 @@ class _Text:
             yield f"    ... and {variable.more} more places"
 
     def cycle(self, cycle: Cycle) -> Iterator[str]:
-        sure = "" if cycle.certainty.value == "definite" else "possible "
-        yield self.styled(f"{sure}deadlock: each of these waits for the next", RED, BOLD)
+        hedge = "" if cycle.certainty.value == "definite" else "possible "
+        yield self.styled(f"{hedge}deadlock: each of these waits for the next", RED, BOLD)
         for number, wait in enumerate(cycle.waits, 1):
             where = self.place(wait.span)
             said = f"  {number} {wait.lane} {wait.text} ({where})"
@@ -173,16 +180,16 @@ STYLES = (
 )
 
 
-def render_mermaid(found: ProgramMap, context: RenderContext) -> str:
+def render_mermaid(program: ProgramMap, context: RenderContext) -> str:
     """Return the map as one flowchart."""
     chart = _Chart(context)
-    for number, each in enumerate(found.computations):
-        chart.add(each, f"c{number}")
+    for number, computation in enumerate(program.computations):
+        chart.add(computation, f"c{number}")
     lines = ["flowchart TB", *chart.lines, *chart.edges, *STYLES]
     if chart.alarms:
         lines.append(f"linkStyle {','.join(map(str, chart.alarms))} {ALARM}")
-    lines += [f"%% not shown: {_comment(each)}" for each in chart.left_out]
-    lines += [f"%% not shown: {_comment(each)}" for each in found.left_out]
+    lines += [f"%% not shown: {_comment(line)}" for line in chart.left_out]
+    lines += [f"%% not shown: {_comment(line)}" for line in program.left_out]
     return "\n".join(lines) + "\n"
 
 
@@ -196,11 +203,13 @@ class _Chart:
 
     def add(self, drawn: ComputationMap, key: str) -> None:
         red = alarmed(drawn)
-        names = {each.key: f"{key}n{number}" for number, each in enumerate(drawn.nodes)}
-        names |= {each.key: f"{key}v{number}" for number, each in enumerate(drawn.variables)}
+        names = {node.key: f"{key}n{number}" for number, node in enumerate(drawn.nodes)}
+        names |= {
+            variable.key: f"{key}v{number}" for number, variable in enumerate(drawn.variables)
+        }
         self.lines.append(f'subgraph {key} ["{_text(drawn.title)}"]')
         for lane, label in ((DEVICE_LANE, "device (compiled by XLA)"), (HOST_LANE, "host")):
-            nodes = [each for each in drawn.nodes if each.lane == lane]
+            nodes = [node for node in drawn.nodes if node.lane == lane]
             if nodes:
                 self.lines.append(f'  subgraph {key}{lane} ["{label}"]')
                 self.lines += self.nested(nodes, drawn, names, red, f"{key}{lane}r")
@@ -230,7 +239,7 @@ class _Chart:
         prefix: str,
     ) -> Iterator[str]:
         """Yield the nodes, in a subgraph for each body of control flow."""
-        titles = {each.key: each for each in drawn.regions}
+        titles = {region.key: region for region in drawn.regions}
         open_now: list[str] = []
         count = 0
         for node in nodes:
@@ -259,21 +268,21 @@ class _Chart:
     def label(self, node: MapNode, drawn: ComputationMap) -> str:
         where = place(node.span, drawn.span, self.context)
         lines = [f"{title(node)} {where}".rstrip()]
-        lines += [line_words(each, node, drawn.span, self.context) for each in node.lines]
+        lines += [line_words(line, node, drawn.span, self.context) for line in node.lines]
         if node.more:
             lines.append(f"... and {node.more} more")
         return _text("\n".join(lines))
 
     def touches(self, drawn: ComputationMap, key: str, names: dict[str, str]) -> None:
         """Draw an edge for each node that touches the variable: to it for a write, else from it."""
-        variable = next(each for each in drawn.variables if each.key == key)
+        variable = next(variable for variable in drawn.variables if variable.key == key)
         modes: dict[str, set[str]] = {}
         for touch in variable.touches:
             if touch.node in names:
                 modes.setdefault(touch.node, set()).add(touch.mode)
-        for node, found in modes.items():
-            words = "reads and writes" if len(found) > 1 else _verb(*found)
-            if found == {"read"}:
+        for node, touch_modes in modes.items():
+            words = "reads and writes" if len(touch_modes) > 1 else _verb(*touch_modes)
+            if touch_modes == {"read"}:
                 self.edge(names[key], names[node], "read by", False, "-.->")
             else:
                 self.edge(names[node], names[key], words, False, "-.->")
@@ -294,7 +303,10 @@ def _label(edge: MapEdge) -> str:
 
 
 def _text(text: str) -> str:
-    lines = ("".join(CODES.get(each, each) for each in shown(line)) for line in text.split("\n"))
+    lines = (
+        "".join(CODES.get(character, character) for character in shown(line))
+        for line in text.split("\n")
+    )
     return "<br/>".join(lines)
 
 

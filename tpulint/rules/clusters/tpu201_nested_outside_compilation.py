@@ -49,7 +49,7 @@ class NestedOutsideCompilation(Rule):
                     cluster.computation is not None
                     and is_on_tpu(cluster.computation, cluster.context),
                 ),
-                trace=traces.nested(cluster, outer),
+                trace=traces.nesting_trace(cluster, outer),
                 fix=called_in_place(cluster),
             )
 

@@ -32,7 +32,7 @@ class DeviceVariableInHostCluster(Rule):
                         access.site.span,
                         message(access),
                         certainty=certainty(computation, access),
-                        trace=traces.alone(computation, access),
+                        trace=traces.access_trace(computation, access),
                         fix=fix(computation, access),
                     )
 

@@ -24,7 +24,7 @@ class UnseenHostUpdate(Rule):
                     conflict.host.site.span,
                     message(conflict),
                     certainty=conflict.certainty,
-                    trace=traces.apart(conflict),
+                    trace=traces.stale_read_trace(conflict),
                 )
 
 

@@ -28,7 +28,9 @@ class GlobalStepInHostCluster(Rule):
                 conflict.host.site.span,
                 message(conflict),
                 certainty=conflict.certainty if conflict.waits else Certainty.POSSIBLE,
-                trace=traces.deadlock(conflict) if conflict.waits else traces.apart(conflict),
+                trace=traces.deadlock(conflict)
+                if conflict.waits
+                else traces.stale_read_trace(conflict),
                 fix=of_conflict(conflict),
             )
 
