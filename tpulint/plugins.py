@@ -16,8 +16,8 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import codes
 from tpulint.codes import SHAPE, Code
@@ -32,9 +32,9 @@ from tpulint.finding import Applicability, Severity
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from tpulint.frontends.tensorflow.models.call import Model
     from tpulint.rules.base import Rule
 
-Model = Callable[..., Any]  # as in `analysis/models/call.py`, which is above this module
 RULES_GROUP = "tpulint.rules"
 MODELS_GROUP = "tpulint.models"
 RESERVED = "TPU"  # a later release may use any of these codes
@@ -70,7 +70,7 @@ class PluginFailure(NamedTuple):
 
 
 class PluginModel(NamedTuple):
-    """A function that says what calls mean, and their names (see `analysis/models/table.py`)."""
+    """A function that says what calls mean, and their names (see `models/table.py`)."""
 
     names: tuple[str, ...]
     function: Model

@@ -395,7 +395,7 @@ def run_rule(options: argparse.Namespace) -> int:
 
 
 def run_new_rule(options: argparse.Namespace) -> int:
-    from tpulint.cli.new_rule import new_rule
+    from tpulint.cli.commands import new_rule
 
     return new_rule(options)
 

@@ -24,7 +24,7 @@ RUNNING = {"run/program.py"}  # the program, as Python would
 TESTING = {"testing.py"}  # the pages of rules, in the tests of those who wrote them
 WRITING = {
     "cache_dir.py",
-    "cli/new_rule.py",
+    "cli/commands.py",
     "cli/options.py",  # standard output, whose reader has gone
     "cli/report.py",
     "run/session.py",
