@@ -127,3 +127,15 @@ PROGRAMS = {
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_policy_in_a_script_for_tpus(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)
+
+
+def test_a_policy_behind_a_flag_that_takes_both_values(tmp_path: Path) -> None:
+    """A flag that is set in the program is read like one that comes from outside."""
+    text = (
+        OPENING.format(name="script")
+        + "import sys\nuse_tpu = False\nif len(sys.argv) > 1:\n    use_tpu = True\n"
+        + f"if use_tpu:\n    {HALF}  # possible: TPU504\nelse:\n    {HALF}\n"
+        + TRAIN
+        + "\ntrain()\n"
+    )
+    assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)
