@@ -264,7 +264,7 @@ def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
     targets = Targets(batch.settings.target_tensorflow, disk)
     reached = [graph.reached(os.path.abspath(seed)) for seed in job.seeds]
     for path in sorted(set().union(*reached)):
-        files.look_around(path)
+        files.probe_package_roots(path)
         targets.of(path)
         home_of(path, disk)
     return snapshot_of(batch.disk, disk.dependencies)

@@ -256,7 +256,7 @@ def divide(
     jobs = split_into_programs(batch, prefiltered, graph, disk)
     # A new `__init__` above a file changes the package that it is of, and what its imports mean.
     for seed in prefiltered.seeds:
-        graph.look_around(os.path.abspath(seed))
+        graph.probe_package_roots(os.path.abspath(seed))
     queries.remember_imports(graph.known, imports.dependencies)
     disk.dependencies.update(imports.dependencies)
     return jobs
@@ -333,7 +333,7 @@ def build_and_check(
     analysis = analysis_of(rule_results(program, batch))
     if built.files is not None:  # as for the programs: see `divide`
         for path in list(disk.dependencies.files):
-            built.files.look_around(path)
+            built.files.probe_package_roots(path)
     analysis = analysis._replace(
         findings=(*built.findings, *analysis.findings),
         failures=(*program.failures, *analysis.failures),

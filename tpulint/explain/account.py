@@ -114,7 +114,9 @@ class _Account:
                 self.reasons += map(str, built.program.failures)
                 self._look_at(built.program, job, batch)
         if not self.read:
-            self.reasons.append(not_reached(self.path, graph.programs.jobs, self.recorder.passed))
+            self.reasons.append(
+                not_reached(self.path, graph.programs.jobs, self.recorder.skipped_calls)
+            )
 
     def _look_at(self, program: Program, job: Job, batch: Batch) -> None:
         if any(module.path == self.path for module in program.modules):

@@ -71,7 +71,7 @@ class Recorder:
         self.functions: dict[int, Record] = {}  # by row
         self.reached: dict[tuple[object, ...], Reached] = {}
         self.calls: dict[tuple[PlaceNote, str, str], int] = {}  # of functions of the project
-        self.passed: set[str] = set()  # names of the file that were called, and it not read
+        self.skipped_calls: set[str] = set()  # names of the file that were called, and it not read
         self._at_rows: dict[int, tuple[Statement, bool]] = {}
 
     def called(self, frame: Frame, function: Function, followed: bool) -> None:
@@ -99,7 +99,9 @@ class Recorder:
 
     def _look_at(self, frame: Frame) -> None:
         """Note what the session passed by; it is known when a program has been read."""
-        self.passed = {name for path, name in frame.session.passed if path == self.path}
+        self.skipped_calls = {
+            name for path, name in frame.session.skipped_calls if path == self.path
+        }
 
     def _is_asked_for(self, frame: Frame, statement: Statement | None = None) -> bool:
         """Return whether the statement, by default the one that is being read, is in the rows."""
@@ -128,12 +130,12 @@ class Recorder:
         chain = tuple(step.site for step in context.call_chain)
         around = tuple((scope.kind, scope.site) for scope in context.scopes)
         values = [(name, _value(frame, name)) for name in self.names]
-        self.reached[chain, around, context.muted] = Reached(
+        self.reached[chain, around, context.is_unrecorded] = Reached(
             context.lane,
             tuple(map(repr, context.inner_scopes)),
             tuple(CallNote(place_at(step.site), step.name) for step in context.call_chain),
             tuple(Named(name, _short(value)) for name, value in values if value is not None),
-            not context.muted,
+            not context.is_unrecorded,
         )
 
 

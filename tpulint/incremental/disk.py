@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.absint.resolver.files import TOPS
+from tpulint.absint.resolver.files import PROJECT_FILES
 from tpulint.disk import MODULES, REQUIREMENTS, Disk, read_regular
 from tpulint.frontends.tensorflow.names.target_release import FILES, README
 
@@ -28,7 +28,9 @@ def digest_of(data: bytes) -> str:
 @functools.lru_cache(maxsize=1 << 14)  # most folders have names that others have
 def _may_be_imported(name: str) -> bool:
     """Return whether an import can mean a name, or it says what a project is; no cache does."""
-    return name in TOPS or (name.removesuffix(".py").isidentifier() and name != "__pycache__")
+    return name in PROJECT_FILES or (
+        name.removesuffix(".py").isidentifier() and name != "__pycache__"
+    )
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -133,12 +135,12 @@ class CheckedDisk(Disk):
         self.new: dict[str, FileState] = {}
         self._stamps: dict[str, str | None] = {}
         self._digests: dict[str, str] = {}
-        self._begun = time.time_ns() - CLOCK_LAG_NS
+        self._text_with_start = time.time_ns() - CLOCK_LAG_NS
 
     def refresh(self) -> None:
         """Look at the disk again from now on."""
         self.keep_new()
-        self._begun = time.time_ns() - CLOCK_LAG_NS
+        self._text_with_start = time.time_ns() - CLOCK_LAG_NS
         for answers in (self._stamps, self._digests, self._listings):
             answers.clear()
 
@@ -193,7 +195,7 @@ class CheckedDisk(Disk):
             if path in self.unsaved or digest == UNREADABLE:
                 continue
             seen = self.stamp(path)
-            if seen is not None and changed_at(seen) < self._begun:
+            if seen is not None and changed_at(seen) < self._text_with_start:
                 state = FileState(seen, digest)
                 if self.known.get(path) != state:
                     self.new[path] = state

@@ -9,7 +9,7 @@ from tpulint.absint.domain.context import (
     FUNCTION,
     GRAPH,
     GUESSES,
-    UNSEEN_CALLER,
+    NO_KNOWN_CALLER,
     WHILE,
 )
 from tpulint.absint.domain.events import Computation, Context
@@ -38,7 +38,7 @@ def is_eager(program: Program, computation: Computation) -> bool:
         return False
     if not may_be_tpus(computation):
         return False
-    unseen = any(scope.kind == UNSEEN_CALLER for scope in context.scopes)
+    unseen = any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
     # A caller that is not seen may be a tf.function.
     return not unseen or _shows_eager(program, context)
 

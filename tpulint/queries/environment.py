@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TypeVar
 
-from tpulint.absint.domain.context import UNSEEN_CALLER
+from tpulint.absint.domain.context import NO_KNOWN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.site import Module, Site
 from tpulint.frontends.tensorflow.knowledge import operations
@@ -42,7 +42,7 @@ def _entry_module(event: ApiCall | Computation) -> Module:
 def _is_called_in(event: Event, other: Event) -> bool:
     """Return whether `other` is `event` with a caller of the function that was read by itself."""
     scopes, steps, others = event.context.scopes, event.context.call_chain, other.context.call_chain
-    if not (scopes and scopes[0].kind == UNSEEN_CALLER and 0 < len(steps) <= len(others)):
+    if not (scopes and scopes[0].kind == NO_KNOWN_CALLER and 0 < len(steps) <= len(others)):
         return False
     first, *rest = others[-len(steps) :]
     return first.name == steps[0].name and first != steps[0] and tuple(rest) == steps[1:]

@@ -32,7 +32,7 @@ from tpulint.absint.domain.events import (
     Variable,
 )
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
-from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value, options
 from tpulint.ordering.host_order import Edge
 from tpulint.queries.device_code import is_certain_access, is_order_relevant, share_loop
@@ -224,7 +224,8 @@ def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
         elif isinstance(scope.payload, Value) and scope.effect == DEPENDENCIES:
             made_by = _made_by(scope.payload)
             operations += [
-                (operation, is_certain and not scope.perhaps) for operation, is_certain in made_by
+                (operation, is_certain and not scope.is_uncertain)
+                for operation, is_certain in made_by
             ]
         elif isinstance(scope.payload, Value) and scope.kind in (COND, WHILE):
             operations += list(_made_by(scope.payload))
@@ -243,7 +244,7 @@ def _is_between(first: Access, between: Access, last: Access) -> bool:
 
 
 def _made_by(value: Value) -> Iterator[tuple[Operation, bool]]:
-    for tensor, alternative in distinguished(value):
+    for tensor, alternative in with_alternatives(value):
         if tensor.operation is not None:
             yield tensor.operation, not alternative
 

@@ -12,9 +12,9 @@ from tpulint.absint.domain.context import (
     DATA,
     DEVICE,
     GUESSES,
+    NO_KNOWN_CALLER,
     SCOPE,
     UNSEEN,
-    UNSEEN_CALLER,
     WITH,
 )
 from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, Tensor, Variable
@@ -45,7 +45,7 @@ def strategy_of(receiver: Value | None) -> Strategy | None:
         return receiver
     if isinstance(receiver, Opaque):
         whole = receiver.parent if receiver.last == "extended" else receiver
-        inferred = whole.taken_for.get(Strategy) if whole is not None else None
+        inferred = whole.inferred_as.get(Strategy) if whole is not None else None
         return inferred if isinstance(inferred, Strategy) else None
     return None
 
@@ -186,7 +186,7 @@ class Scopes:
         strategy = scope.payload
         if not isinstance(strategy, Strategy) or strategy.kind == "other":
             return
-        certain = strategy.kind == "tpu" and not scope.perhaps
+        certain = strategy.kind == "tpu" and not scope.is_uncertain
         least = definite_if(certain)
         if is_model(call.receiver):
             yield from self._taken(call, call.receiver, "model", strategy, least)
@@ -215,13 +215,13 @@ class Scopes:
         strategy is made in there; where the function enters it itself, that is unlikely.
         """
         if (
-            creation.muted
+            creation.is_unrecorded
             or creation.with_blocks(SCOPE)
             or creation.with_blocks(UNSEEN)
             or creation.is_guess
         ):
             return None
-        if all(scope.kind != UNSEEN_CALLER for scope in creation.scopes):
+        if all(scope.kind != NO_KNOWN_CALLER for scope in creation.scopes):
             return Certainty.DEFINITE
         source = self.made.get(id(strategy))
         if source is not None and source.last in CLASSES and source.context.run == creation.run:

@@ -21,7 +21,7 @@ from tpulint.syntax.lowering.definitions import LexicalScope
 from tpulint.syntax.lowering.statements import Statements
 from tpulint.syntax.parse import parse
 
-SHORT = 3  # rows: a shorter body is read at once
+MIN_LAZY_ROWS = 3  # rows: a shorter body is read at once
 BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # those of a statement, in order
 HEADER = "def _():\n"  # before a body that is parsed by itself
 
@@ -49,7 +49,7 @@ def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> R
     first = min([start.lineno, *(e.lineno for e in getattr(start, "decorator_list", []))])
     last, column = end.end_lineno or 0, end.end_col_offset or 0
     indent = lines[first - 1][: start.col_offset]
-    if last - first + 1 < SHORT or indent.strip(" \t"):
+    if last - first + 1 < MIN_LAZY_ROWS or indent.strip(" \t"):
         return None
     if lines[last - 1].rstrip("\r\n").endswith("\\"):
         return None

@@ -10,8 +10,8 @@ import warnings
 from dataclasses import dataclass
 
 NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
-DEEP = 100  # nodes inside one another
-DEEP_PATTERN = 6  # brackets of one `case`
+MAX_LIBCST_DEPTH = 100  # nodes inside one another
+MAX_LIBCST_PATTERN_BRACKETS = 6  # brackets of one `case`
 
 
 @dataclass(eq=False)
@@ -82,7 +82,7 @@ def nests_deeply(tree: ast.Module, text: str) -> bool:
     It is recursive, and its time doubles with each level of a pattern.
     """
     level: list[ast.AST] = [tree]
-    for _ in range(DEEP):
+    for _ in range(MAX_LIBCST_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:
             return _patterns_nest_deeply(tree, text)
@@ -97,7 +97,7 @@ def _patterns_nest_deeply(tree: ast.Module, text: str) -> bool:
             above = node.subject.end_lineno
             for case in node.cases:
                 header = "".join(rows[above : case.pattern.end_lineno])
-                if sum(map(header.count, "([{")) > DEEP_PATTERN:
+                if sum(map(header.count, "([{")) > MAX_LIBCST_PATTERN_BRACKETS:
                     return True
                 above = case.body[-1].end_lineno
     return False

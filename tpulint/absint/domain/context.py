@@ -48,7 +48,7 @@ WITH = "with"  # a with block whose meaning matters: its `effect`
 ONCE = "once"  # under a test that is true the first time only
 LOOP = "loop"  # a Python loop
 ROUND = "round"  # one round of a loop over a literal: its items are read one by one
-UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
+NO_KNOWN_CALLER = "unseen caller"  # a function that nothing read calls
 DATA = "data"  # a function of an input pipeline
 TRY = "try"  # the body of a `try` that catches errors
 
@@ -58,7 +58,7 @@ _WORDS = {
     ONCE: "a create-once test",
     LOOP: "a Python loop",
     ROUND: "a round of a Python loop",
-    UNSEEN_CALLER: "a function that nothing read calls",
+    NO_KNOWN_CALLER: "a function that nothing read calls",
     DATA: "an input pipeline",
     TRY: "a `try`",
 }
@@ -69,7 +69,7 @@ CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
 GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
 VALUE, NAME = "value", "name"
 FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
-COVERED = 6  # tests between two places that are looked at
+MAX_COVERED_TESTS = 6  # tests between two places that are looked at
 PLACE = "site"  # the key of a test that is only known by its place
 GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
 STATE = "state"  # a test of what is open just now: the device's context, a flag that changes
@@ -81,21 +81,21 @@ class Scope:
 
     payload: what it is made of: a computation, a cluster, the predicate of a branch, what a
     `with` block enters; `effect` is the block's (see `effects`). converted: control flow that is
-    written as Python's. perhaps: it may be another, or none. label: what a reader calls it.
+    written as Python's. is_uncertain: it may be another, or none. label: what a reader calls it.
     """
 
     kind: str
     site: Site
     payload: object = None
     converted: bool = False
-    perhaps: bool = False
+    is_uncertain: bool = False
     effect: str = ""
     label: str = ""
 
     def __repr__(self) -> str:
         name = self.effect if self.kind == WITH else _WORDS.get(self.kind, self.kind)
         name = self.label or name
-        return f"{name} (possibly)" if self.perhaps else name
+        return f"{name} (possibly)" if self.is_uncertain else name
 
 
 class ScopeStack(tuple[Scope, ...]):
@@ -154,9 +154,9 @@ class TestedValue(Protocol):
     @property
     def negates(self) -> TestedValue | None: ...
 
-    def contradicts(self: A, other: A, /) -> bool: ...
+    def excludes(self: A, other: A, /) -> bool: ...
 
-    def is_left_by(self: A, denied: Iterable[A], /) -> bool: ...
+    def is_implied_by_negations(self: A, denied: Iterable[A], /) -> bool: ...
 
 
 @frozen
@@ -191,7 +191,7 @@ class BaseContext(NamedTuple):
     scopes: ScopeStack = ScopeStack()
     call_chain: tuple[CallStep, ...] = ()
     conditions: frozenset[tuple[ConditionKey, object]] = frozenset()
-    muted: bool = False
+    is_unrecorded: bool = False
     run: int = 0
     assumed: frozenset[tuple[ConditionKey, object]] = frozenset()
 
@@ -214,12 +214,12 @@ class BaseContext(NamedTuple):
 
     def inside(self: Self, scope: Scope) -> Self:
         scopes = self.scopes.and_inside(scope)
-        rest = self.muted, self.run, self.assumed
+        rest = self.is_unrecorded, self.run, self.assumed
         return type(self)(scopes, self.call_chain, self.conditions, *rest)
 
     def called(self: Self, call: CallStep) -> Self:
         call_chain = (*self.call_chain, call)
-        rest = self.muted, self.run, self.assumed
+        rest = self.is_unrecorded, self.run, self.assumed
         return type(self)(self.scopes, call_chain, self.conditions, *rest)
 
     def when(self: Self, key: ConditionKey, branch: object) -> Self:
@@ -231,19 +231,19 @@ class BaseContext(NamedTuple):
         if self.scopes.rounds and key.kind not in FLAGS:
             key = replace(key, rounds=self.scopes.rounds)
         conditions = self.conditions | {(key, branch)}
-        rest = self.muted, self.run, self.assumed
+        rest = self.is_unrecorded, self.run, self.assumed
         return type(self)(self.scopes, self.call_chain, conditions, *rest)
 
-    def unless_it_fails(self: Self, tested: BaseContext, before: BaseContext) -> Self:
+    def assuming_no_exception(self: Self, tested: BaseContext, before: BaseContext) -> Self:
         """Return the same place.
 
         What is `tested` since `before` ends the run in an error otherwise.
         """
         return self._replace(assumed=self.assumed | tested.conditions - before.conditions)
 
-    def quietly(self: Self) -> Self:
+    def without_recording(self: Self) -> Self:
         """Return the same place, with nothing recorded."""
-        return self._replace(muted=True)
+        return self._replace(is_unrecorded=True)
 
     @property
     def traced(self) -> bool:
@@ -291,7 +291,7 @@ class BaseContext(NamedTuple):
         theirs = [
             key.answer for key, branch in other.conditions if key.answer is not None and branch
         ]
-        return any(one.contradicts(each) for one in held for each in theirs)
+        return any(one.excludes(each) for one in held for each in theirs)
 
     def runs_once_with(self, other: BaseContext | None) -> bool:
         """Return whether this place is reached, and no loop repeats it, when `other` is."""
@@ -321,13 +321,13 @@ class BaseContext(NamedTuple):
             return False
         others = [(key.answer, taken) for key, taken in self.conditions if key.answer is not None]
         if branch:
-            return answer.is_left_by([each for each, taken in others if not taken])
-        return any(taken and each.contradicts(answer) for each, taken in others)
+            return answer.is_implied_by_negations([each for each, taken in others if not taken])
+        return any(taken and each.excludes(answer) for each, taken in others)
 
 
 def cover(places: Iterable[BaseContext], other: BaseContext) -> bool:
     """Return whether each run that reaches `other` reaches one of the places, by any branch."""
-    return _exhaust([each.choices_beyond(other) for each in places], COVERED)
+    return _exhaust([each.choices_beyond(other) for each in places], MAX_COVERED_TESTS)
 
 
 def _exhaust(rows: list[frozenset[tuple[ConditionKey, object]]], depth: int) -> bool:

@@ -16,13 +16,13 @@ from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import UNKNOWN, Bound, DeferredName, Value, frozen, options
 from tpulint.syntax import ir
 
-LARGEST = 4096
+MAX_STRUCTURE_SIZE = 4096
 
 
 class Sized(Value):
     """A structure that knows its size, and the structures that it is in: it can grow later.
 
-    Everything is at most `LARGEST`, and nothing contains itself.
+    Everything is at most `MAX_STRUCTURE_SIZE`, and nothing contains itself.
     """
 
     __slots__ = ("__weakref__", "holders", "size")
@@ -46,7 +46,7 @@ class Sized(Value):
         around = self._around()
         if around is None or any(each in around for each in inside):
             return False
-        if any(each.size + amount * times > LARGEST for each, times in around.items()):
+        if any(each.size + amount * times > MAX_STRUCTURE_SIZE for each, times in around.items()):
             return False
         for each, times in around.items():
             each.size += amount * times
@@ -60,7 +60,7 @@ class Sized(Value):
         for each in found:  # it grows meanwhile
             if each.holders:
                 found += [holder for it in each.holders if (holder := it()) is not None]
-            if len(found) > LARGEST:
+            if len(found) > MAX_STRUCTURE_SIZE:
                 return None
         return Counter(found)
 
@@ -79,7 +79,7 @@ def without_structures(items: Iterable[Value]) -> list[Value]:
 
 
 RENAMED = "another `__name__` than its code"  # a hint of a function
-SHOWN = 4  # items of a container in its repr
+MAX_SHOWN_ITEMS = 4  # items of a container in its repr
 
 
 @dataclass(eq=False, slots=True)
@@ -244,8 +244,9 @@ class Sequence(Sized):
 
 @dataclass(eq=False, slots=True)
 class Mapping(Sized):
-    """A dict; `open`: it may hold other `keys`; `perhaps`: may lack these; `set_at`: set later.
+    """A dict; `open`: it may hold other `keys`.
 
+    maybe_absent: keys that it may lack. set_at: where a key was set later.
     places: of the items that it was written with. complete: none of its values is unseen.
     """
 
@@ -255,7 +256,7 @@ class Mapping(Sized):
     keys: list[Value] = field(default_factory=list)
     set_at: dict[Any, Context] = field(default_factory=dict)
     made: Context | None = None
-    perhaps: set[Any] = field(default_factory=set)
+    maybe_absent: set[Any] = field(default_factory=set)
     places: dict[Any, int] = field(default_factory=dict)
     complete: bool = False
     attributes: dict[str, Value] | None = None  # of the object of which this is the `__dict__`
@@ -263,7 +264,7 @@ class Mapping(Sized):
     def __post_init__(self) -> None:
         self.start_size()
         items, self.items = self.items, {}
-        if len(items) > LARGEST or not self.take(items.values()):
+        if len(items) > MAX_STRUCTURE_SIZE or not self.take(items.values()):
             for key, item in items.items():
                 self.set(key, item)
         else:
@@ -286,7 +287,7 @@ class Mapping(Sized):
         """Bind the keys of `other`."""
         for key, item in list(other.items.items()):
             self.set(key, item)
-        self.perhaps |= other.perhaps
+        self.maybe_absent |= other.maybe_absent
         self.open = self.open or other.open
 
     def remove(self, key: Any) -> None:
@@ -314,10 +315,10 @@ class ContextManagerValue(Value):
 
 
 def listed(items: Iterable[str], more: bool) -> str:
-    """Return the first SHOWN of `items`, and "..." where there are, or may be, others."""
-    found = list(itertools.islice(items, SHOWN + 1))
-    rest = ["..."] if more or len(found) > SHOWN else []
-    return ", ".join([*found[:SHOWN], *rest])
+    """Return the first MAX_SHOWN_ITEMS of `items`, and "..." where there are, or may be, others."""
+    found = list(itertools.islice(items, MAX_SHOWN_ITEMS + 1))
+    rest = ["..."] if more or len(found) > MAX_SHOWN_ITEMS else []
+    return ", ".join([*found[:MAX_SHOWN_ITEMS], *rest])
 
 
 def function_of(value: Value) -> Function | None:

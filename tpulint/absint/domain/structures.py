@@ -8,13 +8,13 @@ from tpulint.absint.domain.events import Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Text, Value, join
 
-DEPTH = 5  # structures within structures
+MAX_STRUCTURE_DEPTH = 5  # structures within structures
 STRUCTURES = (Choice, Sequence, Mapping)
 
 
 def tensors(value: Value) -> Iterator[Tensor]:
     """Yield the tensors in `value`, structures opened."""
-    for tensor, _ in distinguished(value):
+    for tensor, _ in with_alternatives(value):
         yield tensor
 
 
@@ -34,7 +34,7 @@ def _collect(value: Choice | Sequence | Mapping, found: list[Tensor], depth: int
     for item in parts(value):
         if isinstance(item, Tensor):
             found.append(item)
-        elif depth < DEPTH and isinstance(item, STRUCTURES):
+        elif depth < MAX_STRUCTURE_DEPTH and isinstance(item, STRUCTURES):
             _collect(item, found, depth + 1)
 
 
@@ -45,7 +45,7 @@ def parts(value: Choice | Sequence | Mapping) -> list[Value]:
     return list(value.items if isinstance(value, Sequence) else value.items.values())
 
 
-def distinguished(
+def with_alternatives(
     value: Value, depth: int = 0, chosen: bool = False, kinds: bool = False
 ) -> Iterator[tuple[Tensor, bool]]:
     """Yield the tensors in `value`, each with whether it is one of several alternatives.
@@ -54,13 +54,13 @@ def distinguished(
     """
     if isinstance(value, Tensor):
         yield value, chosen
-    elif depth < DEPTH:
+    elif depth < MAX_STRUCTURE_DEPTH:
         if isinstance(value, Choice):
             chosen = chosen or not (kinds and are_of_one_kind(value.options))
         elif not isinstance(value, STRUCTURES):
             return
         for item in parts(value):
-            yield from distinguished(item, depth + 1, chosen, kinds)
+            yield from with_alternatives(item, depth + 1, chosen, kinds)
 
 
 def are_of_one_kind(values: Iterable[Value]) -> bool:
@@ -83,11 +83,11 @@ def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
     if known is None or key in mapping.set_at:
         mapping.set_at[key] = context
     if context.runs_once_with(mapping.made):
-        mapping.perhaps.discard(key)
+        mapping.maybe_absent.discard(key)
     elif known is not None:
         item = join([known, item])
     else:
-        mapping.perhaps.add(key)
+        mapping.maybe_absent.add(key)
         mapping.open = True
     mapping.set(key, item)
 
@@ -101,9 +101,9 @@ def copied(
     """
     items = mapping.items if items is None else items
     keys, set_at = list(mapping.keys), dict(mapping.set_at)
-    perhaps = set(mapping.perhaps)
+    maybe_absent = set(mapping.maybe_absent)
     places = dict(mapping.places)
-    rest = keys, set_at, made, perhaps, places, mapping.complete
+    rest = keys, set_at, made, maybe_absent, places, mapping.complete
     return Mapping(items, mapping.open, mapping.site, *rest)
 
 
@@ -134,7 +134,7 @@ def drop(mapping: Mapping, key: object, context: Context) -> None:
         mapping.remove(key)
         mapping.set_at.pop(key, None)
     elif key in mapping.items:
-        mapping.perhaps.add(key)
+        mapping.maybe_absent.add(key)
         mapping.open = True
 
 

@@ -28,8 +28,8 @@ else:
 SIX_MOVES = {f"six.moves.{name}": f"builtins.{name}" for name in ("filter", "map", "range", "zip")}
 SIX_MOVES["six.moves.xrange"] = "builtins.range"
 SIX_MOVES["six.moves.reduce"] = "functools.reduce"
-CHOICES = 6
-CALLEES = 32  # alternatives of what is called
+MAX_ALTERNATIVES = 6
+MAX_CALLEES = 32  # alternatives of what is called
 
 
 class Value:
@@ -86,7 +86,7 @@ class _Unlisted(Value):
         return True
 
     def __repr__(self) -> str:
-        return f"one of more than {CALLEES} functions"
+        return f"one of more than {MAX_CALLEES} functions"
 
 
 UNLISTED = _Unlisted()  # a function that is left out of a choice
@@ -123,7 +123,7 @@ class Opaque(Value):
     compared: the constant, where this is the answer to a comparison of `parent` with one.
     members: all members of the enumeration that this is one of.
     negates: what this is the opposite of. is_static: known while the program is traced, as
-    `mode` is. taken_for: what it must be, by the methods that are called on it.
+    `mode` is. inferred_as: what it must be, by the methods that are called on it.
     """
 
     path: str
@@ -133,7 +133,7 @@ class Opaque(Value):
     negates: Opaque | None = None
     is_static: bool = False
     members: frozenset[str] = frozenset()
-    taken_for: dict[type[Value], Value] = field(default_factory=dict)
+    inferred_as: dict[type[Value], Value] = field(default_factory=dict)
     _comparisons: dict[str, Opaque] = field(default_factory=dict)
     _negation: Opaque | None = None
 
@@ -166,13 +166,13 @@ class Opaque(Value):
             self._negation = Opaque(f"not {self.path}", parent=self, negates=self)
         return self._negation
 
-    def contradicts(self, other: Opaque) -> bool:
+    def excludes(self, other: Opaque) -> bool:
         """Return whether two comparisons cannot both be true: of one thing with two constants."""
         if self.compared is None or other.compared is None or self.parent is not other.parent:
             return False
         return self.compared != other.compared
 
-    def is_left_by(self, denied: Iterable[Opaque]) -> bool:
+    def is_implied_by_negations(self, denied: Iterable[Opaque]) -> bool:
         """Return whether this is a comparison with the only member that the others leave."""
         others = {each.compared for each in denied if each.parent is self.parent}
         return self.compared in self.members and others >= self.members - {self.compared}
@@ -286,7 +286,7 @@ def options(value: Value) -> tuple[Value, ...]:
 def join(values: Iterable[Value]) -> Value:
     """Return the value that is one of `values`.
 
-    Of more than `CHOICES` alternatives, only functions are kept: the others are UNKNOWN.
+    Of more than `MAX_ALTERNATIVES` alternatives, only functions are kept: the others are UNKNOWN.
     """
     values = tuple(values)
     if len(values) == 1 or (len(values) == 2 and values[0] is values[1]):
@@ -296,11 +296,11 @@ def join(values: Iterable[Value]) -> Value:
     for option in [each for value in values for each in options(value)]:
         if any(option is known or option.is_same(known) for known in found):
             continue
-        if len(found) < CHOICES or option.is_callee:
+        if len(found) < MAX_ALTERNATIVES or option.is_callee:
             found.append(option)
         else:
             is_complete = False
-    if len(found) > CHOICES or not is_complete:
+    if len(found) > MAX_ALTERNATIVES or not is_complete:
         return _callees(found, is_complete)
     if len(found) == 1:
         return found[0]
@@ -310,8 +310,8 @@ def join(values: Iterable[Value]) -> Value:
 def _callees(found: list[Value], is_complete: bool) -> Value:
     """Return the choice of what can be called among too many alternatives, UNKNOWN for others."""
     callees = [each for each in found if each.is_callee]
-    if len(callees) > CALLEES:
-        return Choice((*callees[: CALLEES - 1], UNLISTED))
+    if len(callees) > MAX_CALLEES:
+        return Choice((*callees[: MAX_CALLEES - 1], UNLISTED))
     if callees and not (is_complete and len(callees) == len(found)):
         callees.append(UNKNOWN)
     return Choice(tuple(callees)) if callees else UNKNOWN

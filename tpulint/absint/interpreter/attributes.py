@@ -118,7 +118,7 @@ def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
         for index in cls.module.facts.setters(cls.code, name):
             function = cls.names.get(cls.module.facts.functions[index].name)
             if isinstance(function, Function) and not frame.session.is_active(function):
-                there = frame.inner(cls.module, Env({}), Context(muted=True))
+                there = frame.inner(cls.module, Env({}), Context(is_unrecorded=True))
                 args = opaque_arguments(function, instance)
                 with frame.session.guessing():
                     calls.call_function(there, function, args, Site(cls.module, -1))

@@ -24,7 +24,7 @@ from tpulint.absint.interpreter.conditions import (
     guards_creation,
     truth,
 )
-from tpulint.absint.interpreter.expressions import UNROLL, value
+from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS, value
 from tpulint.absint.interpreter.frame import Entered, Frame
 from tpulint.syntax.nodes import (
     Block,
@@ -45,7 +45,7 @@ from tpulint.syntax.nodes import (
 )
 
 Names = dict[str, Value]
-NESTED_ROUNDS = 2  # loops in one another whose rounds are read one by one
+MAX_NESTED_UNROLLED_LOOPS = 2  # loops in one another whose rounds are read one by one
 
 
 def if_(frame: Frame, node: If) -> bool:
@@ -67,10 +67,10 @@ def if_(frame: Frame, node: If) -> bool:
         return _traced_if(frame, node, test)
     transfer.note_tensor_test(frame, test, node.test, "if")
     key = condition_key(frame.library, test, node.test, site)
-    start, before = dict(frame.env.names), frame.ways_out
+    start, before = dict(frame.env.names), frame.exit_count
     with _branch(frame, key, test, True) as then_side:
         ended = frame.block(node.body)
-    fails = frame.ways_out == before
+    fails = frame.exit_count == before
     then_names, frame.env.names = frame.env.names, start
     with _branch(frame, key, test, False) as else_side:
         else_ended = frame.block(node.orelse)
@@ -79,7 +79,7 @@ def if_(frame: Frame, node: If) -> bool:
         return else_ended
     if else_ended:
         frame.env.names = then_names
-        fails = frame.ways_out == before
+        fails = frame.exit_count == before
         frame.resume(_unless_it_fails(frame, then_side.end, key, True) if fails else then_side.end)
         return False
     frame.env.names = _joined(then_names, frame.env.names)
@@ -100,7 +100,7 @@ def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool
     """Return the end of a branch where the other one ends in an error that nothing catches."""
     if frame.context.is_tried:
         return end
-    return end.unless_it_fails(frame.context.when(key, branch), frame.context)
+    return end.assuming_no_exception(frame.context.when(key, branch), frame.context)
 
 
 def _settled(frame: Frame, node: If, known: bool) -> bool:
@@ -165,7 +165,7 @@ def for_(frame: Frame, node: For) -> bool:
     known = operators.items_of(frame, source)
     if known is not None and not known:
         return frame.block(node.orelse)
-    if known is not None and len(known) <= UNROLL and _is_unrolled(frame, node):
+    if known is not None and len(known) <= MAX_UNROLLED_ITEMS and _is_unrolled(frame, node):
         return _rounds(frame, node, known, site)
     start = dict(frame.env.names)
     with frame.within(Scope(kind, site, source, converted=traced)):
@@ -183,7 +183,7 @@ def _is_unrolled(frame: Frame, node: For) -> bool:
     """Return whether the rounds of a loop are read one by one: they are written out."""
     if not isinstance(node.iterated, Display) or _jumps(node.body):
         return False
-    return len(frame.context.scopes.rounds) < NESTED_ROUNDS
+    return len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS
 
 
 def _rounds(frame: Frame, node: For, items: list[Value], site: Site) -> bool:

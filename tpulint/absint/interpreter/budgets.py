@@ -22,8 +22,8 @@ Arguments = tuple[Argument, ...]
 Identity = tuple[object, ...]
 PASSED = frozenset([Function, Bound, Partial, Variable])
 HOLDERS = frozenset([Choice, Sequence, Mapping, Instance])
-LEVELS = 2  # closures in closures
-ITEMS = 32  # of one container
+MAX_CLOSURE_LEVELS = 2  # closures in closures
+MAX_IDENTITY_ITEMS = 32  # of one container
 
 
 def identity(function: Function, args: Arguments) -> Identity:
@@ -36,7 +36,7 @@ def identity(function: Function, args: Arguments) -> Identity:
         if kind in PASSED:
             _collect(value, parts)
         elif kind in HOLDERS:
-            for item in islice(_items(value), ITEMS):
+            for item in islice(_items(value), MAX_IDENTITY_ITEMS):
                 if type(item) in PASSED:
                     _collect(item, parts)
         if isinstance(value, Bound):
@@ -50,7 +50,7 @@ def code_of_call(function: Function, args: Arguments) -> Identity:
     return (id(function.code), *(id(each.code) for each in passed if each is not None))
 
 
-def _collect(value: Value, parts: list[object], levels: int = LEVELS) -> None:
+def _collect(value: Value, parts: list[object], levels: int = MAX_CLOSURE_LEVELS) -> None:
     """Add the code of a function with what is passed to it and around it, or a variable."""
     if isinstance(value, Function):
         parts.append(id(value.code))
@@ -83,11 +83,13 @@ def _items(value: Value) -> Iterable[Value]:
     return value.options if isinstance(value, Choice) else ()
 
 
-DEPTH = 40  # calls inside one another
-VISITS = 3  # readings of one function in one run, at least
-SMALL = 60  # identifiers: a function with few of them is read more often
-DISTINCT = 64  # readings of one function in one run after which it is read once a distinct call
-CALLS = 20_000  # readings of all functions in one run
+MAX_CALL_DEPTH = 40  # calls inside one another
+MIN_VISITS = 3  # readings of one function in one run, at least
+SMALL_FUNCTION_IDENTIFIERS = 60  # identifiers: a function with few of them is read more often
+MAX_ALIKE_VISITS = (
+    64  # readings of one function in one run after which it is read once a distinct call
+)
+MAX_CALLS = 20_000  # readings of all functions in one run
 RECURSION = "recursion"
 
 
@@ -133,15 +135,17 @@ class Budgets:
         self._calls += 1
         self._visits[code] += 1
         self._visits[call] += 1
-        if self._calls > CALLS:
-            return f"more than {CALLS:,} calls in one run"
-        if len(self._active) > DEPTH:
-            return f"calls more than {DEPTH} deep"
+        if self._calls > MAX_CALLS:
+            return f"more than {MAX_CALLS:,} calls in one run"
+        if len(self._active) > MAX_CALL_DEPTH:
+            return f"calls more than {MAX_CALL_DEPTH} deep"
         if self._active.count(code_of_call(function, args)) >= 2:
             return RECURSION
         visits = self._visits[call]
-        is_spent = visits > VISITS and visits > SMALL // (len(function.code.mentions) + 1)
-        if is_spent or (visits > 1 and self._visits[code] > DISTINCT):
+        is_spent = visits > MIN_VISITS and visits > SMALL_FUNCTION_IDENTIFIERS // (
+            len(function.code.mentions) + 1
+        )
+        if is_spent or (visits > 1 and self._visits[code] > MAX_ALIKE_VISITS):
             return "read often enough"
         return None
 

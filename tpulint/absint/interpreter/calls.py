@@ -30,7 +30,7 @@ from tpulint.absint.domain.objects import (
 )
 from tpulint.absint.domain.site import CallStep, Site
 from tpulint.absint.domain.values import (
-    CALLEES,
+    MAX_CALLEES,
     NONE,
     UNKNOWN,
     UNLISTED,
@@ -51,7 +51,7 @@ NESTED_TOO_DEEPLY = "calls nested too deeply"
 
 
 @dataclass(eq=False)
-class Suspended(Value):
+class GeneratorContextCall(Value):
     """A call of a @contextmanager function that was not entered yet."""
 
     function: Function
@@ -74,9 +74,11 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
             return frame.library.call(frame, callee.function, callee.receiver, args, site)
         if isinstance(callee.receiver, Instance) and isinstance(callee.function, Function):
             frame.library.note_method_call(frame, callee.function, callee.receiver, args, site)
-        return call(frame, callee.function, (given(callee.receiver, site), *args), site)
+        return call(
+            frame, callee.function, (positional_argument(callee.receiver, site), *args), site
+        )
     if isinstance(callee, Partial):
-        first = tuple(given(each, site) for each in callee.args)
+        first = tuple(positional_argument(each, site) for each in callee.args)
         named_args = tuple(Argument(key, "", each, site) for key, each in callee.kwargs)
         later = {each.keyword for each in args if each.keyword}
         kept = tuple(each for each in named_args if each.keyword not in later)
@@ -88,11 +90,13 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
     if isinstance(callee, ExternalObject):
         return frame.library.call_object(frame, callee, args, site)
     if callee is UNLISTED:
-        frame.session.leave_out(site, named or "a function", f"one of more than {CALLEES}")
+        frame.session.note_unfollowed(
+            site, named or "a function", f"one of more than {MAX_CALLEES}"
+        )
     return frame.library.call_unknown(frame, callee, args, site, named)
 
 
-def given(value: Value, site: Site) -> Argument:
+def positional_argument(value: Value, site: Site) -> Argument:
     return Argument(None, "", value, site)
 
 
@@ -158,7 +162,7 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     made = Instance(cls, site, frame.context)
     bases = mro(cls)
     if any(isinstance(each, External) for each in bases):
-        frame.may_build()
+        frame.count_possible_operation()
     for each in bases:
         if isinstance(each, Class) and isinstance(each.names.get("__init__"), Function):
             call(frame, Bound(each.names["__init__"], made), args, site)
@@ -170,7 +174,7 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
 
 def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:
     """Read the body of `function` with its parameters bound."""
-    if not frame.may_enter(function, args, site):
+    if not frame.can_enter(function, args, site):
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
@@ -185,12 +189,12 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     inner.caller, inner.call_site = frame, site
     bind(inner, function, args)
     if "contextmanager" in function.hints:
-        return ContextManagerValue("generator", site, Suspended(function, args))
+        return ContextManagerValue("generator", site, GeneratorContextCall(function, args))
     with frame.session.entered(function, args):
         try:
             return finish(inner, function)
         except RecursionError:  # what is read in a frame that is left so is lost with the frame
-            frame.session.leave_out(site, function.name or "a lambda", NESTED_TOO_DEEPLY)
+            frame.session.note_unfollowed(site, function.name or "a lambda", NESTED_TOO_DEEPLY)
             return UNKNOWN
 
 
@@ -251,7 +255,7 @@ def _default(inner: Frame, function: Function, name: str, default: Expression | 
     if default is None:
         return Opaque(name)
     outer = function.env or inner.session.module_env(function.module)
-    there = inner.inner(function.module, outer, inner.context.quietly())
+    there = inner.inner(function.module, outer, inner.context.without_recording())
     return there.value(default)
 
 

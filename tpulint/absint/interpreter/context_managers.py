@@ -70,7 +70,7 @@ def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
     sure = len(effects) == len(manager.options) and len(set(effects)) == 1
     if sure and not library.is_preferred_owner(extra[0].payload):
         sure = len({library.scope_owner(each.payload) for each in extra}) == 1
-    frame.open(*(replace(each, perhaps=not sure) for each in extra[:1]))
+    frame.open(*(replace(each, is_uncertain=not sure) for each in extra[:1]))
     return bound[0]
 
 
@@ -80,9 +80,9 @@ def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:
 
 def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> Value:
     """Enter a @contextmanager function: the scopes open at its yield are open in the block."""
-    assert isinstance(manager.payload, calls.Suspended)
+    assert isinstance(manager.payload, calls.GeneratorContextCall)
     function, args = manager.payload.function, manager.payload.args
-    if not frame.may_enter(function, args, site):
+    if not frame.can_enter(function, args, site):
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
     inner = frame.inner(function.module, Env({}, function.env, function), context, function)
@@ -95,7 +95,7 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
     extra = [scopes[outer:] for _, scopes in inner.yields]
     first = next((each for each in extra if each), ())
     sure = len({tuple(map(_effect, each)) for each in extra}) == 1
-    frame.open(*(first if sure else (replace(each, perhaps=True) for each in first)))
+    frame.open(*(first if sure else (replace(each, is_uncertain=True) for each in first)))
     return join(item for item, _ in inner.yields)
 
 
@@ -111,13 +111,13 @@ def leave(
         change(frame, manager, "exit", site)
     elif isinstance(manager, ContextManagerValue) and manager.effect == DEPENDENCIES:
         computation = frame.context.computation
-        if computation is not None and not frame.context.muted:
+        if computation is not None and not frame.context.is_unrecorded:
             found = Dependencies(manager.payload, site, frame.context, built, returned)
             computation.dependencies.append(found)
     elif isinstance(manager, Instance):
         leaving = attributes.get(frame, manager, "__exit__", site)
         if isinstance(leaving, Bound) and isinstance(leaving.function, Function):
-            three = tuple(calls.given(Const(None), site) for _ in range(3))
+            three = tuple(calls.positional_argument(Const(None), site) for _ in range(3))
             calls.call(frame, leaving, three, site, "__exit__")
 
 
@@ -132,7 +132,7 @@ def by_hand(
         change(frame, manager, "exit", site)
         return UNKNOWN
     if name == "pop_all":
-        return _given_away(frame, manager, site)
+        return _moved_to_new_stack(frame, manager, site)
     if name == "enter_context" and items:
         for option in options(items[0]):
             if isinstance(option, ContextManagerValue):
@@ -142,11 +142,13 @@ def by_hand(
     return UNKNOWN
 
 
-def _given_away(frame: Frame, manager: ContextManagerValue, site: Site) -> ContextManagerValue:
+def _moved_to_new_stack(
+    frame: Frame, manager: ContextManagerValue, site: Site
+) -> ContextManagerValue:
     """Return a new stack that holds what was entered on `manager`."""
     taken = ContextManagerValue(STACK, site)
     computation = frame.context.computation
-    if computation is not None and not frame.context.muted:
+    if computation is not None and not frame.context.is_unrecorded:
         for entered in computation.context_changes:
             if entered.holder is manager:
                 entered.holder = taken
@@ -159,7 +161,7 @@ def change(frame: Frame, manager: ContextManagerValue, direction: str, site: Sit
 
 def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) -> None:
     """Write down that a context was entered or left by hand."""
-    if frame.context.muted:
+    if frame.context.is_unrecorded:
         return
     computation = frame.context.computation
     if computation is not None:
@@ -192,7 +194,7 @@ def unrecorded(frame: Frame) -> Iterator[None]:
     """Record nothing meanwhile; what other modules define is still read for itself."""
     session = frame.session
     known = set(session.called)
-    with frame.muted():
+    with frame.without_recording():
         yield
     own = {id(each) for each in frame.module.facts.functions}
     session.called -= {each for each in session.called - known if each not in own}

@@ -36,7 +36,7 @@ def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
     """Return the value of a `def` in a function or a module."""
     found = Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
     made = _with_decorators(frame, found, code)
-    if not frame.context.muted and isinstance(made, Function) and made.code is code:
+    if not frame.context.is_unrecorded and isinstance(made, Function) and made.code is code:
         frame.library.define(frame, made)
     return made
 
@@ -62,11 +62,11 @@ def _with_decorators(frame: Frame, found: Value, code: ir.FunctionCode) -> Value
         before = found
         found = _decorated(frame, found, decorator, Site(frame.module, code.place))
         if found is before and not isinstance(decorator, ContextManagerValue):
-            found = _perhaps_traced(frame, found, node)
+            found = _with_unseen_decorator(frame, found, node)
     return found
 
 
-def _perhaps_traced(frame: Frame, found: Value, node: Expression) -> Value:
+def _with_unseen_decorator(frame: Frame, found: Value, node: Expression) -> Value:
     """Apply a decorator that is not seen: it may trace the function unless its name tells."""
     name = last_name(node.callee if isinstance(node, CallNode) else node)
     if not isinstance(found, Function) or not frame.library.may_trace(name):
@@ -91,7 +91,7 @@ def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Valu
             hint = "property" if last == "cached_property" else last
             return replace(found, hints=found.hints | {hint})
     if isinstance(decorator, (Function, Bound, Partial)):
-        wrapped = calls.call(frame, decorator, (calls.given(found, site),), site)
+        wrapped = calls.call(frame, decorator, (calls.positional_argument(found, site),), site)
         if isinstance(wrapped, (Function, Bound, Partial)):
             return wrapped
     return found

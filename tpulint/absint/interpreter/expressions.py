@@ -56,7 +56,7 @@ from tpulint.syntax.nodes import (
 )
 from tpulint.syntax.places import NOWHERE, first_place, own_place
 
-UNROLL = 16  # items of a loop or a comprehension that are read one by one
+MAX_UNROLLED_ITEMS = 16  # items of a loop or a comprehension that are read one by one
 
 
 def value(frame: Frame, node: Expression) -> Value:
@@ -248,7 +248,12 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
     site, saved = frame.site(node.place), frame.env.names
     results: list[Value] = []
     items = operators.items_of(frame, source)
-    known = items is not None and len(items) <= UNROLL and not inner_clauses and not first.tests
+    known = (
+        items is not None
+        and len(items) <= MAX_UNROLLED_ITEMS
+        and not inner_clauses
+        and not first.tests
+    )
     with frame.within(Scope(LOOP, site)):
         if items is None or not known:
             items = [operators.element_of(frame, source, site)]
@@ -290,7 +295,7 @@ def _await(frame: Frame, node: Await) -> Value:
 
 def _yield(frame: Frame, node: Yield) -> Value:
     item = value(frame, node.value)
-    frame.may_build()  # who takes it goes on from here
+    frame.count_possible_operation()  # who takes it goes on from here
     frame.yields.append((item, frame.context.scopes))
     return UNKNOWN
 

@@ -264,9 +264,9 @@ class Frame(ABC):
     def when(self, key: ConditionKey, branch: object) -> Entered:
         return Entered(self, self.context.when(key, branch))
 
-    def muted(self) -> Entered:
+    def without_recording(self) -> Entered:
         """Enter the same context with nothing recorded."""
-        return Entered(self, self.context.quietly())
+        return Entered(self, self.context.without_recording())
 
     def open(self, *scopes: Scope) -> None:
         """Enter scopes that stay open until the enclosing `scopes_closed` block ends."""
@@ -285,22 +285,22 @@ class Frame(ABC):
         self.context = context
 
     @property
-    def ways_out(self) -> int:
+    def exit_count(self) -> int:
         """The number of ways that lead on from what was read, without an error."""
         return len(self.returns) + len(self.jumps)
 
     # Budgets
 
-    def may_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
+    def can_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
         """Return whether there is budget to read `function`, which is called at `site`."""
-        may = self.session.may_enter(function, args, site)
+        may = self.session.can_enter(function, args, site)
         if not may:
-            self.may_build()
+            self.count_possible_operation()
         return may
 
-    def may_build(self) -> None:
+    def count_possible_operation(self) -> None:
         """Count something that builds an operation, or may build one unseen."""
-        if not self.context.muted:
+        if not self.context.is_unrecorded:
             self.session.operations += 1
 
     # Places and names
@@ -311,7 +311,7 @@ class Frame(ABC):
             place = place_of(self.statement)
         return self.module.sites.get(place) or self.module.site(place)
 
-    def naming(self, argument: Argument, site: Site) -> tuple[Site, Argument]:
+    def resolve_forwarded_argument(self, argument: Argument, site: Site) -> tuple[Site, Argument]:
         """Return the call that names what `argument` stands for, out through parameters.
 
         A fault of a forwarded function is fixed where it is named, not in the forwarding wrapper.

@@ -60,8 +60,8 @@ class ObservedFrame(EvaluatingFrame):
         made.observer = self.observer
         return made
 
-    def may_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
-        followed = super().may_enter(function, args, site)
+    def can_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
+        followed = super().can_enter(function, args, site)
         self.observer.called(self, function, followed)
         return followed
 

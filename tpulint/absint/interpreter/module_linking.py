@@ -21,7 +21,7 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.resolver.project import Project
 
-HOPS = 16  # re-exports of one name
+MAX_REEXPORTS = 16  # re-exports of one name
 
 
 class Importer(Protocol):
@@ -34,7 +34,7 @@ class Importer(Protocol):
 class ModuleLinker(ABC):
     """The resolver of names of modules, which are read when they are first asked for.
 
-    follow_all: whatever is imported is read. passed_by: a module was not read that might
+    follow_all: whatever is imported is read. skipped_module: a module was not read that might
     have mattered to a host cluster.
     """
 
@@ -42,8 +42,8 @@ class ModuleLinker(ABC):
         self.project = project
         self.program = program
         self.follow_all = False
-        self.passed_by = False
-        self.passed: set[tuple[str, str]] = set()  # what was called of modules passed by
+        self.skipped_module = False
+        self.skipped_calls: set[tuple[str, str]] = set()  # what was called of modules passed by
         self._envs: dict[Module, Env] = {}
         self._star_imports: dict[Module, list[Value]] = {}
 
@@ -117,7 +117,7 @@ class ModuleLinker(ABC):
             return False
         if self.follow_all or self.matters(path, asking):
             return True
-        self.passed_by = True
+        self.skipped_module = True
         return False
 
     def module_attribute(
@@ -136,7 +136,7 @@ class ModuleLinker(ABC):
             return ModuleValue(inner, f"{base.dotted}.{name}")
         return found if found is not None else DeferredName(f"{base.dotted}.{name}", base, name)
 
-    def read_after_all(self, value: Value) -> Value:
+    def force_load(self, value: Value) -> Value:
         """`value`, its module read although it was passed by: it was given to an entry point."""
         if not isinstance(value, DeferredName):
             return value
@@ -148,7 +148,7 @@ class ModuleLinker(ABC):
         """`value`, an imported name followed to what it names (modules may import in a ring)."""
         if not isinstance(value, Imported):
             return value
-        if hops > HOPS:
+        if hops > MAX_REEXPORTS:
             return UNKNOWN
         base = ModuleValue(value.path, value.dotted)
         return self.module_attribute(base, value.name, asking, hops)

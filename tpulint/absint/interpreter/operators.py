@@ -36,8 +36,8 @@ from tpulint.finding import Certainty
 from tpulint.syntax.nodes import Expression
 from tpulint.syntax.places import NOWHERE, first_place
 
-REPEAT = 64
-LONGEST = 4096  # characters of a string that is put together
+MAX_REPEATED_ITEMS = 64
+MAX_TEXT_LENGTH = 4096  # characters of a string that is put together
 
 
 def operation(
@@ -48,7 +48,7 @@ def operation(
     operands: tuple[Expression, ...] = (),
 ) -> Value:
     """Apply an operator, which builds an operation on tensors and variables."""
-    frame.may_build()
+    frame.count_possible_operation()
     listed = list(items)
     if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
         return listed[0]
@@ -149,7 +149,7 @@ def _held(key: Value, holder: Value) -> bool | None:
     """`in`, of a dict (the others are not modelled)."""
     if not isinstance(holder, Mapping) or not isinstance(key, Const):
         return None
-    if key.value in holder.items and key.value not in holder.perhaps:
+    if key.value in holder.items and key.value not in holder.maybe_absent:
         return True
     return None if holder.open else False
 
@@ -189,7 +189,7 @@ def binary(
     starts = start_of(left)
     items = [left, right] if starts is not None else [_present(left), _present(right)]
     made = operation(frame, items, site, op, operands)
-    return made if starts is None else _begun(op, starts, made)
+    return made if starts is None else _text_with_start(op, starts, made)
 
 
 def _present(value: Value) -> Value:
@@ -199,7 +199,7 @@ def _present(value: Value) -> Value:
     return join([each for each in value.options if each != NONE])
 
 
-def _begun(op: str, starts: str, made: Value) -> Value:
+def _text_with_start(op: str, starts: str, made: Value) -> Value:
     """`"text" + unknown`, and `"text %s" % unknown`."""
     if op == "Modulo":
         starts = starts.partition("%")[0]
@@ -214,7 +214,7 @@ def _begun(op: str, starts: str, made: Value) -> Value:
 def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
     """`[x] * n`: the same items n times, or at least once where n is not known."""
     count = times.value if isinstance(times, Const) else None
-    if isinstance(count, int) and 0 <= count * max(len(base.items), 1) <= REPEAT:
+    if isinstance(count, int) and 0 <= count * max(len(base.items), 1) <= MAX_REPEATED_ITEMS:
         return Sequence(base.kind, base.items * count, base.open, site)
     only = base.items[0] if len(base.items) == 1 else None
     alike = frozenset(range(len(only.items))) if isinstance(only, Sequence) else frozenset()
@@ -224,7 +224,11 @@ def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
 def folded(op: str, left: object, right: object) -> Value:
     """Small integer arithmetic, so that `2 * 4` replicas are eight, and joined strings."""
     if isinstance(left, str) and isinstance(right, str) and op == "Add":
-        return Const(left + right) if len(left) + len(right) <= LONGEST else Text(left[:LONGEST])
+        return (
+            Const(left + right)
+            if len(left) + len(right) <= MAX_TEXT_LENGTH
+            else Text(left[:MAX_TEXT_LENGTH])
+        )
     if isinstance(left, str) and op == "Modulo":
         return Text(left.partition("%")[0])
     if type(left) is int and type(right) is int and abs(left) < 1 << 31 and abs(right) < 1 << 31:
@@ -255,18 +259,18 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         return item_of(base, index)
     if isinstance(base, Tensor):
         if base.sort == "structure":
-            frame.may_build()
+            frame.count_possible_operation()
             return replace(base, sort="tensor")
         return operation(frame, [base, index], site, "getitem")
     if isinstance(base, Variable):
         return operation(frame, [base, index], site, "getitem")
     if isinstance(base, Opaque):
-        frame.may_build()
+        frame.count_possible_operation()
         key = f"[{index.value!r}]" if isinstance(index, Const) else "[?]"
         if key == "[?]":
             return UNKNOWN
         return base.child(key, base.path + key)
-    frame.may_build()
+    frame.count_possible_operation()
     return UNKNOWN
 
 
@@ -288,7 +292,7 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
     if isinstance(value, Mapping):
         keys = [Const(key) for key in value.items if not isinstance(key, tuple)]
         return join(keys) if keys and not value.open else UNKNOWN
-    frame.may_build()
+    frame.count_possible_operation()
     if isinstance(value, Tensor):
         return replace(value, shape=None)
     return UNKNOWN
@@ -307,7 +311,7 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
             return list(value.items)
         return [join(value.items) if value.items and value.open else UNKNOWN] * count
     if isinstance(value, Tensor):
-        frame.may_build()
+        frame.count_possible_operation()
         sort = "unseen" if value.sort == "unseen" else "tensor"
         return [replace(value, sort=sort, shape=None) for _ in range(count)]
     if isinstance(value, Opaque):

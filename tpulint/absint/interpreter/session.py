@@ -73,7 +73,7 @@ class GraphOperations:
     def _make(self, context: Context, sources: Iterable[Operation], unseen: bool) -> Operation:
         made = Operation(self._count, context, tuple(dict.fromkeys(sources)), unseen=unseen)
         self._count += 1
-        if context.computation is not None and not context.muted:
+        if context.computation is not None and not context.is_unrecorded:
             context.computation.operations.append(made)
         return made
 
@@ -115,7 +115,7 @@ class Session(ModuleLinker):
         self._budgets.renew()
         return Context(run=self._run)
 
-    def may_enter(self, function: Function, args: Arguments, site: Site) -> bool:
+    def can_enter(self, function: Function, args: Arguments, site: Site) -> bool:
         """Return whether there is budget to read `function`, called at `site`."""
         budget = self._budgets.exceeded(function, args)
         if budget is None:
@@ -124,10 +124,10 @@ class Session(ModuleLinker):
         if budget != RECURSION:  # what a recursive function does has been read
             if site.place < 0:
                 site = Site(function.module, function.code.place)
-            self.leave_out(site, function.name or "a lambda", budget)
+            self.note_unfollowed(site, function.name or "a lambda", budget)
         return False
 
-    def leave_out(self, site: Site, name: str, limit: str) -> None:
+    def note_unfollowed(self, site: Site, name: str, limit: str) -> None:
         """Note that a limit of the analysis keeps a call of `name` from being followed."""
         self._unfollowed[site, name, limit] = None
 
@@ -141,7 +141,7 @@ class Session(ModuleLinker):
 
     def skipped(self) -> set[str]:
         """Return the functions that were reached in modules that were never read."""
-        return {name for path, name in self.passed if not self.is_read(path)}
+        return {name for path, name in self.skipped_calls if not self.is_read(path)}
 
     def reasons(self, function: Function) -> list[str]:
         """Return why calls of `function` were not followed, each reason once."""

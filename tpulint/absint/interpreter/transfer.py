@@ -20,7 +20,13 @@ from tpulint.absint.domain.events import (
 from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
 from tpulint.absint.domain.properties import uniform
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import DEPTH, STRUCTURES, all_tensors, distinguished, parts
+from tpulint.absint.domain.structures import (
+    MAX_STRUCTURE_DEPTH,
+    STRUCTURES,
+    all_tensors,
+    parts,
+    with_alternatives,
+)
 from tpulint.absint.domain.values import Choice, Value, join, options
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
@@ -28,7 +34,7 @@ from tpulint.syntax.nodes import BoolOperation, Expression
 from tpulint.syntax.places import first_place
 
 NO_CLUSTERS: frozenset[Cluster] = frozenset()
-MAY_HOLD = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable
+HOLDERS_OF_TENSORS = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable
 
 
 def touch(
@@ -45,34 +51,34 @@ def touch(
     operands: the site of each item, where they are known.
     """
     for number, item in enumerate(items):
-        if not isinstance(item, MAY_HOLD):
+        if not isinstance(item, HOLDERS_OF_TENSORS):
             continue
         shown = operands[number] if operands else site
         if isinstance(item, Tensor):
             take(frame, item, site, taker, certainty, False, shown)
             continue
-        for tensor, alternative in distinguished(item, kinds=True):
+        for tensor, alternative in with_alternatives(item, kinds=True):
             take(frame, tensor, site, taker, certainty, alternative, shown)
-        for variable, alternative in variables_told_apart(item):
+        for variable, alternative in variables_with_alternatives(item):
             access(frame, variable, mode, taker, site, alternative, shown=shown)
 
 
 def variables(value: Value) -> Iterable[Variable]:
     """Yield the variables in `value`, structures opened."""
-    for variable, _ in variables_told_apart(value):
+    for variable, _ in variables_with_alternatives(value):
         yield variable
 
 
-def variables_told_apart(
+def variables_with_alternatives(
     value: Value, alternative: bool = False, depth: int = 0
 ) -> Iterable[tuple[Variable, bool]]:
     """Yield the variables in `value`, each with whether it is one of several alternatives."""
     if isinstance(value, Variable):
         yield value, alternative
-    elif depth < DEPTH and isinstance(value, STRUCTURES):
+    elif depth < MAX_STRUCTURE_DEPTH and isinstance(value, STRUCTURES):
         alternative = alternative or isinstance(value, Choice)
         for item in parts(value):
-            yield from variables_told_apart(item, alternative, depth + 1)
+            yield from variables_with_alternatives(item, alternative, depth + 1)
 
 
 def access(
@@ -95,7 +101,7 @@ def access(
     operation = None
     if mode in TOUCHES:
         operation = frame.session.graph.touch(context, site, mode, after)
-    if frame.context.muted:
+    if frame.context.is_unrecorded:
         return
     found = Access(variable, mode, how, shown or site, context, operation)
     computation = frame.context.computation
@@ -117,7 +123,7 @@ def take(
     """
     context, home = frame.context, tensor.made
     frame.session.graph.take(_source(tensor), context, site)
-    if context.muted or home is None or home.run != context.run:
+    if context.is_unrecorded or home is None or home.run != context.run:
         return
     if tensor.unread is not None and _is_read(tensor) and taker not in frame.library.passing_calls:
         access(frame, tensor.unread, "read", taker, site, alternative, tensor.operation, shown)
@@ -219,7 +225,7 @@ def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0)
     """`value` with every tensor in it changed; the structure stays."""
     if isinstance(value, Tensor):
         return change(value)
-    if depth >= DEPTH:
+    if depth >= MAX_STRUCTURE_DEPTH:
         return value
     if isinstance(value, Choice):
         return join(each_tensor(option, change, depth + 1) for option in value.options)
@@ -269,7 +275,11 @@ def note_tensor_test(
     if not isinstance(test, (Tensor, Choice)):
         return
     context = frame.context
-    if context.muted or not context.on_device or (converts and context.converts_control_flow):
+    if (
+        context.is_unrecorded
+        or not context.on_device
+        or (converts and context.converts_control_flow)
+    ):
         return
     found = options(test)
     asked = [each for each in found if _is_data(each)]
@@ -301,7 +311,7 @@ def first_trace_time_value(items: Iterable[Value]) -> TraceTimeValue | None:
 
 def note_trace_time_value(frame: Frame, kind: str, value: TraceTimeValue, site: Site) -> None:
     """Write down that device code computes with it, or decides by it."""
-    if frame.context.on_device and not frame.context.muted:
+    if frame.context.on_device and not frame.context.is_unrecorded:
         computation = frame.context.computation
         assert computation is not None
         found = Effect(kind, value.path, site, frame.context, value.site, True)

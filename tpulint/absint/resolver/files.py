@@ -9,9 +9,9 @@ from collections import defaultdict
 from tpulint.disk import MODULES, Disk
 
 PACKAGE = "__init__.py"
-CLIMB = 8  # folders above a file's outermost package in which its imports may start
+MAX_PARENT_FOLDERS = 8  # folders above a file's outermost package in which its imports may start
 # The files at the top of a project: such a folder is no part of a package.
-TOPS = frozenset(
+PROJECT_FILES = frozenset(
     ["pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg", "requirements.txt", "README.md"]
 )
 
@@ -30,7 +30,7 @@ class Files:
         self._folders: dict[str, str] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
         self._located: dict[tuple[str, str], str | None] = {}
-        self._begun: dict[tuple[str, str], bool] = {}
+        self._text_with_start: dict[tuple[str, str], bool] = {}
         self._children: dict[tuple[str, str], str | None] = {}
         self._listings: dict[str, frozenset[str]] = {}
         self._names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
@@ -56,16 +56,16 @@ class Files:
             known = self._folders[path] = os.path.dirname(path)
         return known
 
-    def may_hold(self, path: str, dotted: str) -> bool:
+    def can_resolve(self, path: str, dotted: str) -> bool:
         """Return whether an import of `dotted` can find anything in some root."""
         first = dotted.partition(".")[0]
         if first in self._installed:
             return False
         key = (self._folder_of(path), first)
-        if key not in self._begun:
+        if key not in self._text_with_start:
             roots = self._roots_of(key[0])
-            self._begun[key] = any(self._holds(root, first) for root in roots)
-        return self._begun[key]
+            self._text_with_start[key] = any(self._holds(root, first) for root in roots)
+        return self._text_with_start[key]
 
     def _search(self, path: str, parts: list[str]) -> str | None:
         """Return the first root that holds the module.
@@ -100,7 +100,9 @@ class Files:
         """
         top = os.path.join(root, parts[0])
         listing = self._all_names(os.path.join(root, *parts))
-        is_package = any(each.endswith(".py") for each in listing) and TOPS.isdisjoint(listing)
+        is_package = any(each.endswith(".py") for each in listing) and PROJECT_FILES.isdisjoint(
+            listing
+        )
         return path.startswith(top + os.sep) or is_package
 
     def child(self, path: str, name: str) -> str | None:
@@ -122,7 +124,7 @@ class Files:
         except OSError:
             return b""
 
-    def look_around(self, path: str) -> None:
+    def probe_package_roots(self, path: str) -> None:
         """Look into the folders that say in which package the file at `path` is."""
         self._roots_of(os.path.dirname(path))
 
@@ -177,7 +179,7 @@ class Files:
             start = os.path.dirname(start)
         above = []
         climbed = start
-        for _ in range(CLIMB):
+        for _ in range(MAX_PARENT_FOLDERS):
             if os.path.dirname(climbed) == climbed:
                 break  # no program starts at the root of the disk
             above.append(climbed)

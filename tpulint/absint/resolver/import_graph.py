@@ -73,9 +73,9 @@ class ImportGraph:
         self._folder = ""  # of the file that was read last
         self._in_folder: dict[Written, tuple[str, ...]] = {}  # by statement, what it means there
 
-    def look_around(self, path: str) -> None:
+    def probe_package_roots(self, path: str) -> None:
         """Look into the folders that say in which package a file is."""
-        self._files.look_around(path)
+        self._files.probe_package_roots(path)
 
     def imported(self, path: str) -> tuple[str, ...]:
         """Return the files of the project that the file at `path` imports, each once."""
@@ -126,7 +126,7 @@ class ImportGraph:
 
     def _files_of(self, path: str, imported: ImportedNames) -> Iterable[str]:
         dotted, level, names = imported
-        if level == 0 and not self._files.may_hold(path, dotted):
+        if level == 0 and not self._files.can_resolve(path, dotted):
             return
         locate = self._files.locate
         module = locate(path, dotted, level)

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import UNSEEN_CALLER, Scope
+from tpulint.absint.domain.context import NO_KNOWN_CALLER, Scope
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, function_of, mro
 from tpulint.absint.domain.site import Module, Site
@@ -183,9 +183,9 @@ def _read_function(
         return
     with interpreter.guarded(f"{function.module.filename}: {function.name}"):
         before = Checkpoint(interpreter.program)
-        interpreter.passed_by = False
+        interpreter.skipped_module = False
         result = _read_once(interpreter, function, receiver, names)
-        if interpreter.passed_by and before.opened_clusters() and not interpreter.follow_all:
+        if interpreter.skipped_module and before.opened_clusters() and not interpreter.follow_all:
             before.roll_back()
             interpreter.follow_all = True
             result = _read_once(interpreter, function, receiver, names)
@@ -212,7 +212,7 @@ def _read_once(
     site = Site(function.module, function.code.place)
     context = interpreter.new_run()
     if function.name != MAIN and id(function.code) not in interpreter.mains:
-        context = context.inside(Scope(UNSEEN_CALLER, site))
+        context = context.inside(Scope(NO_KNOWN_CALLER, site))
     frame = interpreter.frame(function.module, Env({}), context)
     if makes_spec(function):
         _read_model_fn(frame, function, receiver, site)

@@ -85,7 +85,11 @@ class Hooks(Library):
             return layer_calls.noted(frame, callee, args, site, found)
         given = layer_calls.with_training(frame, method, args, site)
         if frame.context.computation is None:
-            with frame.muted() if layer_calls.is_symbolic(args) else frame.at(frame.context):
+            with (
+                frame.without_recording()
+                if layer_calls.is_symbolic(args)
+                else frame.at(frame.context)
+            ):
                 found = call(frame, Bound(method, callee), given, site)
         else:
             with frame.within(Scope(WITH, site, effect=CONVERTED)):
@@ -97,7 +101,11 @@ class Hooks(Library):
     ) -> None:
         """Note that a class of the project with its own `apply_gradients` may be an optimizer."""
         name, computation = method.name, frame.context.computation
-        if name in seam.OPTIMIZER_UPDATES and computation is not None and not frame.context.muted:
+        if (
+            name in seam.OPTIMIZER_UPDATES
+            and computation is not None
+            and not frame.context.is_unrecorded
+        ):
             update = ApiCall(f"?.{name}", site, frame.context, args, receiver, UNKNOWN)
             computation.updates.append(update)
 

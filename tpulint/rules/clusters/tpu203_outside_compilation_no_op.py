@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import DATA, OTHER_STRATEGY, UNSEEN_CALLER, WITH
+from tpulint.absint.domain.context import DATA, NO_KNOWN_CALLER, OTHER_STRATEGY, WITH
 from tpulint.absint.domain.events import Cluster, Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
@@ -54,6 +54,6 @@ def _place(context: Context) -> str | None:
         return "in a function of an input pipeline"
     if any(scope.kind == WITH and scope.effect == OTHER_STRATEGY for scope in context.scopes):
         return "in a step of a strategy that is not a TPU's"
-    if UNSEEN_CALLER in kinds:
+    if NO_KNOWN_CALLER in kinds:
         return None
     return "here" if context.call_chain else "at module level"

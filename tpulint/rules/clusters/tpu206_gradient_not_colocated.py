@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tpulint.absint.domain.events import ApiCall, Cluster, Computation
 from tpulint.absint.domain.objects import ExternalObject
-from tpulint.absint.domain.structures import distinguished, tensors
+from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import colocated
@@ -81,7 +81,7 @@ def uncolocated(computation: Computation) -> Iterator[Gradient]:
         if call.context.cluster is not None or not takes_gradient(call) or colocates(call):
             continue
         loss = call.argument(LOSSES[call.last], 0)
-        for tensor, alternative in distinguished(loss.value if loss is not None else UNKNOWN):
+        for tensor, alternative in with_alternatives(loss.value if loss is not None else UNKNOWN):
             # The order of a set changes between runs, and so would the cluster that is named.
             for cluster in sorted(tensor.clusters, key=computation.clusters.index):
                 called = {

@@ -60,7 +60,7 @@ def _trace(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:
 def _is_certain(cluster: Cluster, cleared: Scope | None) -> bool:
     """Return whether one of the clusters that a call opens certainly has lost its context."""
     assert cluster.computation is not None
-    is_cleared = cleared is not None and not cleared.perhaps
+    is_cleared = cleared is not None and not cleared.is_uncertain
     return is_cleared and is_on_tpu(cluster.computation, cluster.context)
 
 

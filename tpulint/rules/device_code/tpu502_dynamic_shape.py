@@ -8,7 +8,7 @@ from tpulint.absint.domain.context import COMPUTATION, WHILE
 from tpulint.absint.domain.events import ApiCall, Argument, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, Choice, External, Opaque, Value
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.traces import path_to_site
@@ -68,7 +68,7 @@ class DynamicShape(Rule):
                 continue
             for argument, what in dynamic_arguments(call):
                 is_open = isinstance(argument.value, Sequence) and argument.value.open
-                alternatives = distinguished(argument.value, kinds=True)
+                alternatives = with_alternatives(argument.value, kinds=True)
                 culprit = in_argument(argument, _data_in(argument.value))
                 named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
                 report(
@@ -91,7 +91,7 @@ class DynamicShape(Rule):
 
 
 def _data_in(value: Value) -> Tensor:
-    return next(tensor for tensor, _ in distinguished(value) if tensor.data)
+    return next(tensor for tensor, _ in with_alternatives(value) if tensor.data)
 
 
 def _loop_sources(program: Program) -> set[Site]:

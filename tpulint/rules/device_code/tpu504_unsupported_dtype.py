@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context
-from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import Const, External, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
@@ -101,7 +101,7 @@ def _check_kernels(program: Program, report: Report) -> None:
     for computation, call in compiled_calls(program):
         missing = lacks(call.path)
         for argument in call.arguments[:1] if missing else ():
-            for tensor, is_alternative in distinguished(argument.value):
+            for tensor, is_alternative in with_alternatives(argument.value):
                 if tensor.dtype in missing:
                     what = f"`{call.last}` has no TPU kernel for {tensor.dtype}"
                     report(
@@ -122,7 +122,7 @@ def _check_inputs(program: Program, report: Report) -> None:
         if is_softly_placed(program, computation):
             continue
         for argument in computation.call.arguments:
-            for tensor, is_alternative in distinguished(argument.value):
+            for tensor, is_alternative in with_alternatives(argument.value):
                 if tensor.dtype in ("string", "complex128"):
                     report(
                         argument.site.span,

@@ -40,7 +40,7 @@ def _check_params(call: ApiCall, report: Report) -> None:
     kept = options(estimator.attributes.get("params", NONE))
     for key in RESERVED:
         held = [_holds(option, key, call) for option in kept]
-        maybe = any(isinstance(option, Mapping) and key in option.perhaps for option in kept)
+        maybe = any(isinstance(option, Mapping) and key in option.maybe_absent for option in kept)
         is_certain = all(held) and not maybe and not call.context.is_guess
         if any(held):
             report(

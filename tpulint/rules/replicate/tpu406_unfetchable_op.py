@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import Opaque, Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.traces import device_path, device_step
@@ -39,7 +39,7 @@ class UnfetchableOp(Rule):
 
 
 def _check_fetch(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
-    for tensor, alternative in distinguished(taken):
+    for tensor, alternative in with_alternatives(taken):
         computation = _ended_computation(tensor, call)
         if (
             alternative
@@ -91,7 +91,7 @@ def _is_hidden(tensor: Tensor, computation: Computation) -> bool:
 def _check_hook(
     computation: Computation, call: ApiCall, argument: Argument, report: Report
 ) -> None:
-    for tensor, alternative in distinguished(argument.value):
+    for tensor, alternative in with_alternatives(argument.value):
         home = tensor.made
         here = home is not None and home.computation is computation and home.on_device
         if here and not alternative:

@@ -47,7 +47,7 @@ class ScopeInStep(Rule):
                         fix=without_scope(call.site),
                     )
             for scope, loop in scopes_in_loops(computation):
-                guess = scope.perhaps or computation.context.is_guess
+                guess = scope.is_uncertain or computation.context.is_guess
                 report(
                     scope.site.span,
                     "`strategy.scope()` is entered again around each step of this loop: enter it"

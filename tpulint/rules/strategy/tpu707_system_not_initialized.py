@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import UNSEEN_CALLER
+from tpulint.absint.domain.context import NO_KNOWN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import Module
@@ -78,7 +78,7 @@ def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
     ):
         return False
     return not any(
-        scope.kind == UNSEEN_CALLER
+        scope.kind == NO_KNOWN_CALLER
         for context in (computation.context, creation.context)
         for scope in context.scopes
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import COMPUTATION, COND, FUNCTION, UNSEEN_CALLER, WHILE
+from tpulint.absint.domain.context import COMPUTATION, COND, FUNCTION, NO_KNOWN_CALLER, WHILE
 from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.structures import with_alternatives
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.diagnostics.traces import path_to_site
@@ -90,7 +90,7 @@ def on_host(call: ApiCall, report: Report) -> None:
 
 def is_called_by_unseen(call: ApiCall) -> bool:
     """Return whether a function is around that nothing calls: its caller may be a step."""
-    return any(scope.kind == UNSEEN_CALLER for scope in call.context.scopes)
+    return any(scope.kind == NO_KNOWN_CALLER for scope in call.context.scopes)
 
 
 def in_step(computation: Computation, call: ApiCall, report: Report) -> None:
@@ -114,7 +114,7 @@ def refusal(computation: Computation, call: ApiCall) -> str | None:
     handed = {call.site for call in computation.calls if ".nest." in call.path}
     if features is not None and any(
         is_made_here(tensor) and tensor.site not in handed
-        for tensor, _ in distinguished(features.value)
+        for tensor, _ in with_alternatives(features.value)
     ):
         return "takes only what the step was given, not what it computes"
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.absint.domain.context import COMPUTATION, GUARD, INIT_SCOPE, ONCE, UNSEEN_CALLER
+from tpulint.absint.domain.context import COMPUTATION, GUARD, INIT_SCOPE, NO_KNOWN_CALLER, ONCE
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
@@ -117,5 +117,5 @@ def is_traced_again(computation: Computation, context: Context) -> bool:
     """
     if context.traced:
         return True
-    unseen = any(scope.kind == UNSEEN_CALLER for scope in computation.context.scopes)
+    unseen = any(scope.kind == NO_KNOWN_CALLER for scope in computation.context.scopes)
     return unseen and computation.kind == "run"

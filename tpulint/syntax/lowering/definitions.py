@@ -28,11 +28,11 @@ PlacedNode: TypeAlias = "ast.expr | ast.stmt | ast.keyword"
 
 # Deeper expressions and blocks become `other`: no fault of the seam hides there,
 # and the walk's own recursion stays bounded.
-DEPTH_LIMIT = 120
+MAX_DEPTH = 120
 # Branches of one `if`, each in the `else` of the one before: generated code has thousands.
-ELIF_LIMIT = 200
+MAX_ELIFS = 200
 # Operators on one another, beyond which a sum is only its operands: generated code has thousands.
-CHAIN_LIMIT = 1_000
+MAX_CHAIN = 1_000
 
 
 @dataclass
@@ -116,11 +116,11 @@ class Definitions(Walk):
     def chained(self, branches: list[tuple[int, Expression, Block]], orelse: Block) -> Statement:
         """Return an `if` with its branches, each the `else` of the one before.
 
-        Those beyond ELIF_LIMIT are tests of their own, one after the other.
+        Those beyond MAX_ELIFS are tests of their own, one after the other.
         """
-        rest = [If(place, test, body, []) for place, test, body in branches[ELIF_LIMIT:]]
+        rest = [If(place, test, body, []) for place, test, body in branches[MAX_ELIFS:]]
         orelse = [*rest, *orelse]
-        for place, test, body in reversed(branches[:ELIF_LIMIT]):
+        for place, test, body in reversed(branches[:MAX_ELIFS]):
             orelse = [If(place, test, body, orelse)]
         return orelse[0]
 

@@ -7,8 +7,8 @@ from operator import attrgetter
 
 from tpulint.syntax import ir
 from tpulint.syntax.lowering.definitions import (
-    CHAIN_LIMIT,
-    DEPTH_LIMIT,
+    MAX_CHAIN,
+    MAX_DEPTH,
     Definitions,
     ExpressionMethod,
 )
@@ -55,7 +55,7 @@ class Expressions(Definitions):
         handler = _HANDLERS.get(type(node))
         if handler is None:
             return Other([])
-        if self.depth >= DEPTH_LIMIT:
+        if self.depth >= MAX_DEPTH:
             return Other([])
         self.depth += 1
         found = handler(self, node)
@@ -195,7 +195,7 @@ class Expressions(Definitions):
             chain.append(rest)
             rest = rest.left
         left = self.expression(rest)
-        if len(chain) > CHAIN_LIMIT:
+        if len(chain) > MAX_CHAIN:
             return Other([left, *(self.expression(link.right) for link in reversed(chain))])
         for link in reversed(chain):
             left = BinaryOperation(OPERATORS[type(link.op)], left, self.expression(link.right))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from tpulint.syntax import ir
-from tpulint.syntax.lowering.definitions import DEPTH_LIMIT, StatementMethod
+from tpulint.syntax.lowering.definitions import MAX_DEPTH, StatementMethod
 from tpulint.syntax.lowering.expressions import OPERATORS, Expressions
 from tpulint.syntax.nodes import (
     Alias,
@@ -54,7 +54,7 @@ class Statements(Expressions):
         """Return the statements of a suite."""
         self.depth += 1
         lowered: Block = []
-        if self.depth <= DEPTH_LIMIT:
+        if self.depth <= MAX_DEPTH:
             for one in body:
                 handler = _HANDLERS.get(type(one))
                 if handler is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.reading import names
-from tpulint.absint.domain.objects import LARGEST, Mapping, Sequence, size_of
+from tpulint.absint.domain.objects import MAX_STRUCTURE_SIZE, Mapping, Sequence, size_of
 from tpulint.absint.domain.structures import STRUCTURES, parts
 from tpulint.absint.domain.values import UNKNOWN, Const, Value
 
@@ -48,13 +48,13 @@ def walked(value: Value, limit: int) -> int:
 def test_a_value_that_doubles_with_each_line_is_bounded(kind: str) -> None:
     lines = f"{DOUBLINGS[kind]}\n" * 26
     found = names(f"from anywhere import unseen\na = 1\n{lines}")["a"]
-    assert walked(found, 10 * LARGEST) <= 6 * LARGEST
+    assert walked(found, 10 * MAX_STRUCTURE_SIZE) <= 6 * MAX_STRUCTURE_SIZE
 
 
 def test_a_string_that_doubles_with_each_line_is_bounded() -> None:
     found = names("a = 'word'\n" + "a = a + a\n" * 40)["a"]
     assert repr(found).startswith("'wordword")
-    assert len(repr(found)) < 10 * LARGEST
+    assert len(repr(found)) < 10 * MAX_STRUCTURE_SIZE
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_string_that_doubles_with_each_line_is_bounded() -> None:
     ],
 )
 def test_nothing_contains_itself(text: str) -> None:
-    assert walked(names(text)["a"], LARGEST) < 10
+    assert walked(names(text)["a"], MAX_STRUCTURE_SIZE) < 10
 
 
 def test_what_is_in_another_structure_grows_as_far_as_that_has_room() -> None:
@@ -78,13 +78,13 @@ def test_what_is_in_another_structure_grows_as_far_as_that_has_room() -> None:
     lists = "".join(f"a{n} = []\nb{n} = [a{n}] * 15\n" for n in range(12))
     growth = "".join(f"a{n}.append(b{n + 1})\n" for n in range(11))
     found = names(lists + growth)["b0"]
-    assert walked(found, 10 * LARGEST) <= LARGEST
+    assert walked(found, 10 * MAX_STRUCTURE_SIZE) <= MAX_STRUCTURE_SIZE
 
 
 def test_a_replaced_item_leaves_its_room() -> None:
     row = Sequence("list", [Const(1)] * 1000)
     table = Mapping({})
-    for _ in range(LARGEST):
+    for _ in range(MAX_STRUCTURE_SIZE):
         table.set("x", row)
     assert table.items["x"] is row
     assert table.size == size_of(row) + 1
@@ -95,5 +95,5 @@ def test_what_does_not_fit_is_unknown() -> None:
     assert Sequence("tuple", [row] * 3).items == [row] * 3
     large = Sequence("tuple", [row] * 5)
     assert (large.items, large.open) == ([UNKNOWN] * 5, False)
-    endless = Sequence("list", [Const(1)] * (LARGEST + 1))
+    endless = Sequence("list", [Const(1)] * (MAX_STRUCTURE_SIZE + 1))
     assert (endless.items, endless.open) == ([], True)

@@ -6,7 +6,7 @@ import pytest
 
 from tpulint.absint.domain.events import Context, Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
-from tpulint.absint.domain.structures import DEPTH, all_tensors, tensors
+from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, all_tensors, tensors
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Value
 
 ONE, TWO = Tensor(Context(), None), Tensor(Context(), None)
@@ -28,8 +28,8 @@ def nested(levels: int) -> Value:
         ([TWO, UNKNOWN, ONE, TWO], [TWO, ONE, TWO]),
         ([Sequence("tuple", [ONE, Mapping({"a": TWO})]), TWO], [ONE, TWO, TWO]),
         ([Choice((ONE, Const(None))), Choice((Const(1), Const(2)))], [ONE]),
-        ([nested(DEPTH)], [ONE]),
-        ([nested(DEPTH + 1)], []),
+        ([nested(MAX_STRUCTURE_DEPTH)], [ONE]),
+        ([nested(MAX_STRUCTURE_DEPTH + 1)], []),
     ],
 )
 def test_the_tensors_of_several_values_are_those_of_each(

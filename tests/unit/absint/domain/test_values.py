@@ -8,8 +8,8 @@ from tests.unit.reading import names
 from tpulint.absint.domain.events import ApiCall, Argument, Context
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import (
-    CALLEES,
-    CHOICES,
+    MAX_ALTERNATIVES,
+    MAX_CALLEES,
     NONE,
     UNKNOWN,
     UNLISTED,
@@ -28,7 +28,7 @@ from tpulint.syntax import ir
 
 MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], []))
 SITE = Site(MODULE, 0)
-NUMBERS = [Const(number) for number in range(CHOICES + 1)]
+NUMBERS = [Const(number) for number in range(MAX_ALTERNATIVES + 1)]
 ONE_OF_TWO = Choice((Const(1), Const(2)))
 GIVEN, OTHER = Opaque("given"), Opaque("other")
 METHOD = External("library.method")
@@ -53,7 +53,7 @@ METHOD = External("library.method")
         ([Text("a"), Text("a")], Text("a")),
         ([Bound(METHOD, GIVEN), Bound(METHOD, GIVEN)], Bound(METHOD, GIVEN)),
         ([NONE, UNKNOWN], Choice((NONE, UNKNOWN))),
-        (NUMBERS[:CHOICES], Choice(tuple(NUMBERS[:CHOICES]))),
+        (NUMBERS[:MAX_ALTERNATIVES], Choice(tuple(NUMBERS[:MAX_ALTERNATIVES]))),
         (NUMBERS, UNKNOWN),
     ],
 )
@@ -71,7 +71,7 @@ def call(*arguments: tuple[str | None, str, int]) -> ApiCall:
 
 def test_of_many_values_the_functions_are_kept() -> None:
     """A missed alarm: of more than six functions none was called."""
-    text = "".join(f"def f{number}(): pass\n" for number in range(CALLEES + 1))
+    text = "".join(f"def f{number}(): pass\n" for number in range(MAX_CALLEES + 1))
     *callees, last = names(text).values()
     assert join(callees) == Choice(tuple(callees))
     assert join([*NUMBERS, *callees[:2]]) == Choice((*callees[:2], UNKNOWN))

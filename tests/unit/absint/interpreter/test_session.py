@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from tests.unit.reading import interpreter, program
 from tpulint.absint.domain.objects import Function
 from tpulint.absint.domain.site import Site
-from tpulint.absint.interpreter.budgets import CALLS, DEPTH, VISITS
+from tpulint.absint.interpreter.budgets import MAX_CALL_DEPTH, MAX_CALLS, MIN_VISITS
 from tpulint.absint.interpreter.interpreter import Interpreter
 
 MANY = "    return " + " + ".join(f"name{number}" for number in range(60)) + "\n"
@@ -19,65 +19,70 @@ def functions(text: str) -> tuple[Interpreter, list[Function]]:
     return reader, [each for each in values if isinstance(each, Function)]
 
 
-def may_enter(reader: Interpreter, function: Function) -> bool:
-    return reader.may_enter(function, (), Site(function.module, function.code.place))
+def can_enter(reader: Interpreter, function: Function) -> bool:
+    return reader.can_enter(function, (), Site(function.module, function.code.place))
 
 
 def test_a_large_function_is_read_a_few_times_in_a_run() -> None:
     reader, (large,) = functions(f"def large():\n{MANY}")
     reader.new_run()
-    assert [may_enter(reader, large) for _ in range(VISITS + 1)] == [True] * VISITS + [False]
+    assert [can_enter(reader, large) for _ in range(MIN_VISITS + 1)] == [True] * MIN_VISITS + [
+        False
+    ]
     assert reader.reasons(large) == ["read often enough"]
 
 
 def test_a_small_function_is_read_more_often() -> None:
     reader, (small,) = functions("def small(x):\n    return x\n")
     reader.new_run()
-    assert all(may_enter(reader, small) for _ in range(2 * VISITS))
+    assert all(can_enter(reader, small) for _ in range(2 * MIN_VISITS))
 
 
 def test_each_run_has_fresh_budgets() -> None:
     reader, (large,) = functions(f"def large():\n{MANY}")
     reader.new_run()
-    while may_enter(reader, large):
+    while can_enter(reader, large):
         pass
     reader.new_run()
-    assert may_enter(reader, large)
+    assert can_enter(reader, large)
 
 
 def test_recursion_goes_two_deep() -> None:
     reader, (again,) = functions("def again(x):\n    return again(x)\n")
     reader.new_run()
     with reader.entered(again, ()):
-        assert may_enter(reader, again)
+        assert can_enter(reader, again)
         with reader.entered(again, ()):
-            assert not may_enter(reader, again)
+            assert not can_enter(reader, again)
     assert reader.reasons(again) == ["recursion"]
     assert not reader.unfollowed  # what it does has been read
     assert not reader.is_active(again)
 
 
 def test_calls_go_so_deep() -> None:
-    text = "".join(f"def f{number}():\n    pass\n" for number in range(DEPTH + 2))
+    text = "".join(f"def f{number}():\n    pass\n" for number in range(MAX_CALL_DEPTH + 2))
     reader, found = functions(text)
     reader.new_run()
     with ExitStack() as calls:
-        for each in found[:DEPTH]:
+        for each in found[:MAX_CALL_DEPTH]:
             calls.enter_context(reader.entered(each, ()))
-        assert may_enter(reader, found[DEPTH])
-        calls.enter_context(reader.entered(found[DEPTH], ()))
-        assert not may_enter(reader, found[DEPTH + 1])
+        assert can_enter(reader, found[MAX_CALL_DEPTH])
+        calls.enter_context(reader.entered(found[MAX_CALL_DEPTH], ()))
+        assert not can_enter(reader, found[MAX_CALL_DEPTH + 1])
     (call,) = reader.unfollowed
-    assert (call.function, call.limit) == (f"f{DEPTH + 1}", f"calls more than {DEPTH} deep")
+    assert (call.function, call.limit) == (
+        f"f{MAX_CALL_DEPTH + 1}",
+        f"calls more than {MAX_CALL_DEPTH} deep",
+    )
 
 
 def test_a_run_reads_so_many_calls() -> None:
-    text = "".join(f"def f{number}():\n    pass\n" for number in range(CALLS // 10))
+    text = "".join(f"def f{number}():\n    pass\n" for number in range(MAX_CALLS // 10))
     reader, found = functions(text)
     reader.new_run()
-    assert all(may_enter(reader, each) for each in found for _ in range(10))
-    assert not may_enter(reader, found[0])
-    assert reader.reasons(found[0]) == [f"more than {CALLS:,} calls in one run"]
+    assert all(can_enter(reader, each) for each in found for _ in range(10))
+    assert not can_enter(reader, found[0])
+    assert reader.reasons(found[0]) == [f"more than {MAX_CALLS:,} calls in one run"]
 
 
 def test_a_failure_of_the_reader_costs_what_is_being_read() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.reading import program
-from tpulint.absint.domain.context import UNSEEN_CALLER
+from tpulint.absint.domain.context import NO_KNOWN_CALLER
 from tpulint.frontends.tensorflow.program import Program
 
 TPU = "import tensorflow as tf\ntpu = tf.compat.v1.tpu\n"
@@ -14,7 +14,7 @@ TPU = "import tensorflow as tf\ntpu = tf.compat.v1.tpu\n"
 def unseen(found: Program) -> list[bool]:
     """Return for each computation if a caller that is not seen is around it."""
     return [
-        any(scope.kind == UNSEEN_CALLER for scope in each.context.scopes)
+        any(scope.kind == NO_KNOWN_CALLER for scope in each.context.scopes)
         for each in found.computations
     ]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import ApiCall, Argument, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, Sequence, function_of
-from tpulint.absint.domain.structures import DEPTH, STRUCTURES, copied
+from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, copied
 from tpulint.absint.domain.values import (
     UNKNOWN,
     Bound,
@@ -62,7 +62,7 @@ class Call:
     ) -> Value:
         """Call `callee` with one more scope around it."""
         args = tuple(
-            value if isinstance(value, Argument) else calls.given(value, self.site)
+            value if isinstance(value, Argument) else calls.positional_argument(value, self.site)
             for value in values
         )
         with self.frame.within(scope):
@@ -101,7 +101,7 @@ def snapshot(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
 
 
 def _copy(value: Value, depth: int = 0) -> Value:
-    if depth > DEPTH or not isinstance(value, STRUCTURES):
+    if depth > MAX_STRUCTURE_DEPTH or not isinstance(value, STRUCTURES):
         return value
     if isinstance(value, Choice):
         copies = tuple(_copy(option, depth + 1) for option in value.options)
@@ -132,7 +132,7 @@ def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> 
 def force_deferred(call: Call, value: Value) -> Value:
     """Return `value` with skipped modules read now: a function, or the result of calling one."""
     frame = call.frame
-    value = frame.session.read_after_all(value)
+    value = frame.session.force_load(value)
     if isinstance(value, Choice):
         return join(force_deferred(call, option) for option in value.options)
     if (
@@ -144,7 +144,7 @@ def force_deferred(call: Call, value: Value) -> Value:
         if isinstance(value.function, External) and not isinstance(receiver, ExternalObject):
             return attributes.get(frame, receiver, value.function.last, call.site)
     if isinstance(value, ExternalObject) and value.callee is not None:
-        callee = frame.session.read_after_all(value.callee)
+        callee = frame.session.force_load(value.callee)
         if not isinstance(callee, External):
             return calls.call(frame, callee, value.given, value.site)
     return value

@@ -6,7 +6,7 @@ from tpulint.absint.domain.context import CLUSTER, Scope
 from tpulint.absint.domain.events import Argument, Cluster, Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Opaque, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
@@ -19,7 +19,7 @@ from tpulint.frontends.tensorflow.models.table import model
 @model("?.outside_compilation", "?.experimental_map_outside_compilation")
 def outside_compilation(call: Call) -> Value:
     first = call.record.argument("computation", 0)
-    callee = call.frame.session.read_after_all(first.value) if first is not None else UNKNOWN
+    callee = call.frame.session.force_load(first.value) if first is not None else UNKNOWN
     args = tuple(argument for argument in call.arguments if argument is not first)
     kind = call.name.removeprefix("experimental_")
     return open_cluster(call, kind, callee, _spread_arguments(args))
@@ -53,7 +53,11 @@ def open_cluster(
     frame = call.frame
     context = frame.context
     first = call.record.argument("computation", 0)
-    naming, forwarded = frame.naming(first, call.site) if first is not None else (call.site, None)
+    naming, forwarded = (
+        frame.resolve_forwarded_argument(first, call.site)
+        if first is not None
+        else (call.site, None)
+    )
     cluster = Cluster(
         kind,
         call.site,
@@ -66,7 +70,7 @@ def open_cluster(
         context.computation,
         context.cluster,
     )
-    if not context.muted:
+    if not context.is_unrecorded:
         owner = context.computation
         (owner.clusters if owner else frame.session.program.orphan_clusters).append(cluster)
     with frame.within(Scope(CLUSTER, call.site, cluster)):
@@ -99,7 +103,7 @@ def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
 
 def _send(frame: Frame, cluster: Cluster, argument: Argument) -> None:
     """Send an argument to the host, used there or not."""
-    for tensor, alternative in distinguished(argument.value):
+    for tensor, alternative in with_alternatives(argument.value):
         transfer.take(frame, tensor, argument.site, SENT, Certainty.DEFINITE, alternative)
     if argument.value is UNKNOWN or isinstance(argument.value, Opaque) or argument.star:
         cluster.vague = True

@@ -78,7 +78,11 @@ def _function(call: Call) -> Value:
         decorator = External(call.path)
         return Partial(decorator, (), (("autograph", Const(False)),)) if plain else decorator
     function = traced(callee)
-    if isinstance(function, Function) and function.code.is_lambda and not call.frame.context.muted:
+    if (
+        isinstance(function, Function)
+        and function.code.is_lambda
+        and not call.frame.context.is_unrecorded
+    ):
         call.frame.library.define(call.frame, function)
     if plain and isinstance(function, Function):
         return replace(function, hints=function.hints | {UNCONVERTED})
@@ -169,7 +173,7 @@ def loop(call: Call) -> Value | None:
     body = call.get("body", 1) or UNKNOWN
     result = call.run_inside(scope, body, _loop_values(call, loop_vars, scope))
     again = Scope(WHILE, call.site)
-    with call.frame.muted():
+    with call.frame.without_recording():
         predicates.add(call.run_inside(again, test, _loop_values(call, result, again)))
     decided = transfer.leave_control(call.frame, predicate, [], call.site)
     return transfer.leave_control(call.frame, join([loop_vars, result]), [decided], call.site)

@@ -36,11 +36,11 @@ def trace(
     inside: what is around the callee's code in the computation.
     """
     frame = call.frame
-    callee = frame.session.read_after_all(callee)
+    callee = frame.session.force_load(callee)
     computation = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
     computation.host_modes, computation.predicts = host_modes, predicts
     program = frame.session.program
-    if not frame.context.muted:
+    if not frame.context.is_unrecorded:
         outer = frame.context.computation
         if outer is not None:
             outer.inner.append(computation)

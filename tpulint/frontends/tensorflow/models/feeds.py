@@ -123,7 +123,7 @@ def _note_fit(call: Call) -> None:
 
 
 def _note(call: Call, feed: Feed) -> None:
-    if not call.frame.context.muted:
+    if not call.frame.context.is_unrecorded:
         call.frame.session.program.feeds.append(feed)
 
 
@@ -167,7 +167,7 @@ def _batch_unseen(call: Call) -> Value | None:
 def _apply(call: Call) -> Value:
     assert call.receiver is not None
     if call.values and isinstance(call.values[0], CALLABLE):
-        dataset = calls.given(call.receiver, call.site)
+        dataset = calls.positional_argument(call.receiver, call.site)
         return calls.call(call.frame, call.values[0], (dataset,), call.site)
     return _mapped_step(call)
 

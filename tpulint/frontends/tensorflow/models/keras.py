@@ -179,10 +179,16 @@ def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value 
             elif several:
                 with frame.when(ConditionKey("callee", site), number):
                     results.append(
-                        calls.call(frame, option, (calls.given(result, site), *mode), site)
+                        calls.call(
+                            frame, option, (calls.positional_argument(result, site), *mode), site
+                        )
                     )
             else:
-                results.append(calls.call(frame, option, (calls.given(result, site), *mode), site))
+                results.append(
+                    calls.call(
+                        frame, option, (calls.positional_argument(result, site), *mode), site
+                    )
+                )
         result = join(results)
     return result
 
@@ -190,7 +196,7 @@ def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value 
 def _function(frame: Frame, function: Value | None, args: Arguments, site: Site) -> Value | None:
     if function is None:
         return None
-    callee = frame.session.read_after_all(function)
+    callee = frame.session.force_load(function)
     if not all(isinstance(option, (*CALLABLE, Class, Instance)) for option in options(callee)):
         return None
     return calls.call(frame, callee, args, site)
@@ -210,12 +216,12 @@ def _call_held_layers(
         for cell in cells.items if isinstance(cells, Sequence) else [cells]:
             if cell is not None and args:
                 state = Tensor(frame.context, site, "structure", data=True)
-                calls.call(frame, cell, (args[0], calls.given(state, site)), site)
+                calls.call(frame, cell, (args[0], calls.positional_argument(state, site)), site)
     for keyword, value in layer.arguments:
         first = layer.last == ACTIVATION and keyword is None
         if first or keyword in FUNCTIONS_OF_LAYERS:
             items = [argument.value for argument in args[:1]]
-            computed = calls.given(transfer.result(frame, items, site), site)
+            computed = calls.positional_argument(transfer.result(frame, items, site), site)
             result = _function(frame, value, (computed,), site)
             if result is not None and (first or "activation" in str(keyword)):
                 outcome = result
@@ -363,7 +369,7 @@ def _run(call: Call, model: Model) -> None:
     if strategy.kind == "unknown" and not _names_a_tpu(call):
         return
     scope = model.context.with_blocks(SCOPE, "")[0]
-    is_definite = strategy.kind == "tpu" and not scope.perhaps
+    is_definite = strategy.kind == "tpu" and not scope.is_uncertain
     names = [STEPS[call.name]]
     if names == ["train_step"] and call.get("validation_data") not in (None, NONE):
         names.append(STEPS["evaluate"])
@@ -409,7 +415,10 @@ def _callbacks(call: Call, model: Model) -> None:
                 first = () if name.startswith(("on_train_b", "on_train_e")) else (number,)
                 if "_batch_" in name:
                     first = (number,)
-                args = tuple(calls.given(value, call.site) for value in (*first, Opaque("logs")))
+                args = tuple(
+                    calls.positional_argument(value, call.site)
+                    for value in (*first, Opaque("logs"))
+                )
                 calls.call(call.frame, method, args, call.site)
 
 
@@ -436,7 +445,9 @@ def _default_step(call: Call, model: Model) -> Value:
     inputs = parts[0] if parts else _element(call, batch)
     labels = parts[1] if len(parts) > 1 else _element(call, batch)
     training = Argument(TRAINING, "", Const(call.name == "train_step"), site)
-    model_outputs = calls.call(frame, model, (calls.given(inputs, site), training), site)
+    model_outputs = calls.call(
+        frame, model, (calls.positional_argument(inputs, site), training), site
+    )
     if call.name == "predict_step":
         return model_outputs
     outputs = model_outputs if model_outputs is not UNKNOWN else _element(call, batch)
@@ -466,12 +477,18 @@ def _call_own_method(
     if function_of(method) is None:
         return None
     return calls.call(
-        call.frame, method, tuple(calls.given(value, call.site) for value in values), call.site
+        call.frame,
+        method,
+        tuple(calls.positional_argument(value, call.site) for value in values),
+        call.site,
     )
 
 
 def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
-    args = (calls.given(labels, call.site), calls.given(outputs, call.site))
+    args = (
+        calls.positional_argument(labels, call.site),
+        calls.positional_argument(outputs, call.site),
+    )
     for loss in _flatten(model.attributes.get(COMPILED["loss"][0])):
         _call_object(call, loss, args, "call")
     loss_tensor = transfer.result(call.frame, [labels, outputs], call.site)
@@ -480,7 +497,10 @@ def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
 
 
 def _metrics(call: Call, model: Model, labels: Value, outputs: Value) -> None:
-    args = (calls.given(labels, call.site), calls.given(outputs, call.site))
+    args = (
+        calls.positional_argument(labels, call.site),
+        calls.positional_argument(outputs, call.site),
+    )
     for keyword in ("metrics", "weighted_metrics"):
         for metric in _flatten(model.attributes.get(COMPILED[keyword][0])):
             _call_object(call, metric, args, "update_state")
@@ -494,7 +514,7 @@ def _call_object(call: Call, value: Value, args: tuple[Argument, ...], name: str
     if isinstance(value, ExternalObject) and value.last in FUNCTION_HOLDERS:
         value = value.argument("fn", 0) or UNKNOWN
     if isinstance(value, Class):
-        with frame.muted():
+        with frame.without_recording():
             value = calls.call(frame, value, (), site)
     if isinstance(value, Instance):
         value = attributes.get(frame, value, name, site)
@@ -515,7 +535,7 @@ def _update(call: Call, model: Model, loss: Value) -> None:
             if isinstance(rate, Instance):
                 count = transfer.result(frame, [loss], site)
                 count.shape, count.uniform = (), True
-                calls.call(frame, rate, (calls.given(count, site),), site)
+                calls.call(frame, rate, (calls.positional_argument(count, site),), site)
         elif isinstance(optimizer, Instance):
             for name in sorted(OPTIMIZER_STEPS & _own_names(optimizer)):
                 method = attributes.get(frame, optimizer, name, site)
@@ -523,7 +543,12 @@ def _update(call: Call, model: Model, loss: Value) -> None:
                 taken: Iterable[Value] = pair.items
                 if name == "apply_gradients":
                     taken = [Sequence("list", [pair], True)]
-                calls.call(frame, method, tuple(calls.given(value, site) for value in taken), site)
+                calls.call(
+                    frame,
+                    method,
+                    tuple(calls.positional_argument(value, site) for value in taken),
+                    site,
+                )
         if isinstance(step, Variable):
             transfer.access(frame, step, "write", "apply_gradients", site)
 

@@ -107,7 +107,7 @@ def _call_arguments(call: Call) -> None:
             with call.frame.when(ConditionKey(CALLED, call.site), True):
                 element = Tensor(call.frame.context, call.site, "structure")
                 count = parameter_count(call, value)
-                args = tuple(calls.given(element, call.site) for _ in range(count))
+                args = tuple(calls.positional_argument(element, call.site) for _ in range(count))
                 calls.call(call.frame, value, args, call.site)
 
 
@@ -137,7 +137,7 @@ def call_object(
     frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
 ) -> Value:
     """Call an outside object: a layer reads its weights and gives a tensor."""
-    frame.may_build()
+    frame.count_possible_operation()
     items = [argument.value for argument in args]
     transfer.touch(frame, items, site, callee.last)
     owned = weights(callee)
@@ -158,7 +158,7 @@ def _record_loss(
 ) -> None:
     """Keep the call of a Keras loss in a computation: rules ask how it reduces."""
     computation = frame.context.computation
-    if computation is not None and not frame.context.muted:
+    if computation is not None and not frame.context.is_unrecorded:
         path = f"{loss.path}.__call__"
         computation.calls.append(ApiCall(path, site, frame.context, args, loss, tensor))
 

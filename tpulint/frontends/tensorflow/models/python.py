@@ -37,7 +37,7 @@ from tpulint.absint.interpreter import (
     dataclass_fields,
     operators,
 )
-from tpulint.absint.interpreter.expressions import UNROLL
+from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import items_of
 from tpulint.frontends.tensorflow.hooks import running_strategy
 from tpulint.frontends.tensorflow.knowledge import seam
@@ -98,7 +98,7 @@ def _range(call: Call) -> Value:
     )
     if are_integers and 1 <= len(numbers) <= 3 and (len(numbers) < 3 or numbers[2] != 0):
         span = range(*numbers)
-        if len(span) <= UNROLL:
+        if len(span) <= MAX_UNROLLED_ITEMS:
             return Sequence("list", [Const(number) for number in span])
     return Sequence("list", [UNKNOWN], True)
 
@@ -161,7 +161,9 @@ def _map(call: Call) -> Value:
     if len(values) < 2:
         return UNKNOWN
     item = operators.element_of(call.frame, values[1], call.site)
-    result = calls.call(call.frame, values[0], (calls.given(item, call.site),), call.site)
+    result = calls.call(
+        call.frame, values[0], (calls.positional_argument(item, call.site),), call.site
+    )
     return Sequence("list", [result], True)
 
 
@@ -175,7 +177,7 @@ def _reduce(call: Call) -> Value:
         return UNKNOWN
     function, source = call.values[:2]
     items = items_of(call.frame, source)
-    if items is None or len(items) > UNROLL:
+    if items is None or len(items) > MAX_UNROLLED_ITEMS:
         item = operators.element_of(call.frame, source, call.site)
         items = [item] if len(call.values) > 2 else [item, item]
     items = [*call.values[2:3], *items]
@@ -207,7 +209,7 @@ def _starmap(call: Call) -> Value:
         return UNKNOWN
     function, source = call.values
     rows = items_of(call.frame, source)
-    if rows is not None and len(rows) <= UNROLL:
+    if rows is not None and len(rows) <= MAX_UNROLLED_ITEMS:
         return Sequence("list", [_call_with_row(call, function, row) for row in rows])
     row = operators.element_of(call.frame, source, call.site)
     return Sequence("list", [_call_with_row(call, function, row)], True)
@@ -222,7 +224,7 @@ def _call_with_row(call: Call, function: Value, row: Value) -> Value:
 
 
 def _call_with(call: Call, function: Value, *values: Value) -> Value:
-    arguments = tuple(calls.given(value, call.site) for value in values)
+    arguments = tuple(calls.positional_argument(value, call.site) for value in values)
     return calls.call(call.frame, function, arguments, call.site)
 
 
@@ -401,7 +403,7 @@ def _get_item(call: Call) -> Value:
     key = values[0].value if values and isinstance(values[0], Const) else None
     value = items.items.get(key)
     default = values[1] if len(values) > 1 else NONE
-    if value is not None and key in items.perhaps:
+    if value is not None and key in items.maybe_absent:
         value = join([value, default])
     if call.name == "pop" and key is not None:
         drop(items, key, call.frame.context)
@@ -438,7 +440,7 @@ def _items(call: Call) -> Value:
 @model("builtins.dict.clear", "builtins.dict.popitem")
 def _clear(call: Call) -> Value:
     items = _receiver_dict(call)
-    items.perhaps.update(items.items)
+    items.maybe_absent.update(items.items)
     items.open = True
     return UNKNOWN
 

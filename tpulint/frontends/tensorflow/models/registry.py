@@ -88,7 +88,7 @@ class Models(Hooks):
         result = self._evaluate(call) or operations.answer(call)
         record.result = result
         if isinstance(callee, DeferredName):
-            frame.session.passed.add((callee.base.path, callee.path))
+            frame.session.skipped_calls.add((callee.base.path, callee.path))
             result = with_deferred_call(record, callee, result)
         return _with_frozen_arguments(frame, record, result)
 
@@ -132,7 +132,7 @@ class Models(Hooks):
 
 def _with_frozen_arguments(frame: Frame, record: ApiCall, result: Value) -> Value:
     """Keep for the rules what the call was given, and not what becomes of it."""
-    if not frame.context.muted:
+    if not frame.context.is_unrecorded:
         record.arguments = snapshot(record.arguments)
     return result
 
@@ -152,11 +152,11 @@ def _names_no_operation(path: str) -> bool:
 def _record(frame: Frame, record: ApiCall) -> Call:
     """Note a call for the rules and the order of operations."""
     context = frame.context
-    if not context.muted:
+    if not context.is_unrecorded:
         computation = context.computation
         (computation.calls if computation else frame.session.program.calls).append(record)
         if not _builds_nothing(record):
-            frame.may_build()
+            frame.count_possible_operation()
     return Call(frame, record)
 
 

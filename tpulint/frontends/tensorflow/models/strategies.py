@@ -47,11 +47,11 @@ def _strategy(call: Call) -> Strategy | None:
         return None
     if not (naming.STRATEGY.is_in(receiver.last) or receiver.last == "extended"):
         return None
-    strategy = receiver.taken_for.get(Strategy)
+    strategy = receiver.inferred_as.get(Strategy)
     if not isinstance(strategy, Strategy):
         kind = "tpu" if settings_of(call.frame).assume_tpu else "unknown"
         strategy = Strategy(kind, call.site, receiver.path)
-        receiver.taken_for[Strategy] = strategy
+        receiver.inferred_as[Strategy] = strategy
     return strategy
 
 
@@ -159,7 +159,7 @@ def _arguments(call: Call) -> list[Argument] | None:
         return None
     arguments: list[Argument] = []
     if isinstance(args, Sequence) and not args.open:
-        arguments += [calls.given(item, call.site) for item in args.items]
+        arguments += [calls.positional_argument(item, call.site) for item in args.items]
     elif args is not None and args != NONE:
         return None
     kwargs = call.get("kwargs", 2)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import Effect, Tensor
 from tpulint.absint.domain.objects import Sequence
-from tpulint.absint.domain.structures import distinguished
+from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import Const, Value
 from tpulint.absint.interpreter import expressions
 from tpulint.frontends.tensorflow.models.call import Call
@@ -54,7 +54,7 @@ def _note_written(call: Call) -> None:
 
 
 def _is_recorded(call: Call) -> bool:
-    return call.frame.context.on_device and not call.frame.context.muted
+    return call.frame.context.on_device and not call.frame.context.is_unrecorded
 
 
 def _note(call: Call, kind: str, is_definite: bool) -> None:
@@ -71,7 +71,7 @@ def _keep(call: Call, receiver: Sequence) -> None:
         return
     kept = [maybe for value in call.values for maybe in _tensors(value)]
     if kept:
-        _note(call, "keeps", not built_in.muted and not all(kept))
+        _note(call, "keeps", not built_in.is_unrecorded and not all(kept))
 
 
 def _write(call: Call) -> None:
@@ -90,7 +90,7 @@ def _shown_tensors(call: Call, node: Expression) -> Iterator[bool]:
 
 def _tensors(value: Value) -> Iterator[bool]:
     """Of each tensor in `value`, whether something else may be in its place."""
-    return (maybe for tensor, maybe in distinguished(value) if _is_tensor(tensor))
+    return (maybe for tensor, maybe in with_alternatives(value) if _is_tensor(tensor))
 
 
 def _formatted_expressions(node: Expression) -> Iterator[Expression]:

@@ -232,10 +232,10 @@ def _receiver_variable(call: Call) -> Variable | None:
     receiver = call.receiver
     if isinstance(receiver, Variable) or not isinstance(receiver, Opaque):
         return receiver if isinstance(receiver, Variable) else None
-    variable = receiver.taken_for.get(Variable)
+    variable = receiver.inferred_as.get(Variable)
     if not isinstance(variable, Variable):
         variable = Variable(receiver.path, "variable", call.site, None, assumed=True)
-        receiver.taken_for[Variable] = variable
+        receiver.inferred_as[Variable] = variable
     return variable
 
 
@@ -349,7 +349,7 @@ def _optimize_loss(call: Call) -> Value | None:
         if option == NONE:  # which it refuses
             continue
         receiver = _make_optimizer(call, option)
-        if computation is not None and not call.frame.context.muted:
+        if computation is not None and not call.frame.context.is_unrecorded:
             update = ApiCall("?.minimize", call.site, call.frame.context, (), receiver, UNKNOWN)
             computation.updates.append(update)
     return call.operation()
@@ -376,4 +376,6 @@ def _make_optimizer(call: Call, optimizer: Value) -> Value:
     rate = call.get("learning_rate", 2)
     if rate is None or rate == NONE:
         rate = Tensor(call.frame.context, call.site)
-    return calls.call(call.frame, optimizer, (calls.given(rate, call.site),), call.site)
+    return calls.call(
+        call.frame, optimizer, (calls.positional_argument(rate, call.site),), call.site
+    )
