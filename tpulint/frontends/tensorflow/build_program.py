@@ -222,6 +222,7 @@ def _read_once(
     return result
 
 
+# Only an Estimator's model_fn makes one, so it needs no caller to be known for what it is.
 def makes_spec(function: Function) -> bool:
     """Return whether this function itself builds a TPUEstimatorSpec: then it is a model_fn."""
     if not function.code.names_any(frozenset(["TPUEstimatorSpec"])):
@@ -254,6 +255,7 @@ def _no_tensors(function: Function) -> frozenset[str]:
     }
 
 
+# A root may return its step for the caller to run.
 def _read_escaped(frame: Frame, result: Value, site: Site, names: frozenset[str]) -> None:
     """Read the functions that a root returns: the caller of the root may call them."""
     function = function_of(result)

@@ -33,6 +33,8 @@ class Placed(Protocol):
 P = TypeVar("P", bound=Placed)
 
 
+# tensorflow_estimator/python/estimator/tpu/tpu_estimator.py, `convert_to_single_tpu_eval_step`:
+# it refuses a plain EstimatorSpec, and so does the step that predicts.
 def drop_refused_branches(program: Program) -> None:
     """Take away what happens in branches that return a plain specification, but for these."""
     for computation in program.computations:
@@ -107,6 +109,7 @@ def _exclude_each_other(context: Context, other: Context) -> bool:
     return differ or context.excludes(other)
 
 
+# A model_fn that no seen estimator takes is guessed at, by the specification that it makes.
 def drop_disabled_estimators(program: Program, disk: Disk) -> None:
     """Take the guesses away: what makes a TPUEstimatorSpec there is never compiled for a TPU."""
     says: dict[str, set[bool]] = {}

@@ -80,6 +80,7 @@ def _is_of_the_host(operation: str) -> bool:
     return _blocks()["uncompiled"].get(operation, HOST) == HOST
 
 
+# The table has one spelling of a name, and programs use several.
 def _spellings(dotted: str) -> tuple[str, ...]:
     """Return the names under which the table may have it, the likeliest first."""
     if dotted.startswith(V2):

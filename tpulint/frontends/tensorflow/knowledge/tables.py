@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 def load_toml(path: str | Path) -> dict[str, Any]:
     """Return the content of the TOML file at `path`."""
+    # The standard library reads TOML only from Python 3.11 on.
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -89,6 +90,7 @@ def runtime_faults() -> dict[str, FaultRow]:
     }
 
 
+# Messages of errors name variables and shapes: no release writes them alike for two programs.
 def text_pattern(text: str) -> re.Pattern[str]:
     """Return a pattern for `text`, in which `{}` stands for what differs from error to error."""
     return re.compile(".*?".join(map(re.escape, text.split("{}"))), re.DOTALL)

@@ -16,6 +16,8 @@ from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.table import model
 
 
+# tensorflow/python/tpu/tpu_replication.py. A project wraps these in helpers, and calls them on
+# whatever it holds the module in: the name is enough.
 @model("?.outside_compilation", "?.experimental_map_outside_compilation")
 def outside_compilation(call: Call) -> Value:
     first = call.record.argument("computation", 0)
@@ -87,6 +89,7 @@ def open_cluster(
     return received(frame, cluster, result)
 
 
+# A host function that is not seen may hand back anything that it was sent or computed.
 def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
     """Return the result that is not seen: it may be made of anything in the cluster."""
     taken = [use.tensor for use in cluster.receives]
@@ -126,6 +129,7 @@ def received(frame: Frame, cluster: Cluster, result: Value) -> Value:
     """
 
     def back(tensor: Tensor) -> Value:
+        # A tensor of the device that comes back unchanged never crossed to the host.
         if tensor.made is not None and not cluster.is_around(tensor.made):
             return tensor
         flags = [tensor, *(use.tensor for use in cluster.receives)]

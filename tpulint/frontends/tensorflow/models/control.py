@@ -42,6 +42,8 @@ from tpulint.frontends.tensorflow.models.table import model
 REWRITES = "outside_all_rewrites"
 
 
+# tensorflow/python/framework/ops.py: `None` also leaves the control-flow context, so that what is
+# built is no part of a condition or loop around it.
 @model("tf.control_dependencies")
 def _control_dependencies(call: Call) -> Value:
     """`control_dependencies(None)` clears what is around it."""
@@ -57,6 +59,7 @@ def _outside_all_rewrites(call: Call) -> Value | None:
     return ContextManagerValue(CLEARS, call.site, NONE)
 
 
+# tensorflow/python/framework/ops.py
 @model("tf.device")
 def _device(call: Call) -> Value:
     return ContextManagerValue(DEVICE, call.site, call.get("device_name", 0) or UNKNOWN)
@@ -67,6 +70,7 @@ def _elements(call: Call, callee: Value, element: Value) -> list[Value]:
     return [element] * parameter_count(call, callee)
 
 
+# tensorflow/python/eager/polymorphic_function/polymorphic_function.py, and its older name `defun`.
 @model(
     "tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.contrib.eager.function"
 )
@@ -89,6 +93,8 @@ def _function(call: Call) -> Value:
     return function
 
 
+# tensorflow/python/ops/cond.py, control_flow_case.py, control_flow_switch_case.py: all branches are
+# traced, and one of them runs.
 @model(
     "tf.cond",
     "tf.case",
@@ -138,6 +144,8 @@ def _tensors_of(values: list[Value]) -> list[Value]:
     return found_tensors
 
 
+# tensorflow/python/ops/while_loop.py, map_fn.py, functional_ops.py: the functions are traced once,
+# as bodies of a loop.
 @model(
     "tf.while_loop",
     "tf.map_fn",

@@ -18,6 +18,7 @@ from tpulint.frontends.tensorflow.models.call import Call, snapshot
 from tpulint.frontends.tensorflow.models.table import model
 
 
+# tensorflow/python/tpu/tpu.py: a function is traced once, for all replicas.
 def trace(
     call: Call,
     kind: str,
@@ -98,6 +99,7 @@ def as_input(frame: Frame, value: Value, site: Site) -> Value:
     return value
 
 
+# Whether a replica's share differs from the others' is not known before the pipeline is read.
 def fresh_input(frame: Frame, site: Site) -> Tensor:
     """Return a tensor (or a structure of them) that each replica has its own of."""
     return Tensor(frame.context, site, "structure", per_replica=True, data=True)
@@ -149,6 +151,7 @@ NAMES = [f"?.{name}" for name in sorted(seam.REPLICATE_FAMILY & seam.UNMISTAKABL
 ]
 
 
+# tensorflow/python/tpu/tpu.py
 @model(*NAMES)
 def _replicate(call: Call) -> Value:
     if _has_no_replica(call):
@@ -213,6 +216,7 @@ def _first_replica_inputs(call: Call, inputs: Sequence) -> Value:
     return Sequence(first.kind, items, False, first.site)
 
 
+# `tpu.replicate` calls ops.convert_to_tensor on each input, on the host.
 def _convert_input(value: Value) -> Value:
     """TensorFlow makes tensors of inputs before the computation: a variable is read out there."""
     if isinstance(value, Variable):
@@ -226,6 +230,7 @@ def _convert_input(value: Value) -> Value:
     return value
 
 
+# tensorflow/python/tpu/training_loop.py: a loop on the device, around steps that an infeed feeds.
 @model("?.training_loop.while_loop", "?.training_loop.repeat")
 def _training_loop(call: Call) -> Value:
     """`training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`.

@@ -24,6 +24,7 @@ POSITIONS = {"eval_metrics": 4, "host_call": 7}
 ESTIMATOR = "TPUEstimator"
 
 
+# tensorflow_estimator/python/estimator/tpu/tpu_estimator.py; projects copy it into themselves.
 @model("?.TPUEstimator")
 def _estimator(call: Call) -> Value:
     """Read the model_fn as a computation, unless `use_tpu=False` is there in so many words."""
@@ -72,6 +73,8 @@ def _copy_params(call: Call, params: Value) -> Value:
     return copied(params, call.frame.context) if isinstance(params, Mapping) else params
 
 
+# tpu_estimator.py, `_OutfeedHostCall`: what `host_call` and `eval_metrics` are sent goes through
+# the outfeed, so that the device does not wait for them.
 @model("?.TPUEstimatorSpec")
 def _estimator_spec(call: Call) -> Value:
     """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step.
@@ -90,6 +93,7 @@ def _estimator_spec(call: Call) -> Value:
     return ExternalObject(call.path, call.site, call.frame.context)
 
 
+# The outfeed holds tensors: a variable among them is read when it is sent.
 def _outfeed(call: Call, value: Value) -> Value:
     """Return `value` as the host gets it by the outfeed: a variable is read on the device."""
     if not any(True for _ in transfer.variables(value)):

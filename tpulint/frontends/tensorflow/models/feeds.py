@@ -39,12 +39,15 @@ GIVEN = ("params", "config", "mode", "input_context")
 STRATEGY, ESTIMATOR = "tf.distribute.Strategy", "tf.estimator.tpu.TPUEstimator"
 
 
+# tensorflow_estimator/python/estimator/tpu/tpu_estimator.py: an input_fn runs on the host, once
+# per host or per core.
 @observe(*(f"{ESTIMATOR}.{name}" for name in ("train", "evaluate", "predict")))
 def _note_estimate(call: Call) -> None:
     if isinstance(call.receiver, ExternalObject):
         _estimate(call, call.receiver, call.name, call.get("input_fn", 0))
 
 
+# tensorflow_estimator/python/estimator/training.py
 @observe("?.train_and_evaluate")
 def _train_and_evaluate(call: Call) -> None:
     estimator = call.get("estimator", 0)
@@ -82,6 +85,8 @@ def _params(params: Value) -> Value:
     return Mapping(items, True, params.site)
 
 
+# tensorflow/python/distribute/distribute_lib.py. Of another strategy the dataset is handed on as it
+# is.
 @model(*(f"{STRATEGY}.{name}" for name in sorted(DISTRIBUTES)))
 def _distribute(call: Call) -> Value:
     strategy = call.receiver
@@ -104,6 +109,7 @@ def _distribute_from_function(call: Call) -> Value | None:
     return call.values[0] if "dataset" in call.name else UNKNOWN
 
 
+# Any object may be a model: whether one was made under a TPUStrategy's scope decides.
 @observe(*(f"keras.layers.Layer.{name}" for name in FITS))
 def _note_fit(call: Call) -> None:
     """`fit` of a model that was made under the scope of a TPUStrategy."""
@@ -163,6 +169,7 @@ def _batch_unseen(call: Call) -> Value | None:
     )
 
 
+# tensorflow/python/data/ops/dataset_ops.py: the function takes the dataset, not its elements.
 @model(f"{DATASET}.apply")
 def _apply(call: Call) -> Value:
     assert call.receiver is not None
@@ -172,6 +179,7 @@ def _apply(call: Call) -> Value:
     return _mapped_step(call)
 
 
+# tensorflow/python/data/ops/dataset_ops.py: their functions are traced for the host.
 @model(*(f"{DATASET}.{name}" for name in sorted(seam.PIPELINE - {"apply"})))
 def _mapped_step(call: Call) -> Value:
     assert call.receiver is not None

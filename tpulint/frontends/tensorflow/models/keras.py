@@ -71,6 +71,8 @@ Model = ExternalObject | Instance
 LAYERS, RESULT = "layers given", "outputs given"
 
 
+# keras/src/layers/core/input_layer.py: a symbolic tensor, on which layers are called to put a
+# model together.
 @table.model("keras.Input", "keras.layers.Input")
 def _input(call: Call) -> Value:
     tensor = Tensor(call.frame.context, call.site)
@@ -78,6 +80,7 @@ def _input(call: Call) -> Value:
     return tensor
 
 
+# keras/src/models/sequential.py
 @table.model("keras.Sequential.add")
 def _add_layer(call: Call) -> Value | None:
     if not call.values:
@@ -86,6 +89,7 @@ def _add_layer(call: Call) -> Value | None:
     return NONE
 
 
+# keras/src/models/functional.py: a model of outputs replays the layers that made them.
 @table.model("keras.Model.__init__")
 def _initialize_model(call: Call) -> Value:
     _keep(call.frame, _receiver_model(call), call.arguments)
@@ -228,6 +232,7 @@ def _call_held_layers(
     return outcome
 
 
+# keras/src/models/functional.py, `Functional.call`
 def replay(
     frame: Frame, outputs: Value, built_in: Context | None, args: Arguments, site: Site
 ) -> Value:
@@ -305,18 +310,21 @@ COMPILED = {
 }
 
 
+# keras/src/trainers/trainer.py: losses, metrics and the optimizer run in every step.
 @table.observe("keras.Model.compile")
 def _compile_model(call: Call) -> None:
     """Keep what `compile` was given; the call itself returns nothing that matters."""
     _compile(call, _receiver_model(call))
 
 
+# keras/src/backend/tensorflow/trainer.py: `strategy.run(step)` in a tf.function.
 @table.observe(*(f"keras.Model.{name}" for name in STEPS))
 def _run_steps(call: Call) -> None:
     """Run the steps of the model; what `fit` or `predict` returns is the host's own."""
     _run(call, _receiver_model(call))
 
 
+# keras/src/backend/tensorflow/trainer.py: a step of the project's own calls `super()`.
 @table.model(*(f"keras.Model.{name}" for name in sorted(set(STEPS.values()))))
 def _run_default_step(call: Call) -> Value | None:
     if call.frame.context.computation is None:
@@ -324,6 +332,7 @@ def _run_default_step(call: Call) -> Value | None:
     return _default_step(call, _receiver_model(call))
 
 
+# keras/src/trainers/trainer.py, `compute_loss`; older releases call `compiled_loss`.
 @table.model(*(f"keras.Model.{name}" for name in RUNS_LOSSES))
 def _run_losses(call: Call) -> Value | None:
     if call.frame.context.computation is None:
@@ -340,6 +349,7 @@ def _run_metrics(call: Call) -> Value | None:
     return Mapping({}, True)
 
 
+# Keras 2 (keras/engine/training.py): an object that holds all metrics of a model.
 @table.model("types.MethodType.update_state")
 def _update_compiled_metrics(call: Call) -> Value | None:
     """`self.compiled_metrics.update_state(y, y_pred)`."""
@@ -395,6 +405,7 @@ def _step(call: Call, model: Model, name: str, certainty: Certainty) -> None:
     if isinstance(model, Instance):
         own = attributes.get(frame, model, name, call.site)
         step = own if function_of(own) is not None else step
+    # What a batch holds is the dataset's matter: it is not followed to here.
     batch = [Argument(None, "", UNKNOWN, call.site)]
     with frame.within(Scope(FUNCTION, call.site)):
         plain = (Scope(WITH, call.site, effect=UNCONVERTED),)

@@ -100,6 +100,7 @@ def _call_arguments(call: Call) -> None:
 
     What the device was to run as Python is never traced: the operation itself is the fault.
     """
+    # The operation itself is what fails there (TPU501): its function is not looked into.
     if call.name in seam.PYTHON_IN_GRAPH and call.frame.context.on_device:
         return
     for value in call.values:
@@ -204,6 +205,8 @@ def _is_filled(call: Call) -> bool:
     return call.name in COPIES and isinstance(first, Tensor) and first.filled
 
 
+# tensorflow/python/framework/constant_op.py, ops/array_ops.py, random_ops.py: where the positions
+# of `dtype` and `shape` are.
 @model("tf.constant")
 def _constant(call: Call) -> Value:
     dtype, shape = described(call.get("value", 0) or NONE)
@@ -290,6 +293,7 @@ def _packed(call: Call, flat: Value) -> Value:
 OF_DICTS = frozenset(["get", "pop", "values", "keys", "items", "copy"])
 
 
+# tensorflow/python/framework/tensor.py
 @model("tf.Tensor.*")
 def _tensor_method(call: Call) -> Value:
     """Call a method of a tensor, an operation on it; of a structure of tensors, a part of it."""

@@ -228,6 +228,7 @@ def _call_with(call: Call, function: Value, *values: Value) -> Value:
     return calls.call(call.frame, function, arguments, call.site)
 
 
+# Python finds the class and the first parameter by the function that it stands in.
 @model("builtins.super")
 def _super(call: Call) -> Value:
     function = call.frame.function
@@ -252,6 +253,7 @@ def _callable(call: Call) -> Value:
     return Const(True) if isinstance(source, (Function, Bound, Partial, Class)) else UNKNOWN
 
 
+# Programs ask which strategy they have before they choose a branch.
 @model("builtins.isinstance")
 def _isinstance(call: Call) -> Value:
     """Answer whether a strategy is a TPU's; of anything else call is not known."""
@@ -298,6 +300,7 @@ def _next(call: Call) -> Value:
     return operators.element_of(call.frame, call.values[0], call.site)
 
 
+# TPU607 asks how a path begins, so its first part is enough.
 @model("os.path.join")
 def _join_path(call: Call) -> Value:
     """os.path.join: how the path begins, where the first part says so."""
@@ -339,6 +342,7 @@ def _is_conditional(call: Call) -> bool:
     return not call.frame.context.runs_once_with(_receiver_list(call).made)
 
 
+# What is under a condition may be missing from the list: it is open from then on.
 @model("builtins.list.append", "builtins.list.add", "builtins.list.appendleft")
 def _append(call: Call) -> Value:
     if not call.values:

@@ -55,6 +55,7 @@ def _strategy(call: Call) -> Strategy | None:
     return strategy
 
 
+# tensorflow/python/distribute/tpu_strategy.py, and Sonnet's TpuReplicator.
 @model(*(f"?.{name}" for name in sorted(seam.TPU_STRATEGIES)))
 def _tpu_strategy(call: Call) -> Value | None:
     if not _makes(call):
@@ -63,11 +64,14 @@ def _tpu_strategy(call: Call) -> Value | None:
     return Strategy("tpu", call.site, call.path, resolved, call.frame.context)
 
 
+# Of the others only one thing matters: what they run is no TPU's.
 @model(*(f"?.{name}" for name in sorted(seam.OTHER_STRATEGIES)))
 def _other_strategy(call: Call) -> Value | None:
     return Strategy("other", call.site, call.path) if _makes(call) else None
 
 
+# tensorflow/python/distribute/cluster_resolver/tpu/tpu_cluster_resolver.py. `connect` returns one,
+# too.
 @model("?.TPUClusterResolver", "?.TPUClusterResolver.connect")
 def _resolver(call: Call) -> Value | None:
     if not _makes(call):
@@ -82,6 +86,8 @@ def _makes(call: Call) -> bool:
     return call.receiver is None or isinstance(call.receiver, (Opaque, ExternalObject))
 
 
+# tensorflow/python/distribute/distribute_lib.py: the innermost scope's strategy, or the default
+# one.
 @model("tf.distribute.get_strategy", "?.distribute.get_strategy")
 def _get_strategy(call: Call) -> Value:
     strategy = scope_strategy(call.frame.context)
@@ -109,6 +115,7 @@ def _scope(call: Call) -> Value | None:
     return None if strategy is None else ContextManagerValue(SCOPE, call.site, strategy)
 
 
+# These take values of all replicas, which a host reads: an operation on each.
 @model(
     "tf.distribute.Strategy.reduce",
     "tf.distribute.Strategy.gather",
@@ -134,6 +141,8 @@ def _of_another(call: Call, strategy: Strategy) -> Scope:
     return Scope(WITH, call.site, strategy, effect=OTHER_STRATEGY)
 
 
+# tensorflow/python/distribute/tpu_strategy.py, `TPUExtended.tpu_run`: it compiles its function
+# even where no tf.function is around it.
 @methods(*sorted(seam.STRATEGY_RUN))
 def _run(call: Call) -> Value | None:
     """`run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
@@ -170,11 +179,13 @@ def _arguments(call: Call) -> list[Argument] | None:
     return arguments
 
 
+# tensorflow/python/distribute/distribute_lib.py, `ReplicaContext`.
 @model(*(f"?.{name}" for name in sorted(seam.REPLICA_ID)))
 def _replica_id(call: Call) -> Value:
     return Tensor(call.frame.context, call.site, per_replica=True, replica_id=True)
 
 
+# tensorflow/python/tpu/ops/tpu_ops.py and `ReplicaContext`: every replica has to get there.
 @model(*(f"?.{name}" for name in sorted(seam.COLLECTIVES)))
 def _collective(call: Call) -> Value:
     """`merge_call(fn, args)` calls its function once; the others take tensors."""

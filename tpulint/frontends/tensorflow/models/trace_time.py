@@ -24,6 +24,7 @@ from tpulint.syntax.nodes import (
 )
 
 
+# A symbolic tensor has no value: what is shown is its name, once.
 @observe(
     "builtins.print",
     *(f"?.logging.{name}" for name in ("print", "info", "warning", "error", "debug", "warn")),
@@ -41,12 +42,14 @@ def _note_shown(call: Call) -> None:
             _note(call, "shows", not all(shown))
 
 
+# What a list keeps is a tensor of the graph, and no step puts another there.
 @observe(*(f"builtins.list.{name}" for name in ("append", "insert", "appendleft", "add")))
 def _note_kept(call: Call) -> None:
     if _is_recorded(call) and isinstance(call.receiver, Sequence):
         _keep(call, call.receiver)
 
 
+# The file is written once, when the step is traced.
 @observe("builtins.open", "?.gfile.GFile", "?.gfile.FastGFile", "?.gfile.Open", "?.gfile.open")
 def _note_written(call: Call) -> None:
     if _is_recorded(call):
@@ -109,6 +112,7 @@ def _formatted_expressions(node: Expression) -> Iterator[Expression]:
         yield from _formatted_expressions(expression)
 
 
+# An unseen function may as well return a number: then nothing is wrong.
 def _is_tensor(tensor: Tensor) -> bool:
     """Return whether it is one for certain: the result of an unseen function may be a number."""
     return tensor.sort in ("tensor", "structure")

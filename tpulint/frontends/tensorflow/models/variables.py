@@ -34,6 +34,7 @@ NAME, REUSE = "full name", "reuse"
 EVERY_N_STEPS = "record_summaries_every_n_global_steps"
 
 
+# tensorflow/python/ops/variable_scope.py
 @model("tf.compat.v1.variable_scope")
 def _variable_scope(call: Call) -> Value:
     return ContextManagerValue(VARIABLE_SCOPE, call.site, _open_scope(call))
@@ -100,6 +101,8 @@ INTEGERS = ("int32", "int64")
 NAMED = ("get_variable", "get_local_variable")  # what gives one variable for one name
 
 
+# tensorflow/python/training/training_util.py: there is one global step in a graph. Orbit has its
+# own maker.
 @model(
     "tf.train.get_global_step",
     "tf.train.get_or_create_global_step",
@@ -127,6 +130,8 @@ def _note_step_read(call: Call) -> None:
         transfer.access(call.frame, _step(call), "read", call.name, call.site)
 
 
+# tensorflow/python/ops/variables.py, variable_scope.py, lookup_ops.py, data_flow_ops.py and
+# critical_section_ops.py: what outlives a step, and so is shared by host and device.
 @model(
     "tf.Variable",
     "tf.compat.v1.get_variable",
@@ -202,6 +207,8 @@ def _name(call: Call) -> str:
     return call.name
 
 
+# tensorflow/python/ops/resource_variable_ops.py. Tables and queues have methods of their own names,
+# so one model serves all that outlives a step.
 @model(
     "tf.Variable.*",
     # A method that only variables have says that its receiver is one.
@@ -270,6 +277,8 @@ def _assign(call: Call) -> Value | None:
     return _assign_result(call, variables[0], result) if len(variables) == 1 else result
 
 
+# tensorflow/python/training/optimizer.py, keras/src/optimizers/base_optimizer.py. A wrapper of an
+# optimizer has the same methods, whatever its class.
 @model(*(f"?.{name}" for name in sorted(seam.OPTIMIZER_UPDATES)))
 def _update(call: Call) -> Value | None:
     if isinstance(call.receiver, ExternalObject):
@@ -314,6 +323,7 @@ def _step(call: Call) -> Variable:
     return call.frame.session.only_variable("global_step", "step")
 
 
+# TensorFlow 1's optimizers count the step that they are given, Keras' their `iterations`.
 def _is_v2(optimizer: ExternalObject) -> bool:
     return ".optimizers." in f".{optimizer.path}."
 
