@@ -255,12 +255,13 @@ def require(options: PluginOptions) -> None:
 
 def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
     """Return the distributions with entry points of tpulint, by name."""
-    if not any(map(_names_tpulint, sys.path)):
+    path = search_path()
+    if not any(map(_names_tpulint, path)):
         return []  # importing importlib.metadata takes longer than most checks
     from importlib.metadata import distributions
 
     by_name: dict[str, tuple[Plugin, list[EntryPoint]]] = {}
-    for distribution in distributions():
+    for distribution in distributions(path=path):
         entry_points = [
             entry_point
             for entry_point in distribution.entry_points
@@ -272,6 +273,15 @@ def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
             full = f"{name} {distribution.version}"
             by_name[name] = Plugin(full, full), entry_points
     return [by_name[name] for name in sorted(by_name)]
+
+
+def search_path() -> list[str]:
+    """Return `sys.path` without the working directory, which may be the checked repository.
+
+    `python -m flake8` has it there. Whatever a repository holds, it has not been installed.
+    """
+    here = os.path.realpath(os.getcwd())
+    return [path for path in sys.path if path and os.path.realpath(path) != here]
 
 
 def _names_tpulint(directory: str) -> bool:
@@ -293,7 +303,9 @@ def _names_tpulint(directory: str) -> bool:
 def _load_installed(plugins: PluginSet, plugin: Plugin, entry_points: list[EntryPoint]) -> None:
     plugins.plugins.append(plugin)
     for entry_point in entry_points:
+        before = sys.path
         try:
+            sys.path = search_path()  # a module of the repository must not come first
             loaded = entry_point.load()
             is_for_rules = entry_point.group == RULES_GROUP
             rules = list(_rules_of(loaded)) if is_for_rules else []
@@ -306,6 +318,8 @@ def _load_installed(plugins: PluginSet, plugin: Plugin, entry_points: list[Entry
         else:
             plugins.add(plugin, rules)
             plugins.models += models
+        finally:
+            sys.path = before
 
 
 def _rules_of(loaded: object) -> Iterator[type[Rule]]:

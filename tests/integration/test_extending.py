@@ -531,3 +531,24 @@ def test_an_editor_shows_an_installed_rule(acme: Path, project: Path) -> None:
             assert await it.found(uri) == []
 
     play(scenario)
+
+
+def test_a_repository_is_not_an_installed_package(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`python -m flake8` finds modules, and what looks installed, in the working directory."""
+    from tpulint.check import per_file
+
+    proof = tmp_path / "it_ran"
+    code = f"open({str(proof)!r}, 'w').close()\n"
+    install(project, "acme-own", "[tpulint.rules]\nown = acme_own\n", {"acme_own.py": code})
+    write(project, {"acme_other.py": code})
+    entry_point = "[tpulint.rules]\nother = acme_other\n"
+    site = install(tmp_path / "site", "other", entry_point, {"acme_other.py": rule()})
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.syspath_prepend(project)
+    monkeypatch.syspath_prepend("")
+    answer = per_file.check("step.py", (project / "step.py").read_bytes())
+    assert [finding.code for finding in answer.findings] == ["ACM101"]
+    assert not proof.exists()
+    assert sys.path[:2] == ["", str(project)]
