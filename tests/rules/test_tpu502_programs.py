@@ -41,7 +41,7 @@ tf.config.set_soft_device_placement(True)
 strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
 
 def replica_step(x):
-    return tf.zeros([tf.reduce_max(x)])
+    return tf.zeros([tf.reduce_max(x)])  # possible: TPU502
 
 @tf.function
 def step(x):

@@ -15,7 +15,7 @@ from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
-from tpulint.queries.device_code import compiled_calls
+from tpulint.queries.device_code import compiled_calls, moved_calls
 from tpulint.rules.base import Report, Rule, register
 
 TENSORFLOW = ("tensorflow.", "keras.")
@@ -62,7 +62,8 @@ class DynamicShape(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         loops = _loop_sources(program)
-        for computation, call in compiled_calls(program):
+        # Soft placement moves what has no kernel, and these operations have one.
+        for computation, call in (*compiled_calls(program), *moved_calls(program)):
             # `tf.range` as a loop's iterable becomes a counter, and no operation with a constant.
             if not needs_constants(call) or call.site in loops:
                 continue
