@@ -88,7 +88,7 @@ def note_end(
     images: TensorMap,
     images_made: list[Operation],
 ) -> None:
-    """Note that `segment`, whose images are `made`, has ended, before others go on."""
+    """Note that `segment`, whose images are `images_made`, has ended, before others go on."""
     gives = [
         images.tensors[tensor.name]
         for op in segment.ops

@@ -122,7 +122,7 @@ _LOOK_SECONDS = 0.002
 class Deadline:
     """A watch on the steps of one computation, of which one runs at a time.
 
-    It limits a step to `seconds`, or else its `waits` to the patience that all waits have, if it
+    It limits a step to `seconds`, or else its `waits` to the limit that all waits have, if it
     `may_wait`.
     """
 
@@ -203,7 +203,7 @@ class Deadline:
         self._started = time.monotonic()
         self._ended = threading.Event()
         self._failed = threading.Event()
-        self._patience = WaitLimit()
+        self._limit = WaitLimit()
         self._waits.clear()
 
     def _left(self) -> float:
@@ -219,7 +219,7 @@ class Deadline:
         if self._left() <= 0:
             raise self._expire()
         waits = self._all_waits()
-        if self._seconds is None and self._patience.is_over(waits, self._tokens):
+        if self._seconds is None and self._limit.is_over(waits, self._tokens):
             fault = deadlock_of_waits(
                 "The step waits, and nothing that could end its waits has run for "
                 f"{waiting.MAX_IDLE_SECONDS:g} s",

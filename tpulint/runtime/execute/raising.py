@@ -69,7 +69,10 @@ def _token_class(name: str) -> type[FaultToken]:
 def failing_tensors(
     make: Callable[..., RuntimeFault], arguments: Sequence[Tensor] = (), dtypes: Sequence[Any] = ()
 ) -> list[Tensor]:
-    """Return tensors of `dtypes`, or one bool, that fail with `make(*values of given)`."""
+    """Return tensors of `dtypes`, or one bool, that fail with the fault that `make` returns.
+
+    `make` takes the values of `arguments`.
+    """
 
     def fail(*values: Any) -> Any:
         raise token_for(make(*values))
@@ -129,7 +132,7 @@ def as_tensorflow_error(
 
 
 def fault_in(message: str) -> RuntimeFault | None:
-    """Return the fault whose ticket is in `message`, or None."""
+    """Return the fault whose token is in `message`, or None."""
     match = _TOKEN.search(message)
     if not match:
         return None
@@ -139,7 +142,7 @@ def fault_in(message: str) -> RuntimeFault | None:
 
 
 def _take_fault(number: int) -> RuntimeFault | None:
-    """Return the fault under ticket `number`, if it waits.
+    """Return the fault of token `number`, if it waits.
 
     Equal faults of other replicas may still be asked for, but no longer explain a cancelled step.
     """

@@ -105,7 +105,7 @@ class CollectiveTracker:
     def _fault(
         self, collective: Collective, iteration: Iteration, arrived: set[int], others: Iterable[int]
     ) -> DivergentCollectiveError | None:
-        """Return the fault if any of `others` has not `arrived` at `one` and never will."""
+        """Return the fault if any of `others` has not `arrived` at `collective` and never will."""
         for other in others if arrived else ():
             for decision in collective.decisions if other not in arrived else ():
                 taken = self._taken.get((decision.site, other))

@@ -175,7 +175,7 @@ def _touches(
     host: tuple[Region, Operation] | None,
     top: Operation,
 ) -> Iterator[Touch]:
-    """Yield the touches of `op`, of `region`, and add the handles that it returns to `known`."""
+    """Yield the touches of `op`, and add the handles that it returns to `handle_origins`."""
     anchor = host or ((region, op) if region.cluster_of(op) is not None else None)
     handles = [
         tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in handle_origins

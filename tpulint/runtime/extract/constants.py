@@ -125,7 +125,7 @@ def device_constant(scope: ConstantScope, tensor: Tensor) -> DeviceConstant | No
 def constant_arguments(
     scope: ConstantScope, names: Sequence[str], tensors: Sequence[Tensor]
 ) -> dict[str, DeviceConstant]:
-    """Return the constants among the arguments `given` of a body whose inputs have these names."""
+    """Return the constants among the arguments `tensors` of a body with inputs of these names."""
     return {
         name: value
         for name, tensor in zip(names, tensors)

@@ -185,7 +185,7 @@ def find_automatic_clusters(region: Region) -> AutomaticClusters:
 
 
 def _collect_automatic(region: Region, clusters: AutomaticClusters, seen: set[int]) -> bool:
-    """Add the operations of `region` and its bodies to `found`; return whether there are any."""
+    """Add the operations of `region` and its bodies to `clusters`; return whether there are any."""
     # A function may be called often, and a gradient function may hold itself.
     if id(region.graph) in seen:
         return id(region.graph) in clusters.graphs

@@ -199,7 +199,7 @@ def sources_of(op: Operation) -> list[Operation]:
 
 
 def in_program_order(graph: Graph, operations: Mapping[str, Operation]) -> tuple[Operation, ...]:
-    """Return the operations `found` in the order of their creation, but each after its needs.
+    """Return `operations` in the order of their creation, but each after its needs.
 
     TensorFlow adds control inputs to operations that it has made already.
     """

@@ -24,7 +24,7 @@ from tpulint.runtime.source_location import operation_location
 
 
 def unordered_access_warning(accesses: UnorderedAccesses) -> UnorderedAccessWarning:
-    """Return the warning about `found`."""
+    """Return the warning about `accesses`."""
     first, second = _access(accesses.first), _access(accesses.second)
     return UnorderedAccessWarning(
         f"Nothing orders two accesses of the variable '{accesses.variable}' in a conditional: "
