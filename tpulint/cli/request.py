@@ -15,8 +15,7 @@ from tpulint.check.discover import shown, unreadable
 from tpulint.check.request import NO_CACHE, cache_place, codes_by, start_of
 from tpulint.config import Config, ConfigError, load_config, overridden
 from tpulint.config.files import Closest, parse_toml
-from tpulint.config.keys import KEYS
-from tpulint.config.model import read
+from tpulint.config.keys import KEYS, read
 from tpulint.config.readers import codes, is_shared
 from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, SOURCE_LIMIT_BYTES

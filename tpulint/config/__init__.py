@@ -1,7 +1,7 @@
 """The configuration: its keys, its files, and the one that is closest to a file."""
 
 from tpulint.config.files import find_config, load_config
-from tpulint.config.model import Config, from_table, overridden
+from tpulint.config.keys import Config, from_table, overridden
 from tpulint.config.readers import ConfigError, nearest
 
 __all__ = [

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tpulint.config.model import Config, from_table
+from tpulint.config.keys import Config, from_table
 from tpulint.config.readers import ConfigError, strings
 from tpulint.disk import (
     CONFIGURATION_LIMIT_BYTES,

@@ -8,8 +8,7 @@ import os
 
 from tpulint.codes import CODES, NAMES, Code
 from tpulint.config import Config, ConfigError, nearest
-from tpulint.config.keys import KEYS, ConfigKey
-from tpulint.config.model import DEFAULT
+from tpulint.config.keys import DEFAULT, KEYS, ConfigKey
 
 # `tpulint rule`: the page of a rule.
 

@@ -18,7 +18,7 @@ from tpulint.check.request import Request, cache_place, codes_by
 from tpulint.config import Config, overridden
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.config.files import Closest
-from tpulint.config.model import read
+from tpulint.config.keys import read
 from tpulint.config.readers import ConfigError
 from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, limit_of
