@@ -107,7 +107,7 @@ def computation(x):
     for name in ("a", "b"):
         total = tf.get_variable(name, [], use_resource=True)
         total.assign_add(1.0)
-    host = lambda v: v / total.read_value()  # possible: TPU101
+    host = lambda v: v / total.read_value()  # error: TPU101
     with tf.control_dependencies([x * 1]):
         return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
@@ -117,7 +117,7 @@ def computation(x):
 def computation(x):
     for name in ("a", "b"):
         total = tf.get_variable(name, [], use_resource=True)
-        host = lambda v: v / total.read_value()  # possible: TPU101
+        host = lambda v: v / total.read_value()  # error: TPU101
         with tf.control_dependencies([x * 1]):
             x = x + tf.tpu.outside_compilation(host, x * 2.0)
     return x + total.assign_add(1.0)

@@ -91,7 +91,7 @@ for name in ("count", "limit"):
 
 def computation(x):
     with tf.control_dependencies([x * 1]):
-        y = tf.tpu.outside_compilation(lambda v: v / state["count"], x * 2.0)  # possible: TPU101
+        y = tf.tpu.outside_compilation(lambda v: v / state["count"], x * 2.0)  # error: TPU101
     return y + state["count"].assign_add(1.0)
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
