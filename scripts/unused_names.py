@@ -46,7 +46,6 @@ used.to_control_flow_context_def
 used.training
 
 # TensorFlow reads them.
-used.EagerContext
 used._cloud_tpu_client
 used._n_operations
 used._tpu

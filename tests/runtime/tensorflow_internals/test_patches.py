@@ -19,14 +19,14 @@ from tpulint.runtime.tensorflow_internals.patching import PATCHES, Patch, When
 ROOT = Path(__file__).parents[3]
 RUNTIME = ROOT / "tpulint" / "runtime"
 
-# `modules` is loaded by its path: an import would install the patches.
 SCRIPT = """
 import importlib.util
 import sys
 import tensorflow
 from tests.runtime.tensorflow_internals.attributes import attributes, changed
 
-# Its modules are loaded before, by a copy of the file that loads them: they are compared, too.
+# The modules that the runtime loads are loaded before, by a copy of its file: only what is there is
+# compared.
 spec = importlib.util.spec_from_file_location("modules", sys.argv[1])
 spec.loader.exec_module(importlib.util.module_from_spec(spec))
 tensorflow.config.list_logical_devices()

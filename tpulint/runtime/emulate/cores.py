@@ -354,10 +354,10 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
         if op.type == "Placeholder" and tensor.dtype in _HANDLES:
             names = [input_.name for input_ in tensor.graph.inputs]
             return names.index(tensor.name) if tensor.name in names else None
-        found: str | None = cores_of_results.get(tensor.name)
-        if found is None and is_emulated(tensor.op.device):
+        result_core: str | None = cores_of_results.get(tensor.name)
+        if result_core is None and is_emulated(tensor.op.device):
             return graphs.canonical_device(tensor.op.device)  # type: ignore[no-any-return]
-        return found
+        return result_core
 
     def _with(self, core: Core, arguments: Sequence[Any]) -> Core:
         """Return `core` of a function's output where it is called with `arguments`."""
