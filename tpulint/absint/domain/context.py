@@ -111,8 +111,8 @@ class ScopeStack(tuple[Scope, ...]):
     @cached_property
     def control(self) -> tuple[Scope, ...]:
         """The traced control flow inside the computation, outermost first."""
-        found = [each for each in self.since(COMPUTATION) if each.kind in (COND, WHILE)]
-        return tuple(reversed(found))
+        scopes = [scope for scope in self.since(COMPUTATION) if scope.kind in (COND, WHILE)]
+        return tuple(reversed(scopes))
 
     @cached_property
     def rounds(self) -> tuple[object, ...]:
@@ -128,15 +128,15 @@ class ScopeStack(tuple[Scope, ...]):
 
     def and_inside(self, *inner: Scope) -> ScopeStack:
         """Return these scopes with others inside them."""
-        made = ScopeStack((*self, *inner))
+        stack = ScopeStack((*self, *inner))
         computation, cluster = self.computation, self.cluster
         for scope in inner:
             if scope.kind == COMPUTATION:
                 computation, cluster = scope.payload, None
             elif scope.kind == CLUSTER:
                 cluster = scope.payload
-        made.computation, made.cluster = computation, cluster
-        return made
+        stack.computation, stack.cluster = computation, cluster
+        return stack
 
 
 class TestedValue(Protocol):
@@ -196,7 +196,7 @@ class BaseContext(NamedTuple):
     assumed: frozenset[tuple[ConditionKey, object]] = frozenset()
 
     def __repr__(self) -> str:
-        calls = (f"{each.name}()" for each in self.call_chain)
+        calls = (f"{call.name}()" for call in self.call_chain)
         return " > ".join([self.lane, *map(repr, self.inner_scopes), *calls])
 
     @property
@@ -205,12 +205,12 @@ class BaseContext(NamedTuple):
         for scope in reversed(self.scopes):
             if scope.kind in (COMPUTATION, CLUSTER):
                 return "device" if scope.kind == COMPUTATION else "host cluster"
-        return "input pipeline" if any(each.kind == DATA for each in self.scopes) else "host"
+        return "input pipeline" if any(scope.kind == DATA for scope in self.scopes) else "host"
 
     @property
     def inner_scopes(self) -> list[Scope]:
         """The scopes around this place that do not make its lane, outermost first."""
-        return [each for each in self.scopes if each.kind not in (COMPUTATION, CLUSTER)]
+        return [scope for scope in self.scopes if scope.kind not in (COMPUTATION, CLUSTER)]
 
     def inside(self: Self, scope: Scope) -> Self:
         scopes = self.scopes.and_inside(scope)
@@ -280,7 +280,9 @@ class BaseContext(NamedTuple):
 
     def with_blocks(self, name: str, within: str = COMPUTATION) -> list[Scope]:
         """Return the contexts called `name` that are open since the innermost `within` scope."""
-        return [each for each in self.since(within) if each.kind == WITH and each.effect == name]
+        return [
+            scope for scope in self.since(within) if scope.kind == WITH and scope.effect == name
+        ]
 
     def excludes(self, other: BaseContext) -> bool:
         """Return whether no run reaches both: they stand under one flag, taken differently."""
@@ -291,7 +293,7 @@ class BaseContext(NamedTuple):
         theirs = [
             key.answer for key, branch in other.conditions if key.answer is not None and branch
         ]
-        return any(one.excludes(each) for one in held for each in theirs)
+        return any(answer.excludes(each) for answer in held for each in theirs)
 
     def runs_once_with(self, other: BaseContext | None) -> bool:
         """Return whether this place is reached, and no loop repeats it, when `other` is."""
@@ -321,13 +323,15 @@ class BaseContext(NamedTuple):
             return False
         others = [(key.answer, taken) for key, taken in self.conditions if key.answer is not None]
         if branch:
-            return answer.is_implied_by_negations([each for each, taken in others if not taken])
-        return any(taken and each.excludes(answer) for each, taken in others)
+            return answer.is_implied_by_negations(
+                [comparison for comparison, taken in others if not taken]
+            )
+        return any(taken and comparison.excludes(answer) for comparison, taken in others)
 
 
 def cover(places: Iterable[BaseContext], other: BaseContext) -> bool:
     """Return whether each run that reaches `other` reaches one of the places, by any branch."""
-    return _exhaust([each.choices_beyond(other) for each in places], MAX_COVERED_TESTS)
+    return _exhaust([place.choices_beyond(other) for place in places], MAX_COVERED_TESTS)
 
 
 def _exhaust(rows: list[frozenset[tuple[ConditionKey, object]]], depth: int) -> bool:

@@ -25,14 +25,14 @@ class Context(BaseContext):
     @property
     def computation(self) -> Computation | None:
         """The innermost computation being built here."""
-        found = self.scopes.computation
-        return found if isinstance(found, Computation) else None
+        payload = self.scopes.computation
+        return payload if isinstance(payload, Computation) else None
 
     @property
     def cluster(self) -> Cluster | None:
         """The innermost open host cluster of the innermost computation."""
-        found = self.scopes.cluster
-        return found if isinstance(found, Cluster) else None
+        payload = self.scopes.cluster
+        return payload if isinstance(payload, Cluster) else None
 
     @property
     def on_device(self) -> bool:
@@ -169,12 +169,14 @@ class ApiCall:
 
     def argument(self, keyword: str, position: int | None = None) -> Argument | None:
         """Return the argument given by `keyword`, or the one at `position`."""
-        for each in self.arguments:
-            if each.keyword == keyword:
-                return each
+        for argument in self.arguments:
+            if argument.keyword == keyword:
+                return argument
         if position is not None:
-            plain = [each for each in self.arguments if each.keyword is None]
-            if position < len(plain) and not any(each.star for each in plain[: position + 1]):
+            plain = [argument for argument in self.arguments if argument.keyword is None]
+            if position < len(plain) and not any(
+                argument.star for argument in plain[: position + 1]
+            ):
                 return plain[position]
         return None
 
@@ -252,7 +254,7 @@ class Cluster:
         """Return whether the device computes something first: then this is no head cluster."""
         if any(use.tensor.computed for use in self.receives):
             return True
-        return any(each.computed_inputs for each in self.fed_by)
+        return any(cluster.computed_inputs for cluster in self.fed_by)
 
     def is_around(self, context: Context) -> bool:
         """Return whether `context` is inside this cluster."""

@@ -42,27 +42,32 @@ class Sized(Value):
         """
         listed = list(items)
         amount = sum(map(size_of, listed)) - (0 if instead is None else size_of(instead))
-        inside = [each for item in listed for each in options(item) if isinstance(each, Sized)]
+        inside = [
+            option for item in listed for option in options(item) if isinstance(option, Sized)
+        ]
         around = self._around()
-        if around is None or any(each in around for each in inside):
+        if around is None or any(structure in around for structure in inside):
             return False
-        if any(each.size + amount * times > MAX_STRUCTURE_SIZE for each, times in around.items()):
+        if any(
+            structure.size + amount * times > MAX_STRUCTURE_SIZE
+            for structure, times in around.items()
+        ):
             return False
-        for each, times in around.items():
-            each.size += amount * times
-        for each in inside:
-            each.holders.append(ref(self))
+        for structure, times in around.items():
+            structure.size += amount * times
+        for structure in inside:
+            structure.holders.append(ref(self))
         return True
 
     def _around(self) -> Counter[Sized] | None:
         """Return this and all that it is in, with how often it is; None where that is too much."""
-        found = [self]
-        for each in found:  # it grows meanwhile
-            if each.holders:
-                found += [holder for it in each.holders if (holder := it()) is not None]
-            if len(found) > MAX_STRUCTURE_SIZE:
+        structures = [self]
+        for structure in structures:  # it grows meanwhile
+            if structure.holders:
+                structures += [holder for it in structure.holders if (holder := it()) is not None]
+            if len(structures) > MAX_STRUCTURE_SIZE:
                 return None
-        return Counter(found)
+        return Counter(structures)
 
 
 def size_of(value: Value) -> int:
@@ -75,7 +80,7 @@ def size_of(value: Value) -> int:
 
 def without_structures(items: Iterable[Value]) -> list[Value]:
     """Return the items, those that are structures, or may be, unknown."""
-    return [UNKNOWN if size_of(each) > 1 or isinstance(each, Sized) else each for each in items]
+    return [UNKNOWN if size_of(item) > 1 or isinstance(item, Sized) else item for item in items]
 
 
 RENAMED = "another `__name__` than its code"  # a hint of a function
@@ -316,9 +321,9 @@ class ContextManagerValue(Value):
 
 def listed(items: Iterable[str], more: bool) -> str:
     """Return the first MAX_SHOWN_ITEMS of `items`, and "..." where there are, or may be, others."""
-    found = list(itertools.islice(items, MAX_SHOWN_ITEMS + 1))
-    rest = ["..."] if more or len(found) > MAX_SHOWN_ITEMS else []
-    return ", ".join([*found[:MAX_SHOWN_ITEMS], *rest])
+    shown = list(itertools.islice(items, MAX_SHOWN_ITEMS + 1))
+    rest = ["..."] if more or len(shown) > MAX_SHOWN_ITEMS else []
+    return ", ".join([*shown[:MAX_SHOWN_ITEMS], *rest])
 
 
 def function_of(value: Value) -> Function | None:
@@ -370,7 +375,7 @@ def _merged(lines: list[list[Value]]) -> list[Value]:
     Python refuses a class without such an order; here the next value of the first line is taken.
     """
     rows = [line[::-1] for line in lines if line]  # what comes next is at the end
-    later = Counter(each for row in rows for each in row[:-1])
+    later = Counter(cls for row in rows for cls in row[:-1])
     by_next: dict[Value, list[list[Value]]] = {}
     for row in rows:
         by_next.setdefault(row[-1], []).append(row)
@@ -380,7 +385,7 @@ def _merged(lines: list[list[Value]]) -> list[Value]:
         while not rows[start]:
             start += 1
         heads = (row[-1] for row in islice(rows, start, None) if row)
-        first = next((each for each in heads if not later[each]), rows[start][-1])
+        first = next((cls for cls in heads if not later[cls]), rows[start][-1])
         found[first] = None
         for row in by_next.pop(first):
             _drop_next(row, found, later)
@@ -389,9 +394,9 @@ def _merged(lines: list[list[Value]]) -> list[Value]:
     return list(found)
 
 
-def _drop_next(row: list[Value], found: Container[Value], later: Counter[Value]) -> None:
+def _drop_next(row: list[Value], order: Container[Value], later: Counter[Value]) -> None:
     """Take from the end of a row what has its place."""
-    while row and row[-1] in found:
+    while row and row[-1] in order:
         row.pop()
         if row:
             later[row[-1]] -= 1

@@ -87,40 +87,42 @@ class ProgramEvents:
     @cached_property
     def piped(self) -> list[ApiCall]:
         """The calls in functions of input pipelines (few of many); for when all is read."""
-        return [each for each in self.calls if any(one.kind == DATA for one in each.context.scopes)]
+        return [
+            call for call in self.calls if any(scope.kind == DATA for scope in call.context.scopes)
+        ]
 
     @cached_property
     def piped_to(self) -> dict[int, list[ApiCall]]:
         """The calls of `piped` by the (id of the) feed whose pipeline they are in."""
         return _grouped(
-            (feed, each)
-            for each in self.piped
-            for feed in {id(one.payload) for one in each.context.scopes if one.kind == DATA}
+            (feed, call)
+            for call in self.piped
+            for feed in {id(scope.payload) for scope in call.context.scopes if scope.kind == DATA}
         )
 
     @cached_property
     def piped_at(self) -> dict[Site, list[ApiCall]]:
         """The calls of `piped` by the sites of the scopes around them, each once a site."""
         return _grouped(
-            (site, each)
-            for each in self.piped
-            for site in {one.site for one in each.context.scopes}
+            (site, call)
+            for call in self.piped
+            for site in {scope.site for scope in call.context.scopes}
         )
 
     @cached_property
     def named(self) -> dict[str, list[ApiCall]]:
         """The calls outside every computation by the last name; for when all is read."""
-        return _grouped((each.last, each) for each in self.calls)
+        return _grouped((call.last, call) for call in self.calls)
 
     @cached_property
     def at(self) -> dict[Site, list[ApiCall]]:
         """The calls outside every computation by where they stand; for when all is read."""
-        return _grouped((each.site, each) for each in self.calls)
+        return _grouped((call.site, call) for call in self.calls)
 
     @cached_property
     def by_result(self) -> dict[int, list[ApiCall]]:
         """All calls by the identity of what they gave; for when all is read."""
-        return _grouped((id(each.result), each) for each in self.all_calls())
+        return _grouped((id(call.result), call) for call in self.all_calls())
 
     def all_calls(self) -> Iterator[ApiCall]:
         """Every call of something outside the project."""

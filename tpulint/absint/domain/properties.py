@@ -54,4 +54,4 @@ def _is_one(value: Value) -> bool:
 def of_scalars(values: Iterable[Value]) -> bool:
     """Return whether an operator on `values` gives a scalar."""
     listed = list(values)
-    return bool(listed) and all(is_scalar(each) for each in listed)
+    return bool(listed) and all(is_scalar(value) for value in listed)

@@ -69,19 +69,19 @@ class Module:
 
         Beyond ASCII a name can be written in several ways.
         """
-        found = self._written.get(names)
-        if found is None:
+        written = self._written.get(names)
+        if written is None:
             text = self.text
-            found = frozenset(each for each in names if each in text) if text.isascii() else names
-            self._written[names] = found
-        return found
+            written = frozenset(name for name in names if name in text) if text.isascii() else names
+            self._written[names] = written
+        return written
 
     def site(self, place: int) -> Site:
         """Return the site of `place`, made once: a reader passes most places many times."""
-        found = self.sites.get(place)
-        if found is None:
-            found = self.sites[place] = Site(self, place)
-        return found
+        site = self.sites.get(place)
+        if site is None:
+            site = self.sites[place] = Site(self, place)
+        return site
 
     def span(self, place: int) -> Span:
         start, end = self.pieces.range(place)

@@ -29,13 +29,13 @@ def all_tensors(values: Iterable[Value]) -> list[Tensor]:
     return found
 
 
-def _collect(value: Choice | Sequence | Mapping, found: list[Tensor], depth: int) -> None:
+def _collect(value: Choice | Sequence | Mapping, tensors_found: list[Tensor], depth: int) -> None:
     """Add the tensors in a structure to those that were found."""
     for item in parts(value):
         if isinstance(item, Tensor):
-            found.append(item)
+            tensors_found.append(item)
         elif depth < MAX_STRUCTURE_DEPTH and isinstance(item, STRUCTURES):
-            _collect(item, found, depth + 1)
+            _collect(item, tensors_found, depth + 1)
 
 
 def parts(value: Choice | Sequence | Mapping) -> list[Value]:
@@ -65,27 +65,30 @@ def with_alternatives(
 
 def are_of_one_kind(values: Iterable[Value]) -> bool:
     """Return whether all are tensors that were made under the same scopes, with the same facts."""
-    found = [each if isinstance(each, Tensor) else None for each in values]
-    return None not in found and len({_kind(each) for each in found if each is not None}) == 1
+    tensors_or_none = [value if isinstance(value, Tensor) else None for value in values]
+    return (
+        None not in tensors_or_none
+        and len({_kind(value) for value in tensors_or_none if value is not None}) == 1
+    )
 
 
 def _kind(tensor: Tensor) -> Hashable:
-    made = tensor.made
-    home = None if made is None else (tuple(map(id, made.scopes)), made.run)
+    home_context = tensor.made
+    home = None if home_context is None else (tuple(map(id, home_context.scopes)), home_context.run)
     facts = (tensor.sort, tensor.dtype, tensor.data, tensor.unread, tensor.result_of)
     return (home, tensor.clusters, facts)
 
 
 def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
     """`mapping[key] = item` at `context`; perhaps, if that is under a condition."""
-    known = mapping.items.get(key)
+    current = mapping.items.get(key)
     mapping.places.pop(key, None)
-    if known is None or key in mapping.set_at:
+    if current is None or key in mapping.set_at:
         mapping.set_at[key] = context
     if context.runs_once_with(mapping.made):
         mapping.maybe_absent.discard(key)
-    elif known is not None:
-        item = join([known, item])
+    elif current is not None:
+        item = join([current, item])
     else:
         mapping.maybe_absent.add(key)
         mapping.open = True
@@ -115,17 +118,17 @@ def item_of(mapping: Mapping, key: Value) -> Value:
     keyless = [item for key, item in mapping.items.items() if isinstance(key, tuple)]
     if mapping.complete and keyless and key.value not in mapping.items:
         return join(keyless)
-    known = mapping.items.get(key.value, UNKNOWN)
-    if all(_of_one_family(known, each) for each in keyless):
-        return known
-    return join([known, *keyless])
+    current = mapping.items.get(key.value, UNKNOWN)
+    if all(_of_one_family(current, value) for value in keyless):
+        return current
+    return join([current, *keyless])
 
 
-def _of_one_family(known: Value, other: Value) -> bool:
+def _of_one_family(current: Value, other: Value) -> bool:
     """Return whether both are objects of one class: then each has a key of its own in the dict."""
-    if not isinstance(known, ExternalObject) or not isinstance(other, ExternalObject):
+    if not isinstance(current, ExternalObject) or not isinstance(other, ExternalObject):
         return False
-    return known.path == other.path
+    return current.path == other.path
 
 
 def drop(mapping: Mapping, key: object, context: Context) -> None:

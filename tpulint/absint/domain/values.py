@@ -153,12 +153,12 @@ class Opaque(Value):
 
         members: all that it may be equal to, where `other` is of an enumeration.
         """
-        found = self._comparisons.get(other)
-        if found is None:
-            found = Opaque(f"{self.path} == {other}", parent=self, compared=other)
-            found.members = members
-            self._comparisons[other] = found
-        return found
+        comparison = self._comparisons.get(other)
+        if comparison is None:
+            comparison = Opaque(f"{self.path} == {other}", parent=self, compared=other)
+            comparison.members = members
+            self._comparisons[other] = comparison
+        return comparison
 
     def negated(self) -> Opaque:
         """Return the answer to `not this`, the same each time."""
@@ -174,7 +174,7 @@ class Opaque(Value):
 
     def is_implied_by_negations(self, denied: Iterable[Opaque]) -> bool:
         """Return whether this is a comparison with the only member that the others leave."""
-        others = {each.compared for each in denied if each.parent is self.parent}
+        others = {comparison.compared for comparison in denied if comparison.parent is self.parent}
         return self.compared in self.members and others >= self.members - {self.compared}
 
 
@@ -293,8 +293,8 @@ def join(values: Iterable[Value]) -> Value:
         return values[0]
     found: list[Value] = []
     is_complete = True
-    for option in [each for value in values for each in options(value)]:
-        if any(option is known or option.is_same(known) for known in found):
+    for option in [option for value in values for option in options(value)]:
+        if any(option is other or option.is_same(other) for other in found):
             continue
         if len(found) < MAX_ALTERNATIVES or option.is_callee:
             found.append(option)
@@ -307,11 +307,11 @@ def join(values: Iterable[Value]) -> Value:
     return Choice(tuple(found)) if found else UNKNOWN
 
 
-def _callees(found: list[Value], is_complete: bool) -> Value:
+def _callees(alternatives: list[Value], is_complete: bool) -> Value:
     """Return the choice of what can be called among too many alternatives, UNKNOWN for others."""
-    callees = [each for each in found if each.is_callee]
+    callees = [option for option in alternatives if option.is_callee]
     if len(callees) > MAX_CALLEES:
         return Choice((*callees[: MAX_CALLEES - 1], UNLISTED))
-    if callees and not (is_complete and len(callees) == len(found)):
+    if callees and not (is_complete and len(callees) == len(alternatives)):
         callees.append(UNKNOWN)
     return Choice(tuple(callees)) if callees else UNKNOWN

@@ -59,26 +59,28 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     """`base.name`."""
     if isinstance(base, External):
         return of_outside(frame, base, name)
-    found = frame.library.attribute(frame, base, name, site)
-    if found is not None:
-        return found
+    value = frame.library.attribute(frame, base, name, site)
+    if value is not None:
+        return value
     if isinstance(base, Choice):
-        held = [each for each in base.options if each != NONE] or base.options  # None has no `name`
+        held = [
+            option for option in base.options if option != NONE
+        ] or base.options  # None has no `name`
         return join(get(frame, option, name, site) for option in held)
     if isinstance(base, ModuleValue):
         return frame.session.module_attribute(base, name, frame)
     if isinstance(base, Instance):
         return _of_instance(frame, base, name, site)
     if isinstance(base, Class):
-        found = _in_class(base, name)
-        return _outer_attribute(base, name) if found is None else _unbound(found, base)
+        value = _in_class(base, name)
+        return _outer_attribute(base, name) if value is None else _unbound(value, base)
     if isinstance(base, Opaque):
         return base.child(name, f"{base.path}.{name}")
     if isinstance(base, Super):
         return _of_super(frame, base, name)
     if isinstance(base, ExternalObject):
-        known = base.attributes.get(name)
-        return method(base, name) if known is None else known
+        value = base.attributes.get(name)
+        return method(base, name) if value is None else value
     return method(base if isinstance(base, WITH_METHODS) else UNKNOWN, name)
 
 
@@ -90,18 +92,18 @@ def of_outside(frame: Frame, base: External, name: str) -> Value:
 
 
 def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
-    found = base.attributes.get(name)
-    if found is None:
-        found = _bound_name(frame, base, name, site)
-    if found is None and _set_up(frame, base, name):
-        found = base.attributes.get(name)
-    if found is not None:
-        return found
+    value = base.attributes.get(name)
+    if value is None:
+        value = _bound_name(frame, base, name, site)
+    if value is None and _set_up(frame, base, name):
+        value = base.attributes.get(name)
+    if value is not None:
+        return value
     if name == "__class__":
         return base.cls
     if name == "__dict__":
         return Mapping(base.attributes, True, made=base.context, attributes=base.attributes)
-    if any(isinstance(each, External) for each in mro(base.cls)):
+    if any(isinstance(base, External) for base in mro(base.cls)):
         return method(base, name)
     return base.attributes.setdefault(name, Opaque(f"self.{name}"))
 
@@ -130,14 +132,14 @@ def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
 
 def _bound_name(frame: Frame, base: Instance, name: str, site: Site) -> Value | None:
     """Return a method or a class attribute seen through the instance; properties are called."""
-    found = _in_class(base.cls, name)
-    if not isinstance(found, Function):
-        return found
-    if "property" in found.hints:
-        return calls.call(frame, Bound(found, base), (), site, name)
-    if "staticmethod" in found.hints:
-        return found
-    return Bound(found, base.cls if "classmethod" in found.hints else base)
+    value = _in_class(base.cls, name)
+    if not isinstance(value, Function):
+        return value
+    if "property" in value.hints:
+        return calls.call(frame, Bound(value, base), (), site, name)
+    if "staticmethod" in value.hints:
+        return value
+    return Bound(value, base.cls if "classmethod" in value.hints else base)
 
 
 def _of_super(frame: Frame, base: Super, name: str) -> Value:
@@ -146,28 +148,28 @@ def _of_super(frame: Frame, base: Super, name: str) -> Value:
     line = line if base.owner in line else mro(base.owner)
     for each in line[line.index(base.owner) + 1 :]:
         if isinstance(each, Class) and name in each.names:
-            found = each.names[name]
-            return Bound(found, base.instance) if isinstance(found, Function) else found
+            value = each.names[name]
+            return Bound(value, base.instance) if isinstance(value, Function) else value
     return method(base.instance, name)
 
 
-def _unbound(found: Value, cls: Class) -> Value:
-    if isinstance(found, Function) and "classmethod" in found.hints:
-        return Bound(found, cls)
-    return found
+def _unbound(value: Value, cls: Class) -> Value:
+    if isinstance(value, Function) and "classmethod" in value.hints:
+        return Bound(value, cls)
+    return value
 
 
 def _in_class(cls: Class, name: str) -> Value | None:
-    for each in mro(cls):
-        if isinstance(each, Class) and name in each.names:
-            return each.names[name]
+    for base in mro(cls):
+        if isinstance(base, Class) and name in base.names:
+            return base.names[name]
     return None
 
 
 def _outer_attribute(cls: Class, name: str) -> Value:
-    for each in mro(cls):
-        if isinstance(each, External):
-            return External(f"{each.path}.{name}")
+    for base in mro(cls):
+        if isinstance(base, External):
+            return External(f"{base.path}.{name}")
     return UNKNOWN
 
 
@@ -199,12 +201,12 @@ def put_any(base: Value) -> None:
 
     Those that hold methods, or what a library made, are not what is set so.
     """
-    for each in options(base):
-        if isinstance(each, Instance):
-            for cls in reversed(mro(each.cls)):
+    for option in options(base):
+        if isinstance(option, Instance):
+            for cls in reversed(mro(option.cls)):
                 names = cls.names if isinstance(cls, Class) else {}
-                _make_unknown(each, names)
-            _make_unknown(each, dict(each.attributes))
+                _make_unknown(option, names)
+            _make_unknown(option, dict(option.attributes))
 
 
 def _make_unknown(instance: Instance, names: Names[str, Value]) -> None:

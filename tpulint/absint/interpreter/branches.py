@@ -103,13 +103,13 @@ def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool
     return end.assuming_no_exception(frame.context.when(key, branch), frame.context)
 
 
-def _settled(frame: Frame, node: If, known: bool) -> bool:
+def _settled(frame: Frame, node: If, answer: bool) -> bool:
     """Read an `if` whose test is known here; what it makes the first time it makes once."""
-    body = node.body if known else node.orelse
+    body = node.body if answer else node.orelse
     if not guards_creation(node.test):
         return frame.block(body)
     once = Scope(ONCE, frame.site(node.place))
-    if not known and node.body and isinstance(node.body[-1], (Return, Raise)):
+    if not answer and node.body and isinstance(node.body[-1], (Return, Raise)):
         frame.open(once)  # the rest of the function, too, is reached the first time only
         return frame.block(body)
     with frame.scopes_closed():
@@ -162,16 +162,16 @@ def for_(frame: Frame, node: For) -> bool:
     )
     kind = WHILE if traced else LOOP
     item = operators.element_of(frame, source, site)
-    known = operators.items_of(frame, source)
-    if known is not None and not known:
+    items = operators.items_of(frame, source)
+    if items is not None and not items:
         return frame.block(node.orelse)
-    if known is not None and len(known) <= MAX_UNROLLED_ITEMS and _is_unrolled(frame, node):
-        return _rounds(frame, node, known, site)
+    if items is not None and len(items) <= MAX_UNROLLED_ITEMS and _is_unrolled(frame, node):
+        return _rounds(frame, node, items, site)
     start = dict(frame.env.names)
     with frame.within(Scope(kind, site, source, converted=traced)):
         frame.assign(node.target, item)
         _round(frame, node.body)
-    if known is None:
+    if items is None:
         frame.env.names = _joined(start, frame.env.names)
     if traced:
         frame.env.names = _through(frame, start, frame.env.names, source, site)
@@ -251,12 +251,12 @@ def _jumps(body: Block, kinds: tuple[str, ...] = ("break", "continue")) -> bool:
     """Return whether a loop with this body has such a jump of its own."""
     stack: list[Node] = [*body]
     while stack:
-        each = stack.pop()
-        if isinstance(each, Jump):
-            if each.kind in kinds:
+        node = stack.pop()
+        if isinstance(node, Jump):
+            if node.kind in kinds:
                 return True
-        elif not isinstance(each, (Expression, For, While, Define, DefineClass)):
-            stack.extend(parts(each))
+        elif not isinstance(node, (Expression, For, While, Define, DefineClass)):
+            stack.extend(parts(node))
     return False
 
 

@@ -78,9 +78,9 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
             frame, callee.function, (positional_argument(callee.receiver, site), *args), site
         )
     if isinstance(callee, Partial):
-        first = tuple(positional_argument(each, site) for each in callee.args)
-        named_args = tuple(Argument(key, "", each, site) for key, each in callee.kwargs)
-        later = {each.keyword for each in args if each.keyword}
+        first = tuple(positional_argument(value, site) for value in callee.args)
+        named_args = tuple(Argument(key, "", value, site) for key, value in callee.kwargs)
+        later = {argument.keyword for argument in args if argument.keyword}
         kept = tuple(each for each in named_args if each.keyword not in later)
         return call(frame, callee.function, (*first, *args, *kept), site)
     if isinstance(callee, Class):
@@ -102,33 +102,33 @@ def positional_argument(value: Value, site: Site) -> Argument:
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
     """Each alternative is called, under the condition that it is the one."""
-    found = _callees(frame, callee)
-    if len(found) == 1:
-        return call(frame, found[0], args, site, named)
+    callees = _callees(frame, callee)
+    if len(callees) == 1:
+        return call(frame, callees[0], args, site, named)
     results = []
-    for number, option in enumerate(found):
+    for number, option in enumerate(callees):
         key = frame.library.condition_of_call(option)
-        one = ConditionKey(CALLEE, site, answers=len(found))
-        with frame.when(key, True) if key else frame.when(one, number):
+        choice_key = ConditionKey(CALLEE, site, answers=len(callees))
+        with frame.when(key, True) if key else frame.when(choice_key, number):
             results.append(call(frame, option, args, site, named))
     return join(results)
 
 
 def _callees(frame: Frame, choice: Choice) -> list[Value]:
     """Return the callees among the options: none is None, for calling that ends in an error."""
-    found = [each for each in choice.options if each != NONE]
-    return _of_one_body(frame.library.callees(frame.context, found) or list(choice.options))
+    callees = [option for option in choice.options if option != NONE]
+    return _of_one_body(frame.library.callees(frame.context, callees) or list(choice.options))
 
 
-def _of_one_body(found: list[Value]) -> list[Value]:
+def _of_one_body(callees: list[Value]) -> list[Value]:
     """Leave one of a function and what traces it: either way its body is reached."""
     kept: list[Value] = []
-    for each in found:
-        same = [number for number, other in enumerate(kept) if _are_one(each, other)]
+    for value in callees:
+        same = [number for number, other in enumerate(kept) if _are_one(value, other)]
         if not same:
-            kept.append(each)
-        elif _is_traced(each):
-            kept[same[0]] = each
+            kept.append(value)
+        elif _is_traced(value):
+            kept[same[0]] = value
     return kept
 
 
@@ -156,20 +156,20 @@ def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) 
 
 def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     """Make a new object, and read `__init__` with it."""
-    found = frame.library.instantiate(frame, cls, args, site)
-    if found is not None:
-        return found
-    made = Instance(cls, site, frame.context)
+    value = frame.library.instantiate(frame, cls, args, site)
+    if value is not None:
+        return value
+    instance = Instance(cls, site, frame.context)
     bases = mro(cls)
-    if any(isinstance(each, External) for each in bases):
+    if any(isinstance(base, External) for base in bases):
         frame.count_possible_operation()
-    for each in bases:
-        if isinstance(each, Class) and isinstance(each.names.get("__init__"), Function):
-            call(frame, Bound(each.names["__init__"], made), args, site)
-            return made
-    frame.library.initialize(frame, made, args, site)
-    dataclass_fields.fill(made, args)
-    return made
+    for base in bases:
+        if isinstance(base, Class) and isinstance(base.names.get("__init__"), Function):
+            call(frame, Bound(base.names["__init__"], instance), args, site)
+            return instance
+    frame.library.initialize(frame, instance, args, site)
+    dataclass_fields.fill(instance, args)
+    return instance
 
 
 def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:
@@ -178,9 +178,9 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
-        made = TracedCall(function, context.conditions)
+        payload = TracedCall(function, context.conditions)
         label = frame.library.traced_function
-        context = context.inside(Scope(FUNCTION, site, made, label=label))
+        context = context.inside(Scope(FUNCTION, site, payload, label=label))
     elif DECORATED in function.hints:
         context = context.inside(Scope(WITH, site, UNKNOWN, effect=DECORATED))
     if UNCONVERTED in function.hints:
@@ -217,21 +217,21 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
     starred = False
     position = 0
     keywords: dict[str, Value] = {}
-    for each in args:
-        if each.star == "*":
+    for argument in args:
+        if argument.star == "*":
             starred = True
             rest.append(UNKNOWN)
-        elif each.star == "**":
+        elif argument.star == "**":
             keywords.setdefault("**", UNKNOWN)
-        elif each.keyword is not None:
-            keywords[each.keyword] = each.value
-            inner.given[each.keyword] = each
+        elif argument.keyword is not None:
+            keywords[argument.keyword] = argument.value
+            inner.given[argument.keyword] = argument
         elif position < len(names) and not starred:
-            env[names[position]] = each.value
-            inner.given[names[position]] = each
+            env[names[position]] = argument.value
+            inner.given[names[position]] = argument
             position += 1
         else:
-            rest.append(each.value)
+            rest.append(argument.value)
     for name, default in code.named:
         if name in keywords:
             env[name] = keywords.pop(name)
@@ -243,15 +243,15 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
     if code.star is not None:
         env[code.star] = Sequence("tuple", rest, starred)
     if code.star_star is not None:
-        known = {key: item for key, item in keywords.items() if key != "**"}
-        env[code.star_star] = Mapping(known, "**" in keywords, made=inner.context)
+        rest_by_name = {key: item for key, item in keywords.items() if key != "**"}
+        env[code.star_star] = Mapping(rest_by_name, "**" in keywords, made=inner.context)
 
 
 def _default(inner: Frame, function: Function, name: str, default: Expression | None) -> Value:
     """Read a default where the function was defined."""
-    known = function.defaults.get(name)
-    if known is not None:
-        return known
+    value = function.defaults.get(name)
+    if value is not None:
+        return value
     if default is None:
         return Opaque(name)
     outer = function.env or inner.session.module_env(function.module)
@@ -282,16 +282,16 @@ def _renamed(callee: Value) -> Value:
 def opaque_arguments(function: Function, receiver: Value | None) -> tuple[Argument, ...]:
     """Return opaque things named as the parameters of `function`."""
     code = function.code.parameters
-    names = [each.name for each in code.by_position]
+    names = [parameter.name for parameter in code.by_position]
     site = Site(function.module, -1)
-    found = []
+    arguments = []
     for position, name in enumerate(names):
         value = receiver if position == 0 and receiver is not None else Opaque(name)
-        found.append(Argument(None, "", value, site))
+        arguments.append(Argument(None, "", value, site))
     for name, _ in code.keyword_only:
-        found.append(Argument(name, "", Opaque(name), site))
+        arguments.append(Argument(name, "", Opaque(name), site))
     if code.star is not None:
-        found.append(Argument(None, "*", UNKNOWN, site))
+        arguments.append(Argument(None, "*", UNKNOWN, site))
     if code.star_star is not None:
-        found.append(Argument(None, "**", UNKNOWN, site))
-    return tuple(found)
+        arguments.append(Argument(None, "**", UNKNOWN, site))
+    return tuple(arguments)

@@ -32,7 +32,7 @@ def _truth(value: Value) -> bool | None:
     if isinstance(value, (Sequence, Mapping)):
         return None if value.open else bool(value.items)
     if isinstance(value, Instance):
-        return None if any(_may_be_false(each) for each in mro(value.cls)) else True
+        return None if any(_may_be_false(base) for base in mro(value.cls)) else True
     return True if value.is_true else None
 
 
@@ -65,10 +65,10 @@ def _compares(value: Opaque) -> bool:
 
 def is_state(value: Value) -> bool:
     """Return whether this is a flag that takes several values, or asks what is open."""
-    found = options(value)
-    if any(isinstance(each, ContextQuery) for each in found):
+    alternatives = options(value)
+    if any(isinstance(value, ContextQuery) for value in alternatives):
         return True
-    return len(found) > 1 and all(isinstance(each, Const) for each in found)
+    return len(alternatives) > 1 and all(isinstance(value, Const) for value in alternatives)
 
 
 def guards_creation(test: Expression) -> bool:
@@ -77,9 +77,11 @@ def guards_creation(test: Expression) -> bool:
         case Not(operand=operand):
             return isinstance(operand, Attribute) or guards_creation(operand)
         case BoolOperation(items=items):
-            return any(guards_creation(each) for each in items)
+            return any(guards_creation(item) for item in items)
         case Compare(comparisons=comparisons):
-            return any(each.op in ("Is", "IsNot", "In", "NotIn") for each in comparisons)
+            return any(
+                comparison.op in ("Is", "IsNot", "In", "NotIn") for comparison in comparisons
+            )
         case CallNode(callee=Name(id=name)):
             return name in ("hasattr", "getattr")
     return False

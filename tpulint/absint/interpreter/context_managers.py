@@ -66,11 +66,11 @@ def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
             frame.context.scopes[outer:],
             key=lambda each: not library.is_preferred_owner(each.payload),
         )
-    effects = [each.effect for each in extra if each.kind == WITH]
-    sure = len(effects) == len(manager.options) and len(set(effects)) == 1
-    if sure and not library.is_preferred_owner(extra[0].payload):
-        sure = len({library.scope_owner(each.payload) for each in extra}) == 1
-    frame.open(*(replace(each, is_uncertain=not sure) for each in extra[:1]))
+    effects = [scope.effect for scope in extra if scope.kind == WITH]
+    is_certain = len(effects) == len(manager.options) and len(set(effects)) == 1
+    if is_certain and not library.is_preferred_owner(extra[0].payload):
+        is_certain = len({library.scope_owner(scope.payload) for scope in extra}) == 1
+    frame.open(*(replace(scope, is_uncertain=not is_certain) for scope in extra[:1]))
     return bound[0]
 
 
@@ -93,9 +93,9 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
         return UNKNOWN
     outer = len(frame.context.scopes)
     extra = [scopes[outer:] for _, scopes in inner.yields]
-    first = next((each for each in extra if each), ())
-    sure = len({tuple(map(_effect, each)) for each in extra}) == 1
-    frame.open(*(first if sure else (replace(each, is_uncertain=True) for each in first)))
+    first = next((scope for scope in extra if scope), ())
+    is_certain = len({tuple(map(_effect, scope)) for scope in extra}) == 1
+    frame.open(*(first if is_certain else (replace(scope, is_uncertain=True) for scope in first)))
     return join(item for item, _ in inner.yields)
 
 
@@ -112,8 +112,8 @@ def leave(
     elif isinstance(manager, ContextManagerValue) and manager.effect == DEPENDENCIES:
         computation = frame.context.computation
         if computation is not None and not frame.context.is_unrecorded:
-            found = Dependencies(manager.payload, site, frame.context, built, returned)
-            computation.dependencies.append(found)
+            dependencies = Dependencies(manager.payload, site, frame.context, built, returned)
+            computation.dependencies.append(dependencies)
     elif isinstance(manager, Instance):
         leaving = attributes.get(frame, manager, "__exit__", site)
         if isinstance(leaving, Bound) and isinstance(leaving.function, Function):
@@ -165,8 +165,8 @@ def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) 
         return
     computation = frame.context.computation
     if computation is not None:
-        found = ContextChange(effect, direction, site, frame.context, holder)
-        computation.context_changes.append(found)
+        context_change = ContextChange(effect, direction, site, frame.context, holder)
+        computation.context_changes.append(context_change)
 
 
 EXPECTS = "assertRaises"  # and `assertRaisesRegex`, `assertRaisesOpError`, ...
@@ -181,23 +181,25 @@ def is_failing_call(name: str) -> bool:
 
 def expects_failure(items: list[WithItem]) -> bool:
     """Return whether one of the items of a `with` expects its block to fail."""
-    return any(is_failing_call(_called(each.manager)) for each in items)
+    return any(is_failing_call(_called(item.manager)) for item in items)
 
 
 def is_marked_to_fail(decorators: list[Expression]) -> bool:
     """Return whether a test function is marked to fail."""
-    return any(last_name(each) in MARKS or _called(each) in MARKS for each in decorators)
+    return any(
+        last_name(decorator) in MARKS or _called(decorator) in MARKS for decorator in decorators
+    )
 
 
 @contextmanager
 def unrecorded(frame: Frame) -> Iterator[None]:
     """Record nothing meanwhile; what other modules define is still read for itself."""
     session = frame.session
-    known = set(session.called)
+    called_before = set(session.called)
     with frame.without_recording():
         yield
-    own = {id(each) for each in frame.module.facts.functions}
-    session.called -= {each for each in session.called - known if each not in own}
+    own = {id(function) for function in frame.module.facts.functions}
+    session.called -= {code for code in session.called - called_before if code not in own}
 
 
 def _called(node: Expression) -> str:

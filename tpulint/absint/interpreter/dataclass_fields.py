@@ -19,14 +19,14 @@ def fill(made: Instance, args: tuple[Argument, ...]) -> None:
     fields = list(dict.fromkeys(_declared(made.cls)))
     plain = iter(fields)
     starred = False
-    for each in args:
-        name = each.keyword
-        if each.star:
+    for argument in args:
+        name = argument.keyword
+        if argument.star:
             starred = True
         elif name is None and not starred:
             name = next(plain, None)
         if name in fields:
-            made.attributes[name] = each.value
+            made.attributes[name] = argument.value
     if starred:
         for name in fields:
             made.attributes.setdefault(name, UNKNOWN)
@@ -34,9 +34,9 @@ def fill(made: Instance, args: tuple[Argument, ...]) -> None:
 
 def _declared(cls: Class) -> Iterator[str]:
     """Yield the annotated names in the bodies of a class and its bases, the last base first."""
-    for each in reversed(mro(cls)):
-        if isinstance(each, Class):
-            for statement in each.code.body:
+    for base in reversed(mro(cls)):
+        if isinstance(base, Class):
+            for statement in base.code.body:
                 match statement:
                     case AnnotatedAssign(target=Name(id=name)):
                         yield name
@@ -50,11 +50,11 @@ def items(value: Value) -> list[Value] | None:
     if not isinstance(value, Instance):
         return None
     bases = mro(value.cls)
-    if not any(isinstance(each, External) and each.path in TUPLES for each in bases):
+    if not any(isinstance(base, External) and base.path in TUPLES for base in bases):
         return None
-    found = [_field(value, name) for name in dict.fromkeys(_declared(value.cls))]
-    known = [each for each in found if each is not None]
-    return known if len(known) == len(found) else None
+    fields = [_field(value, name) for name in dict.fromkeys(_declared(value.cls))]
+    values = [value for value in fields if value is not None]
+    return values if len(values) == len(fields) else None
 
 
 def _field(value: Instance, name: str) -> Value | None:
@@ -69,12 +69,12 @@ def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class |
     if isinstance(fields, Const) and isinstance(fields.value, str):
         names = fields.value.replace(",", " ").split()
     elif isinstance(fields, Sequence) and not fields.open:
-        names = [text for each in fields.items if (text := _text(each))]
+        names = [text for value in fields.items if (text := _text(value))]
         if len(names) != len(fields.items):
             return None
     else:
         return None
-    body: Block = [AnnotatedAssign(Name(site.place, each), Constant(None), None) for each in names]
+    body: Block = [AnnotatedAssign(Name(site.place, name), Constant(None), None) for name in names]
     code = ir.ClassCode(_text(name) or "tuple", site.place, [], [], [], body)
     return Class(code, site.module, None, (External("collections.namedtuple"),), {})
 

@@ -65,9 +65,9 @@ def value(frame: Frame, node: Expression) -> Value:
 
 
 def _name(frame: Frame, node: Name) -> Value:
-    found = frame.env.names.get(node.id)
-    if found is not None and not isinstance(found, Imported):
-        return found
+    item = frame.env.names.get(node.id)
+    if item is not None and not isinstance(item, Imported):
+        return item
     return frame.lookup(node.id)
 
 
@@ -90,18 +90,20 @@ def _call(frame: Frame, node: CallNode) -> Value:
 
 def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
     """Return the arguments of `call` as written; `*known` and `**known` are opened."""
-    found: list[Argument] = []
-    for each in call.arguments:
-        node = each.value
+    arguments: list[Argument] = []
+    for argument in call.arguments:
+        node = argument.value
         item = _HANDLERS[type(node)](frame, node)
-        site = frame.site(call.place if each.place == NOWHERE else each.place)
-        if each.star == "*" and isinstance(item, Sequence) and not item.open:
-            found += [Argument(None, "", one, site, node) for one in item.items]
-        elif each.star == "**" and isinstance(item, Mapping) and not item.open:
-            found += [Argument(str(key), "", one, site, node) for key, one in item.items.items()]
+        site = frame.site(call.place if argument.place == NOWHERE else argument.place)
+        if argument.star == "*" and isinstance(item, Sequence) and not item.open:
+            arguments += [Argument(None, "", element, site, node) for element in item.items]
+        elif argument.star == "**" and isinstance(item, Mapping) and not item.open:
+            arguments += [
+                Argument(str(key), "", element, site, node) for key, element in item.items.items()
+            ]
         else:
-            found.append(Argument(each.keyword, each.star, item, site, node))
-    return tuple(found)
+            arguments.append(Argument(argument.keyword, argument.star, item, site, node))
+    return tuple(arguments)
 
 
 def _display(frame: Frame, node: Display) -> Value:
@@ -114,28 +116,28 @@ def _display(frame: Frame, node: Display) -> Value:
             is_open = is_open or not isinstance(spread, Sequence) or spread.open
         else:
             items.append(value(frame, each))
-    starred = any(isinstance(each, Starred) for each in node.items)
-    places = () if starred else tuple(own_place(each) for each in node.items)
+    starred = any(isinstance(node, Starred) for node in node.items)
+    places = () if starred else tuple(own_place(node) for node in node.items)
     site = frame.site(node.place)
     return Sequence(node.kind, items, is_open, site, frame.context, places=places)
 
 
 def _dict(frame: Frame, node: DictDisplay) -> Value:
-    made = Mapping({}, False, frame.site(node.place), made=frame.context)
+    mapping = Mapping({}, False, frame.site(node.place), made=frame.context)
     for each in node.items:
         item = value(frame, each.value)
         key = value(frame, each.key) if each.key is not None else None
         if isinstance(key, Const):
-            made.set(key.value, item)
-            made.places[key.value] = own_place(each.value)
+            mapping.set(key.value, item)
+            mapping.places[key.value] = own_place(each.value)
         elif key is None and isinstance(item, Mapping):
-            made.update(item)
+            mapping.update(item)
         else:
-            made.open = True
-            made.set(("?", len(made.items)), item)
+            mapping.open = True
+            mapping.set(("?", len(mapping.items)), item)
             if key is not None:
-                made.keys.append(key)
-    return made
+                mapping.keys.append(key)
+    return mapping
 
 
 def _subscript(frame: Frame, node: Subscript) -> Value:
@@ -159,11 +161,11 @@ def _lambda(frame: Frame, node: Lambda) -> Value:
 
 def _conditional(frame: Frame, node: Conditional) -> Value:
     test = value(frame, node.test)
-    known = truth(test)
-    if known is None and frame.context.computation is not None:
-        known = frame.library.device_answer(node.test)
-    if known is not None:
-        return value(frame, node.body if known else node.orelse)
+    answer = truth(test)
+    if answer is None and frame.context.computation is not None:
+        answer = frame.library.device_answer(node.test)
+    if answer is not None:
+        return value(frame, node.body if answer else node.orelse)
     site = frame.site(node.place)
     if isinstance(test, TraceTimeValue):
         transfer.note_trace_time_value(frame, "decides", test, site)
@@ -187,11 +189,11 @@ def _bool(frame: Frame, node: BoolOperation) -> Value:
     with frame.at(frame.context):
         for each in node.items:
             item = value(frame, each)
-            known = truth(item)
-            if known is (not wanted):
+            answer = truth(item)
+            if answer is (not wanted):
                 results.append(item)
                 break
-            if known is None:
+            if answer is None:
                 results.append(item)
                 site = frame.site(first_place(each))
                 frame.assume(condition_key(frame.library, item, each, site), wanted)
@@ -202,9 +204,9 @@ def _bool(frame: Frame, node: BoolOperation) -> Value:
 
 def _not(frame: Frame, node: Not) -> Value:
     item = value(frame, node.operand)
-    known = truth(item)
-    if known is not None:
-        return Const(not known)
+    answer = truth(item)
+    if answer is not None:
+        return Const(not answer)
     if isinstance(item, Opaque):
         return item.negated()
     if isinstance(item, Tensor) and item.sort == "structure":
@@ -217,10 +219,12 @@ def _compare(frame: Frame, node: Compare) -> Value:
     site = frame.site(first_place(node))
     result: Value = UNKNOWN
     before = node.left
-    for each in node.comparisons:
-        right = value(frame, each.right)
-        result = operators.compare(frame, each.op, left, right, site, (before, each.right))
-        left, before = right, each.right
+    for comparison in node.comparisons:
+        right = value(frame, comparison.right)
+        result = operators.compare(
+            frame, comparison.op, left, right, site, (before, comparison.right)
+        )
+        left, before = right, comparison.right
     return result if len(node.comparisons) == 1 else UNKNOWN
 
 
@@ -260,19 +264,19 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
         for item in items:
             frame.env.names = dict(saved)
             frame.assign(first.target, item)
-            for each in inner_clauses:
-                inner = value(frame, each.iterated)
-                frame.assign(each.target, operators.element_of(frame, inner, site))
-            for test in (test for each in node.clauses for test in each.tests):
+            for clause in inner_clauses:
+                inner = value(frame, clause.iterated)
+                frame.assign(clause.target, operators.element_of(frame, inner, site))
+            for test in (test for clause in node.clauses for test in clause.tests):
                 transfer.note_tensor_test(frame, value(frame, test), test, "if", converts=False)
             results.append(value(frame, node.element))
             if node.key is not None:
                 value(frame, node.key)
     frame.env.names = saved
     if node.kind == "dict":
-        made = {("?", n): each for n, each in enumerate(results)}
-        return Mapping(made, True, site, complete=True)
-    alike = _alike(node.element, [each.target for each in node.clauses])
+        items_by_number = {("?", n): value for n, value in enumerate(results)}
+        return Mapping(items_by_number, True, site, complete=True)
+    alike = _alike(node.element, [clause.target for clause in node.clauses])
     return Sequence("list", results, not known, site, alike=alike)
 
 
@@ -281,12 +285,12 @@ def _alike(element: Expression, targets: list[Expression]) -> frozenset[int]:
     if not isinstance(element, Display) or element.kind == "set":
         return frozenset()
     varying = _names(*targets)
-    return frozenset(n for n, each in enumerate(element.items) if not varying & _names(each))
+    return frozenset(n for n, node in enumerate(element.items) if not varying & _names(node))
 
 
 def _names(*nodes: Expression) -> set[str]:
     """Return the names in expressions."""
-    return {each.id for each in walk(*nodes) if isinstance(each, Name)}
+    return {node.id for node in walk(*nodes) if isinstance(node, Name)}
 
 
 def _await(frame: Frame, node: Await) -> Value:

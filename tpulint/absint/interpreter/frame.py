@@ -318,20 +318,20 @@ class Frame(ABC):
         """
         frame: Frame | None = self
         while frame is not None and isinstance(argument.node, Name):
-            given = frame.given.get(argument.node.id)
-            if given is None or frame.call_site is None:
+            bound_argument = frame.given.get(argument.node.id)
+            if bound_argument is None or frame.call_site is None:
                 break
-            site, argument, frame = frame.call_site, given, frame.caller
+            site, argument, frame = frame.call_site, bound_argument, frame.caller
         return site, argument
 
     def lookup(self, name: str) -> Value:
         """Return what `name` stands for here, by Python's scoping."""
         env: Env | None = self.env
         while env is not None:
-            found = env.names.get(name)
-            if found is not None:
-                is_import = isinstance(found, Imported)
-                return self.session.looked_up(found, self) if is_import else found
+            value = env.names.get(name)
+            if value is not None:
+                is_import = isinstance(value, Imported)
+                return self.session.looked_up(value, self) if is_import else value
             env = env.outer
         starred = self.session.module_name(self.module, name)
         if starred is not None:

@@ -56,9 +56,9 @@ class ObservedFrame(EvaluatingFrame):
     def inner(
         self: F, module: Module, env: Env, context: Context, function: Function | None = None
     ) -> F:
-        made = super().inner(module, env, context, function)
-        made.observer = self.observer
-        return made
+        frame = super().inner(module, env, context, function)
+        frame.observer = self.observer
+        return frame
 
     def can_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
         followed = super().can_enter(function, args, site)
@@ -104,9 +104,9 @@ class Interpreter(Session):
         if self.observer is None:
             return EvaluatingFrame(self, self.library, module, env, context)
         kind = WatchedFrame if self.observer.statements else ObservedFrame
-        made = kind(self, self.library, module, env, context)
-        made.observer = self.observer
-        return made
+        frame = kind(self, self.library, module, env, context)
+        frame.observer = self.observer
+        return frame
 
     def read_body(self, module: Module, env: Env) -> None:
         self.frame(module, env, self.new_run()).block(module.facts.body)

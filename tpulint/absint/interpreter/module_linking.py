@@ -73,9 +73,9 @@ class ModuleLinker(ABC):
         """Return a global of `module`, its star imports included; None where there is none."""
         external = None
         for starred in self._with_star_imports(module):
-            found = self.module_env(starred).names.get(name)
-            if found is not None:
-                return found
+            value = self.module_env(starred).names.get(name)
+            if value is not None:
+                return value
             external = external or self._external_star(starred, name)
         return external
 
@@ -84,9 +84,9 @@ class ModuleLinker(ABC):
         # Modules may import each other with a star.
         stack, seen = [module], {module}
         while stack:
-            found = stack.pop()
-            yield found
-            for source in reversed(self._star_imports.get(found, ())):
+            current = stack.pop()
+            yield current
+            for source in reversed(self._star_imports.get(current, ())):
                 if isinstance(source, ModuleValue) and self.follows(source.path):
                     starred = self.project.module(source.path)
                     if starred is not None and starred not in seen:
@@ -124,25 +124,33 @@ class ModuleLinker(ABC):
         self, base: ModuleValue, name: str, asking: Importer | None, hops: int = 0
     ) -> Value:
         """`module.name`: a global, or a module inside the package."""
-        found = None
+        global_value = None
         if self.follows(base.path, asking):
             module = self.project.module(base.path)
-            found = self.module_name(module, name) if module is not None else None
+            global_value = self.module_name(module, name) if module is not None else None
             again = Imported(base.path, base.dotted, name)
-            if found is not None and not isinstance(found, External) and found != again:
-                return self.looked_up(found, asking, hops + 1)
+            if (
+                global_value is not None
+                and not isinstance(global_value, External)
+                and global_value != again
+            ):
+                return self.looked_up(global_value, asking, hops + 1)
         inner = self.project.files.child(base.path, name)
         if inner is not None:
             return ModuleValue(inner, f"{base.dotted}.{name}")
-        return found if found is not None else DeferredName(f"{base.dotted}.{name}", base, name)
+        return (
+            global_value
+            if global_value is not None
+            else DeferredName(f"{base.dotted}.{name}", base, name)
+        )
 
     def force_load(self, value: Value) -> Value:
         """`value`, its module read although it was passed by: it was given to an entry point."""
         if not isinstance(value, DeferredName):
             return value
         module = self.project.module(value.base.path)
-        found = self.module_name(module, value.name) if module is not None else None
-        return value if found is None else self.looked_up(found, None)
+        global_value = self.module_name(module, value.name) if module is not None else None
+        return value if global_value is None else self.looked_up(global_value, None)
 
     def looked_up(self, value: Value, asking: Importer | None, hops: int = 0) -> Value:
         """`value`, an imported name followed to what it names (modules may import in a ring)."""
@@ -155,9 +163,9 @@ class ModuleLinker(ABC):
 
     def imported(self, module: Module, dotted: str, level: int) -> Value:
         """Return what `import dotted` binds; outside names stay dotted names."""
-        found = self.project.files.locate(module.path, dotted, level)
+        path = self.project.files.locate(module.path, dotted, level)
         name = dotted if level == 0 else f"{'.' * level}{dotted}"
-        return External(name) if found is None else ModuleValue(found, name)
+        return External(name) if path is None else ModuleValue(path, name)
 
     def import_name(
         self, module: Module, source: Value, dotted: str, level: int, name: str

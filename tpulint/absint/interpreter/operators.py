@@ -58,10 +58,10 @@ def operation(
     if drawn is not None:
         transfer.note_trace_time_value(frame, "computes", drawn, site)
     transfer.touch(frame, listed, site, name, operands=_sites(frame, operands, site))
-    made = transfer.result(frame, listed, site)
-    made.uniform = uniform(listed) or _is_how_often(name, listed)
-    made.shape = () if name != "getitem" and of_scalars(listed) else None
-    return made
+    result = transfer.result(frame, listed, site)
+    result.uniform = uniform(listed) or _is_how_often(name, listed)
+    result.shape = () if name != "getitem" and of_scalars(listed) else None
+    return result
 
 
 def _may_be_touched(value: Value) -> bool:
@@ -75,12 +75,12 @@ def _is_how_often(name: str, operands: list[Value]) -> bool:
     """Return whether it is `step % n`: every how many steps something happens is a setting."""
     if name != "Modulo" or not uniform(operands[:1]):
         return False
-    return not any(isinstance(each, (Tensor, Variable)) for each in options(operands[1]))
+    return not any(isinstance(option, (Tensor, Variable)) for option in options(operands[1]))
 
 
 def _sites(frame: Frame, operands: tuple[Expression, ...], site: Site) -> tuple[Site, ...]:
     """Return the sites of the operands, for findings about one of them; without one, `site`."""
-    places = [first_place(each) for each in operands]
+    places = [first_place(node) for node in operands]
     return tuple(site if place == NOWHERE else frame.site(place) for place in places)
 
 
@@ -88,7 +88,10 @@ def compare(
     frame: Frame, op: str, left: Value, right: Value, site: Site, operands: tuple[Expression, ...]
 ) -> Value:
     asked = [
-        each for side in (left, right) for each in options(side) if isinstance(each, ContextQuery)
+        option
+        for side in (left, right)
+        for option in options(side)
+        if isinstance(option, ContextQuery)
     ]
     if asked:
         return asked[0]
@@ -108,7 +111,7 @@ def compare(
             return same if op == "Equal" else same.negated()
     if op in ("Equal", "NotEqual") and NONE in (left, right):
         other = left if right == NONE else right
-        if any(isinstance(each, Tensor) for each in options(other)):
+        if any(isinstance(option, Tensor) for option in options(other)):
             verdict = _identical(other, NONE)  # no tensor is compared with None
             return UNKNOWN if verdict is None else Const(verdict is (op == "Equal"))
     if op in ("In", "NotIn"):
@@ -122,7 +125,7 @@ def compare(
 
 def _are_members(frame: Frame, *values: Value) -> bool:
     """Return whether all are members of one enumeration: no two of these are one."""
-    groups = [isinstance(each, External) and frame.library.members(each) for each in values]
+    groups = [isinstance(value, External) and frame.library.members(value) for value in values]
     return all(groups) and len(set(groups)) <= 1
 
 
@@ -133,10 +136,10 @@ def _is_member(frame: Frame, value: Value, members: Value, inside: bool) -> Opaq
     """
     if not (isinstance(value, Opaque) and isinstance(members, Sequence)):
         return None
-    listed = [each for each in members.items if isinstance(each, External)]
+    listed = [value for value in members.items if isinstance(value, External)]
     if members.open or not listed or not _are_members(frame, *members.items):
         return None
-    every, names = frame.library.members(listed[0]), frozenset(each.last for each in listed)
+    every, names = frame.library.members(listed[0]), frozenset(value.last for value in listed)
     if len(names) not in (1, len(every) - 1):
         return None
     if len(names) > 1:
@@ -188,27 +191,27 @@ def binary(
         return folded(op, left.value, right.value)
     starts = start_of(left)
     items = [left, right] if starts is not None else [_present(left), _present(right)]
-    made = operation(frame, items, site, op, operands)
-    return made if starts is None else _text_with_start(op, starts, made)
+    result = operation(frame, items, site, op, operands)
+    return result if starts is None else _text_with_start(op, starts, result)
 
 
 def _present(value: Value) -> Value:
     """Return an operand that may be None: with None there is nothing to compute."""
     if not isinstance(value, Choice):
         return value
-    return join([each for each in value.options if each != NONE])
+    return join([option for option in value.options if option != NONE])
 
 
-def _text_with_start(op: str, starts: str, made: Value) -> Value:
+def _text_with_start(op: str, starts: str, result: Value) -> Value:
     """`"text" + unknown`, and `"text %s" % unknown`."""
     if op == "Modulo":
         starts = starts.partition("%")[0]
     elif op != "Add":
-        return made
-    if isinstance(made, Tensor):
-        made.starts = starts
-        return made
-    return Text(starts) if made is UNKNOWN else made
+        return result
+    if isinstance(result, Tensor):
+        result.starts = starts
+        return result
+    return Text(starts) if result is UNKNOWN else result
 
 
 def repeated(base: Sequence, times: Value, site: Site) -> Sequence:

@@ -42,11 +42,11 @@ class GraphOperations:
         if context.computation is None:
             return None
         self._begin(context, site)
-        given = [] if mode == "read" else [*self._taken, *self._touched]
-        made = self._make(context, given, mode == "unknown")
-        made.after = (after,) if after is not None else ()
-        (self._written if mode == "write" else self._touched).append(made)
-        return made
+        sources = [] if mode == "read" else [*self._taken, *self._touched]
+        operation = self._make(context, sources, mode == "unknown")
+        operation.after = (after,) if after is not None else ()
+        (self._written if mode == "write" else self._touched).append(operation)
+        return operation
 
     def result(
         self, taken: Iterable[Operation | None], context: Context, site: Site, unseen: bool
@@ -59,10 +59,10 @@ class GraphOperations:
         if context.computation is None:
             return None
         self._begin(context, site)
-        known = [each for each in taken if each is not None]
-        made = self._make(context, [*known, *self._touched], unseen)
-        made.after = tuple(self._written)
-        return made
+        sources = [tensor for tensor in taken if tensor is not None]
+        operation = self._make(context, [*sources, *self._touched], unseen)
+        operation.after = tuple(self._written)
+        return operation
 
     def _begin(self, context: Context, site: Site) -> None:
         where = site, context.scopes.rounds
@@ -71,11 +71,11 @@ class GraphOperations:
             self._taken, self._touched, self._written = [], [], []
 
     def _make(self, context: Context, sources: Iterable[Operation], unseen: bool) -> Operation:
-        made = Operation(self._count, context, tuple(dict.fromkeys(sources)), unseen=unseen)
+        operation = Operation(self._count, context, tuple(dict.fromkeys(sources)), unseen=unseen)
         self._count += 1
         if context.computation is not None and not context.is_unrecorded:
-            context.computation.operations.append(made)
-        return made
+            context.computation.operations.append(operation)
+        return operation
 
 
 class Session(ModuleLinker):
@@ -201,15 +201,15 @@ class Session(ModuleLinker):
         """
         rounds = context.scopes.rounds
         key = (site, tuple(call.site for call in context.call_chain), rounds, sort)
-        found = self._variables.get(key)
-        if found is None and named is not None:
-            found = self._variables.get(named) if reuse else None
-            found = found or Variable(name, sort, site, context)
-            self._variables[key] = self._variables[named] = found
-        if found is None:
-            found = Variable(name, sort, site, context)
-            self._variables[key] = found
-        return found
+        variable = self._variables.get(key)
+        if variable is None and named is not None:
+            variable = self._variables.get(named) if reuse else None
+            variable = variable or Variable(name, sort, site, context)
+            self._variables[key] = self._variables[named] = variable
+        if variable is None:
+            variable = Variable(name, sort, site, context)
+            self._variables[key] = variable
+        return variable
 
     def only_variable(self, name: str, sort: str) -> Variable:
         """Return the variable of which a program has one, whoever makes it."""
@@ -217,8 +217,8 @@ class Session(ModuleLinker):
 
     def generic_instance(self, cls: Class) -> Instance:
         """Return the object that represents any instance of `cls`, where methods are roots."""
-        found = self._generic.get(id(cls))
-        if found is None:
-            found = Instance(cls, None, None)
-            self._generic[id(cls)] = found
-        return found
+        instance = self._generic.get(id(cls))
+        if instance is None:
+            instance = Instance(cls, None, None)
+            self._generic[id(cls)] = instance
+        return instance

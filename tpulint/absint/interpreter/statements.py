@@ -98,13 +98,13 @@ def _assign_item(frame: Frame, base: Value, index: Value, item: Value) -> None:
 
 def _assign_all(frame: Frame, target: Display, item: Value) -> None:
     site = frame.site(target.place)
-    if any(isinstance(each, Starred) for each in target.items):
-        for each in target.items:
-            assign(frame, each, UNKNOWN)
+    if any(isinstance(node, Starred) for node in target.items):
+        for node in target.items:
+            assign(frame, node, UNKNOWN)
         return
     unpacked = operators.unpack(frame, item, len(target.items), site)
-    for each, part in zip(target.items, unpacked, strict=True):
-        assign(frame, each, part)
+    for node, part in zip(target.items, unpacked, strict=True):
+        assign(frame, node, part)
 
 
 def _assign(frame: Frame, node: Assign) -> bool:
@@ -188,12 +188,12 @@ def _define_class(frame: Frame, node: DefineClass) -> bool:
 
 
 def _import(frame: Frame, node: Import) -> bool:
-    for each in node.names:
-        found = frame.session.imported(frame.module, each.name, 0)
-        if each.asname is not None:
-            frame.store(each.asname, found)
+    for name in node.names:
+        imported = frame.session.imported(frame.module, name.name, 0)
+        if name.asname is not None:
+            frame.store(name.asname, imported)
         else:
-            first = each.name.split(".")[0]
+            first = name.name.split(".")[0]
             frame.store(first, frame.session.imported(frame.module, first, 0))
     return False
 
@@ -204,9 +204,9 @@ def _import_from(frame: Frame, node: ImportFrom) -> bool:
     if node.names is None:
         session.import_all(module, source)
         return False
-    for each in node.names:
-        found = session.import_name(module, source, node.module, node.level, each.name)
-        frame.store(each.asname or each.name, found)
+    for name in node.names:
+        imported = session.import_name(module, source, node.module, node.level, name.name)
+        frame.store(name.asname or name.name, imported)
     return False
 
 

@@ -103,9 +103,9 @@ def access(
         operation = frame.session.graph.touch(context, site, mode, after)
     if frame.context.is_unrecorded:
         return
-    found = Access(variable, mode, how, shown or site, context, operation)
+    event = Access(variable, mode, how, shown or site, context, operation)
     computation = frame.context.computation
-    (computation.accesses if computation else frame.session.program.accesses).append(found)
+    (computation.accesses if computation else frame.session.program.accesses).append(event)
 
 
 def take(
@@ -189,26 +189,26 @@ def flow(
     """Return a new tensor, made of `taken` by a new operation or by this one."""
     context = frame.context
     here = context.cluster
-    made = Tensor(context, site, sort, NO_CLUSTERS if here is None else frozenset([here]))
-    made.computed = here is None and context.computation is not None
+    output = Tensor(context, site, sort, NO_CLUSTERS if here is None else frozenset([here]))
+    output.computed = here is None and context.computation is not None
     for tensor in taken:
-        made.clusters |= tensor.clusters
-        made.per_replica |= tensor.per_replica
-        made.replica_id |= tensor.replica_id
-        made.computed |= tensor.computed
-        made.data |= tensor.data and sort != "unseen"
-    made.layer = _met(taken, context)
-    made.operation = operation or frame.session.graph.result(
-        [_source(each) for each in taken], context, site, sort == "unseen"
+        output.clusters |= tensor.clusters
+        output.per_replica |= tensor.per_replica
+        output.replica_id |= tensor.replica_id
+        output.computed |= tensor.computed
+        output.data |= tensor.data and sort != "unseen"
+    output.layer = _met(taken, context)
+    output.operation = operation or frame.session.graph.result(
+        [_source(tensor) for tensor in taken], context, site, sort == "unseen"
     )
-    return made
+    return output
 
 
 def _met(taken: list[Tensor], context: Context) -> LayerCall | None:
     """Return what of a model that is being put together an operation on `taken` depends on."""
     if not taken or context.computation is not None:
         return None
-    sources = tuple([each.layer for each in taken if each.layer is not None])
+    sources = tuple([tensor.layer for tensor in taken if tensor.layer is not None])
     if not sources:
         return None
     return sources[0] if len(sources) == 1 else LayerCall(None, (), None, context, sources)
@@ -216,9 +216,9 @@ def _met(taken: list[Tensor], context: Context) -> LayerCall | None:
 
 def passed_on(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
     """`tensor` as it is seen here: the same content, made here."""
-    made = flow(frame, [tensor], site, tensor.sort)
-    made.uniform = tensor.uniform
-    return made
+    output = flow(frame, [tensor], site, tensor.sort)
+    output.uniform = tensor.uniform
+    return output
 
 
 def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0) -> Value:
@@ -255,9 +255,9 @@ def leave_control(
             tensor.result_of.uses.append(
                 Use(tensor, site, frame.context, certainty, "control flow")
             )
-        made = flow(frame, [tensor, *chosen], site, tensor.sort)
-        made.uniform = tensor.uniform and agreed
-        return made
+        output = flow(frame, [tensor, *chosen], site, tensor.sort)
+        output.uniform = tensor.uniform and agreed
+        return output
 
     return each_tensor(value, out)
 
@@ -281,16 +281,16 @@ def note_tensor_test(
         or (converts and context.converts_control_flow)
     ):
         return
-    found = options(test)
-    asked = [each for each in found if _is_data(each)]
+    alternatives = options(test)
+    asked = [value for value in alternatives if _is_data(value)]
     if not asked:
         return
     computation = context.computation
     assert computation is not None
-    first = isinstance(node, BoolOperation) and asked[0] is found[0]  # `and` asks it first
+    first = isinstance(node, BoolOperation) and asked[0] is alternatives[0]  # `and` asks it first
     site = frame.site(first_place(node))
-    sure = first or len(found) == 1
-    computation.effects.append(Effect(ASKS, asks, site, context, site, sure))
+    is_certain = first or len(alternatives) == 1
+    computation.effects.append(Effect(ASKS, asks, site, context, site, is_certain))
 
 
 def _is_data(value: Value) -> bool:
@@ -303,9 +303,9 @@ def _is_data(value: Value) -> bool:
 
 def first_trace_time_value(items: Iterable[Value]) -> TraceTimeValue | None:
     """Return the first of the values that is frozen."""
-    for each in items:
-        if type(each) is TraceTimeValue:
-            return each
+    for item in items:
+        if type(item) is TraceTimeValue:
+            return item
     return None
 
 
@@ -314,5 +314,5 @@ def note_trace_time_value(frame: Frame, kind: str, value: TraceTimeValue, site: 
     if frame.context.on_device and not frame.context.is_unrecorded:
         computation = frame.context.computation
         assert computation is not None
-        found = Effect(kind, value.path, site, frame.context, value.site, True)
-        computation.effects.append(found)
+        effect = Effect(kind, value.path, site, frame.context, value.site, True)
+        computation.effects.append(effect)

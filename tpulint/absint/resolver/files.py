@@ -51,10 +51,10 @@ class Files:
         return self._located[key]
 
     def _folder_of(self, path: str) -> str:
-        known = self._folders.get(path)
-        if known is None:
-            known = self._folders[path] = os.path.dirname(path)
-        return known
+        cached = self._folders.get(path)
+        if cached is None:
+            cached = self._folders[path] = os.path.dirname(path)
+        return cached
 
     def can_resolve(self, path: str, dotted: str) -> bool:
         """Return whether an import of `dotted` can find anything in some root."""
@@ -74,9 +74,11 @@ class Files:
         """
         for root in self._roots_of(self._folder_of(path)):
             if self._holds(root, parts[0]):
-                found = self._find(root, parts)
-                if found is not None and (self.is_written(found) or self._owns(root, parts, path)):
-                    return found
+                located = self._find(root, parts)
+                if located is not None and (
+                    self.is_written(located) or self._owns(root, parts, path)
+                ):
+                    return located
         return None
 
     def _holds(self, root: str, name: str) -> bool:
@@ -100,7 +102,7 @@ class Files:
         """
         top = os.path.join(root, parts[0])
         listing = self._all_names(os.path.join(root, *parts))
-        is_package = any(each.endswith(".py") for each in listing) and PROJECT_FILES.isdisjoint(
+        is_package = any(name.endswith(".py") for name in listing) and PROJECT_FILES.isdisjoint(
             listing
         )
         return path.startswith(top + os.sep) or is_package
@@ -148,17 +150,17 @@ class Files:
         return os.path.join(folder, PACKAGE) if is_package else None
 
     def _has(self, folder: str, name: str) -> bool:
-        known = self._names[folder]
-        if name not in known:
-            known[name] = self.disk.has(folder, name)
-        return known[name]
+        cached = self._names[folder]
+        if name not in cached:
+            cached[name] = self.disk.has(folder, name)
+        return cached[name]
 
     def _all_names(self, folder: str) -> frozenset[str]:
         """Return the names in a folder."""
-        found = self._listings.get(folder)
-        if found is None:
-            found = self._listings[folder] = self.disk.listing(folder, MODULES)
-        return found
+        names = self._listings.get(folder)
+        if names is None:
+            names = self._listings[folder] = self.disk.listing(folder, MODULES)
+        return names
 
     def _roots_of(self, folder: str) -> tuple[str, ...]:
         """Return the folders in which an absolute import in `folder` can start, likeliest first.
@@ -169,9 +171,9 @@ class Files:
         repository's folder, a pyproject.toml) says nothing here: with it and without it a
         program means the same files.
         """
-        known = self._roots.get(folder)
-        if known is not None:
-            return known
+        cached = self._roots.get(folder)
+        if cached is not None:
+            return cached
         between = []
         start = folder
         while self._has(start, PACKAGE) and os.path.dirname(start) != start:
@@ -186,6 +188,6 @@ class Files:
             if self._has(climbed, "src"):
                 above.append(os.path.join(climbed, "src"))
             climbed = os.path.dirname(climbed)
-        found = tuple(dict.fromkeys([folder, start, *between, *above]))
-        self._roots[folder] = found
-        return found
+        roots = tuple(dict.fromkeys([folder, start, *between, *above]))
+        self._roots[folder] = roots
+        return roots

@@ -38,11 +38,11 @@ def imports(data: bytes) -> Iterator[ImportedNames]:
 
 def statements(data: bytes) -> Iterator[Written]:
     """Yield what may be an import statement, as it is written: before `import`, and after it."""
-    for found in _IMPORT.finditer(data):
-        before = data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()]
+    for match in _IMPORT.finditer(data):
+        before = data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()]
         if before.strip() and not (b"from" in before or before.rstrip().endswith(_ENDS)):
             continue  # the word is in prose, or in a string
-        listed = _LISTED.match(data, found.start() + len(b"import"))
+        listed = _LISTED.match(data, match.start() + len(b"import"))
         assert listed is not None
         yield before, listed.group(1)
 
@@ -54,7 +54,7 @@ def imported_names(before: bytes, listed: bytes) -> tuple[ImportedNames, ...]:
     if origin is None and not _PLAIN.search(before):
         return ()
     names = _NAME.findall(_COMMENT.sub(b"", listed) if b"#" in listed else listed)
-    decoded = tuple(each.decode("utf-8", "replace") for each in names)
+    decoded = tuple(name.decode("utf-8", "replace") for name in names)
     if origin is None:
         return tuple(ImportedNames(each, 0, ()) for each in decoded)
     dotted = origin.group(2).decode("utf-8", "replace")
@@ -79,10 +79,10 @@ class ImportGraph:
 
     def imported(self, path: str) -> tuple[str, ...]:
         """Return the files of the project that the file at `path` imports, each once."""
-        known = self.known.get(path)
-        if known is None:
-            known = self.known[path] = self._meant(path, statements(self._text(path)))
-        return known
+        cached = self.known.get(path)
+        if cached is None:
+            cached = self.known[path] = self._meant(path, statements(self._text(path)))
+        return cached
 
     def learn(self, path: str, written: Iterable[Written]) -> None:
         """Take the import statements of the file at `path` from who has read it."""
@@ -91,14 +91,14 @@ class ImportGraph:
 
     def reached(self, path: str) -> set[str]:
         """Return the file and all that it imports, directly or not."""
-        found = {path}
+        reached = {path}
         waiting = [path]
         while waiting:
             for each in self.imported(waiting.pop()):
-                if each not in found:
-                    found.add(each)
+                if each not in reached:
+                    reached.add(each)
                     waiting.append(each)
-        return found
+        return reached
 
     def _text(self, path: str) -> bytes:
         data = self._files.data(path)
@@ -119,7 +119,7 @@ class ImportGraph:
             meant = self._in_folder.get(statement)
             if meant is None:
                 names = imported_names(*statement)
-                meant = tuple(file for each in names for file in self._files_of(path, each))
+                meant = tuple(file for name in names for file in self._files_of(path, name))
                 self._in_folder[statement] = meant
             found.update(dict.fromkeys(meant))
         return tuple(found)
@@ -169,15 +169,15 @@ def connected(
         while waiting:
             path = waiting.pop()
             if path in owner:
-                one, other = sorted((group_of(owner[path]), group_of(seed)))
-                parent[other] = one
+                first, other = sorted((group_of(owner[path]), group_of(seed)))
+                parent[other] = first
                 continue
             owner[path] = seed
             waiting.extend(graph.imported(path))
     for together in bound:
         for seed in together[1:]:
-            one, other = sorted((group_of(together[0]), group_of(seed)))
-            parent[other] = one
+            first, other = sorted((group_of(together[0]), group_of(seed)))
+            parent[other] = first
     groups: dict[str, Connected] = {}
     for seed in parent:
         groups.setdefault(group_of(seed), Connected([], set())).seeds.append(seed)

@@ -71,10 +71,10 @@ class Project:
 
         package: the answer for an `__init__`, where that is known.
         """
-        known = self._answers.get((path, is_in))
-        if known is None:
-            known = package if os.path.basename(path) == PACKAGE else None
-            if known is None:
-                known = is_in(self.files.data(path))
-            self._answers[path, is_in] = known
-        return known
+        answer = self._answers.get((path, is_in))
+        if answer is None:
+            answer = package if os.path.basename(path) == PACKAGE else None
+            if answer is None:
+                answer = is_in(self.files.data(path))
+            self._answers[path, is_in] = answer
+        return answer
