@@ -19,7 +19,7 @@ _NAMES = f"{_FRONT}.names"
 LABELS = {
     "cli": "commands, options, pytest plugin; extend and testing for plugins",
     "server": "the Language Server Protocol",
-    FEATURES: "explain, map, run: a directory a command",
+    FEATURES: "explain, map, run: a directory per command",
     "check": "the steps of a check, in one driver",
     "incremental": "results kept with what they depend on, and the queries of a check",
     "output": "one pure function a format, and the pictures of a map",

@@ -91,7 +91,7 @@ def _import(spelled: Spelled, now: str, program: Program) -> str | None:
     return f"from {base} import {last}{asname}"
 
 
-# The names that a requirement's TensorFlow lacks, taken together: one finding a requirement.
+# The names that a requirement's TensorFlow lacks, taken together: one finding per requirement.
 
 SHOWN = 3  # places
 

@@ -34,6 +34,7 @@ def with_edits(fix: Fix, text: str) -> Fix | None:
         return None
     message, edits = fix.message, dict.fromkeys(fix.edits)
     for change in fix.changes:
+        # The changes share a tree: each is made of the file as it is, not of the one before it.
         span = Span("", change.start, change.end)
         changed = CHANGES[change.function](tree, span, *change.arguments)
         if changed is None:

@@ -146,6 +146,7 @@ def with_fixes(findings: Iterable[Finding], sources: Mapping[str, Source]) -> li
 
 def free_trees() -> None:
     """Free the syntax trees that suppressions and fixes were read from."""
+    # A check that made no tree has not loaded libcst, and does not do so now.
     tree_module = sys.modules.get("tpulint.diagnostics.source_tree")
     if tree_module is not None:
         tree_module.tree_of.cache_clear()

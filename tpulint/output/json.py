@@ -1,4 +1,4 @@
-"""Ruff's JSON with certainty and trace beside it; `jsonl` has one object a line."""
+"""Ruff's JSON with certainty and trace beside it; `jsonl` has one object per line."""
 
 from __future__ import annotations
 
