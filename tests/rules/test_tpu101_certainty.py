@@ -103,8 +103,10 @@ def build(state):
 """,
     "the last of those that a loop on the device made": V1
     + """
+from library import names
+
 def computation(x):
-    for name in ("a", "b"):
+    for name in names:
         total = tf.get_variable(name, [], use_resource=True)
         total.assign_add(1.0)
     host = lambda v: v / total.read_value()  # error: TPU101
@@ -114,8 +116,10 @@ def computation(x):
     + RUN,
     "each in the loop on the host, the last on the device": V1
     + """
+from library import names
+
 def computation(x):
-    for name in ("a", "b"):
+    for name in names:
         total = tf.get_variable(name, [], use_resource=True)
         host = lambda v: v / total.read_value()  # error: TPU101
         with tf.control_dependencies([x * 1]):
