@@ -40,7 +40,7 @@ def add_parts(node: ast.AST, place: P, stack: list[tuple[ast.AST, P]]) -> None:
     for field in node._fields:
         value = getattr(node, field, None)
         if isinstance(value, list):
-            stack += [(each, place) for each in value if type(each) not in LEAVES]
+            stack += [(part, place) for part in value if type(part) not in LEAVES]
         elif isinstance(value, ast.AST) and type(value) not in LEAVES:
             stack.append((value, place))
 
@@ -99,7 +99,9 @@ def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> F
     reader.bind(tree)
     reader.walk(tree)
     aliases = {name: tuple(sorted(paths)) for name, paths in reader.aliases.items()}
-    names = tuple(each for each in reader.names if not reader.is_given(each.paths))
+    names = tuple(
+        spelled_name for spelled_name in reader.names if not reader.is_given(spelled_name.paths)
+    )
     return FileSpellings(names, aliases, reader.asks)
 
 
@@ -127,19 +129,19 @@ class _Reader:
         alone: Counter[str] = Counter()  # how often imports have it, not gone into
         for node in blocks(tree):
             if isinstance(node, ast.Import):
-                for each in node.names:
-                    mine = self._is_mine(each.name)
-                    path = each.name if each.asname else self.package
-                    name = each.asname or each.name.partition(".")[0]
+                for alias in node.names:
+                    mine = self._is_mine(alias.name)
+                    path = alias.name if alias.asname else self.package
+                    name = alias.asname or alias.name.partition(".")[0]
                     self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
-                    alone[name] += each.name == name or each.asname is not None
+                    alone[name] += alias.name == name or alias.asname is not None
             elif isinstance(node, ast.ImportFrom):
                 mine = not node.level and self._is_mine(node.module or "")
-                for each in node.names:
-                    name = each.asname or each.name
-                    if (node.module, each.name) == ("__future__", "annotations"):
+                for alias in node.names:
+                    name = alias.asname or alias.name
+                    if (node.module, alias.name) == ("__future__", "annotations"):
                         self.annotations_run = False
-                    path = f"{node.module}.{each.name}"
+                    path = f"{node.module}.{alias.name}"
                     self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
                     alone[name] += 1
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -166,7 +168,7 @@ class _Reader:
             elif isinstance(node, ast.arg):
                 others.add(node.arg)
             elif isinstance(node, ast.Call) and node.args and self._sets(node):
-                others.update(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+                others.update(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
         for name, value in renamed:
             stores.remove(name)
             paths = self._paths(value)
@@ -211,7 +213,7 @@ class _Reader:
             yield from self._if(node, place)
         elif isinstance(node, (ast.BoolOp, ast.Assert)):
             asked = place._replace(guarded=place.guarded or self._asks(node))
-            yield from ((each, asked) for each in ast.iter_child_nodes(node))
+            yield from ((child, asked) for child in ast.iter_child_nodes(node))
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             yield from self._definition(node, place)
         elif isinstance(node, (ast.With, ast.For, ast.AsyncWith, ast.AsyncFor)):
@@ -227,7 +229,7 @@ class _Reader:
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 yield from self._block(value, place)
             elif isinstance(value, list):
-                yield from ((each, place) for each in value if has_parts(each))
+                yield from ((part, place) for part in value if has_parts(part))
             elif has_parts(value):
                 yield value, place
 
@@ -251,15 +253,19 @@ class _Reader:
 
     def _try(self, node: ast.Try, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
         caught = {
-            each.id
+            child.id
             for handler in node.handlers
-            for each in ast.walk(handler.type or ast.Name("Exception"))
-            if isinstance(each, ast.Name)
+            for child in ast.walk(handler.type or ast.Name("Exception"))
+            if isinstance(child, ast.Name)
         }
         tries = not caught.isdisjoint(CAUGHT)
         self.asks = self.asks or tries
         inner = place._replace(guarded=place.guarded or tries)
-        for body in (node.body, node.orelse, *(each.body for each in node.handlers)):
+        for body in (
+            node.body,
+            node.orelse,
+            *(handler_node.body for handler_node in node.handlers),
+        ):
             yield from self._block(body, inner)
         yield from self._block(node.finalbody, place)
 
@@ -280,29 +286,29 @@ class _Reader:
         node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef,
         place: _Place,
     ) -> Iterator[tuple[ast.AST, _Place]]:
-        asked = any(self._asks(each) for each in getattr(node, "decorator_list", []))
+        asked = any(self._asks(decorator) for decorator in getattr(node, "decorator_list", []))
         inside = place.inside or not isinstance(node, ast.ClassDef)
         yield from self._fields(node, _Place(place.guarded or asked, inside))
 
     def _suppressing(self, node: ast.AST, place: _Place) -> _Place:
         """`with contextlib.suppress(...)`, `with pytest.raises(...)`."""
         items = getattr(node, "items", [])
-        text = " ".join(self._text(each.context_expr) for each in items)
+        text = " ".join(self._text(item.context_expr) for item in items)
         quiet = "suppress" in text or "raises" in text.lower()
         return place._replace(guarded=place.guarded or quiet)
 
     # Results
 
     def _import(self, node: ast.Import | ast.ImportFrom, place: _Place) -> None:
-        for each in node.names:
+        for alias in node.names:
             if isinstance(node, ast.Import):
-                path = each.name
+                path = alias.name
             else:
-                path = f"{node.module}.{each.name}" if not node.level else ""
+                path = f"{node.module}.{alias.name}" if not node.level else ""
                 path = path.removesuffix(".*")
             if self._is_mine(path) and not place.guarded:
-                whole = node if len(node.names) == 1 else each
-                bound = each.asname or each.name
+                whole = node if len(node.names) == 1 else alias
+                bound = alias.asname or alias.name
                 self._found(IMPORT, (path,), whole, place, bound)
 
     def _attribute(self, node: ast.Attribute, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
@@ -330,8 +336,8 @@ class _Reader:
         start = self._location(node.lineno, node.col_offset)
         end = self._location(node.end_lineno or node.lineno, node.end_col_offset or 0)
         written = self._text(node)
-        found = SpelledName(kind, paths, start, end, written, root, place.inside, receiver)
-        self.names.append(found)
+        spelled_name = SpelledName(kind, paths, start, end, written, root, place.inside, receiver)
+        self.names.append(spelled_name)
 
     def _location(self, row: int, offset: int) -> tuple[int, int]:
         return row, len(self.lines[row - 1][:offset].decode()) + 1

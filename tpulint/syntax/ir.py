@@ -39,7 +39,7 @@ class Parameters:
 
     @cached_property
     def names_by_position(self) -> list[str]:
-        return [each.name for each in self.by_position]
+        return [parameter.name for parameter in self.by_position]
 
     @cached_property
     def named(self) -> list[Parameter]:
@@ -166,7 +166,9 @@ class ModuleSummary:
         """Return whether one of `names` is an identifier in the module."""
         if not names.isdisjoint(self.mentions):
             return True
-        return any(each.rows is not None and each.names_any(names) for each in self.functions)
+        return any(
+            function.rows is not None and function.names_any(names) for function in self.functions
+        )
 
     def setters(self, owner: ClassCode, name: str) -> list[int]:
         """Return the methods of `owner` that set `self.name`, in source order."""

@@ -49,16 +49,16 @@ def parts(of: Node) -> Iterator[Node]:
         if isinstance(value, Node):
             yield value
         elif isinstance(value, list):
-            yield from (each for each in value if isinstance(each, Node))
+            yield from (part for part in value if isinstance(part, Node))
 
 
 def walk(*roots: Node) -> Iterator[Node]:
     """Yield the nodes and all that is in them, outermost first, in source order."""
     stack = list(reversed(roots))
     while stack:
-        each = stack.pop()
-        yield each
-        stack.extend(reversed(list(parts(each))))
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(list(parts(node))))
 
 
 Literal: TypeAlias = "str | int | float | bool | None"

@@ -54,26 +54,26 @@ def try_parse(text: str) -> ast.Module | None:
 
 def nodes(tree: ast.AST) -> list[ast.AST]:
     """Return the nodes of a tree, those around first, without contexts and operators."""
-    found = [tree]
-    for node in found:  # it grows meanwhile
+    tree_nodes = [tree]
+    for node in tree_nodes:  # it grows meanwhile
         if isinstance(node, (ast.Name, ast.Constant)):  # every other node is one
             continue
         for field in node._fields:
             value = getattr(node, field, None)
             if isinstance(value, list):
-                found += [each for each in value if isinstance(each, ast.AST) and each._fields]
+                tree_nodes += [part for part in value if isinstance(part, ast.AST) and part._fields]
             elif isinstance(value, ast.AST) and value._fields:
-                found.append(value)
-    return found
+                tree_nodes.append(value)
+    return tree_nodes
 
 
 def blocks(tree: ast.AST) -> list[ast.AST]:
     """Return the statements in a tree with handlers and cases, those around first."""
-    found = [tree]
-    for node in found:  # it grows meanwhile
+    tree_nodes = [tree]
+    for node in tree_nodes:  # it grows meanwhile
         for field in ("body", "handlers", "orelse", "finalbody", "cases"):
-            found += getattr(node, field, ())
-    return found
+            tree_nodes += getattr(node, field, ())
+    return tree_nodes
 
 
 def nests_deeply(tree: ast.Module, text: str) -> bool:
@@ -119,12 +119,12 @@ def code_of(text: str) -> str:
     return _NO_CODE.sub(_left, text)
 
 
-def _left(found: re.Match[str]) -> str:
-    written = found.group()
+def _left(match: re.Match[str]) -> str:
+    written = match.group()
     if written.startswith("#"):
         return ""
-    begin = found.start()
-    return written if _HOLDS_CODE.search(found.string, max(begin - 3, 0), begin) else "''"
+    begin = match.start()
+    return written if _HOLDS_CODE.search(match.string, max(begin - 3, 0), begin) else "''"
 
 
 def has_name(name: str, text: str) -> bool:

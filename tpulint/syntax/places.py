@@ -53,13 +53,13 @@ def first_place(of: Node) -> int:
         return _place(first)
     around = [parts(of)]
     while around:
-        each = next(around[-1], None)
-        if each is None:
+        part = next(around[-1], None)
+        if part is None:
             around.pop()
-        elif type(each) in PLACED:
-            return _place(each)
+        elif type(part) in PLACED:
+            return _place(part)
         else:
-            around.append(parts(each))
+            around.append(parts(part))
     return NOWHERE
 
 

@@ -139,9 +139,9 @@ class Definitions(Walk):
 
     def bind_in_comprehension(self, target: Expression) -> None:
         """Bind the names of a comprehension in this scope, and so in no outer one."""
-        for each in walk(target):
-            if isinstance(each, Name):
-                self.bind(each.id)
+        for node in walk(target):
+            if isinstance(node, Name):
+                self.bind(node.id)
 
     def note_setter(self, target: Attribute) -> None:
         """`self.a = ...` in a method: the class remembers which method sets `a`."""
@@ -202,16 +202,16 @@ class Definitions(Walk):
         names = sorted(scope.bound - scope.outer)
         function.known = ir.FunctionBody(body, sorted(scope.mentions), names, scope.generator)
 
-    def new_class(self, made: ir.ClassCode) -> None:
+    def new_class(self, code: ir.ClassCode) -> None:
         """Add a class of this scope, and enter the scope of its body."""
-        made.index, made.parent = len(self.classes), self.enclosing("function")
-        self.classes.append(made)
-        self.scopes.append(LexicalScope("class", made.index))
+        code.index, code.parent = len(self.classes), self.enclosing("function")
+        self.classes.append(code)
+        self.scopes.append(LexicalScope("class", code.index))
 
 
 def parameter_names(parameters: ir.Parameters) -> list[str]:
     starred = [name for name in (parameters.star, parameters.star_star) if name]
-    return [each.name for each in parameters.named] + starred
+    return [parameter.name for parameter in parameters.named] + starred
 
 
 def _is_name(of: Expression, name: str) -> bool:

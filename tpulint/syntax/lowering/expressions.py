@@ -58,9 +58,9 @@ class Expressions(Definitions):
         if self.depth >= MAX_DEPTH:
             return Other([])
         self.depth += 1
-        found = handler(self, node)
+        lowered = handler(self, node)
         self.depth -= 1
-        return found
+        return lowered
 
     def name(self, node: ast.Name) -> Expression:
         self.mention(node.id)
@@ -90,10 +90,10 @@ class Expressions(Definitions):
     ) -> list[CallArgument]:
         """Return the arguments in source order: `f(a=1, *b)` has the one by position last."""
         lowered = []
-        given: list[ast.expr | ast.keyword] = [*by_position, *named]
+        arguments: list[ast.expr | ast.keyword] = [*by_position, *named]
         if by_position and named and isinstance(by_position[-1], ast.Starred):
-            given.sort(key=_start)
-        for each in given:
+            arguments.sort(key=_start)
+        for each in arguments:
             place, keyword, star = NOWHERE, None, ""
             if isinstance(each, ast.keyword):
                 place = self.place(each)
@@ -132,8 +132,8 @@ class Expressions(Definitions):
     def dictionary(self, node: ast.Dict) -> Expression:
         place = self.place(node)
         items = []
-        for each, value in zip(node.keys, node.values, strict=True):
-            key = None if each is None else self.expression(each)
+        for key_node, value in zip(node.keys, node.values, strict=True):
+            key = None if key_node is None else self.expression(key_node)
             items.append(DictItem(key, self.expression(value)))
         return DictDisplay(place, items)
 
@@ -227,11 +227,13 @@ class Expressions(Definitions):
         else:
             key, element = None, self.expression(node.elt)
         clauses = []
-        for each in node.generators:
-            target = self.expression(each.target)
+        for generator in node.generators:
+            target = self.expression(generator.target)
             self.bind_in_comprehension(target)
-            iterated = self.expression(each.iter)
-            clauses.append(Clause(target, iterated, [self.expression(test) for test in each.ifs]))
+            iterated = self.expression(generator.iter)
+            clauses.append(
+                Clause(target, iterated, [self.expression(test) for test in generator.ifs])
+            )
         return Comprehension(_COMPREHENSIONS[type(node)], place, key, element, clauses)
 
     def await_(self, node: ast.Await) -> Expression:

@@ -55,10 +55,10 @@ class Statements(Expressions):
         self.depth += 1
         lowered: Block = []
         if self.depth <= MAX_DEPTH:
-            for one in body:
-                handler = _HANDLERS.get(type(one))
+            for statement in body:
+                handler = _HANDLERS.get(type(statement))
                 if handler is not None:
-                    lowered.append(handler(self, one))
+                    lowered.append(handler(self, statement))
         self.depth -= 1
         return lowered
 
@@ -69,7 +69,7 @@ class Statements(Expressions):
         return lowered
 
     def assign(self, node: ast.Assign) -> Statement:
-        targets = [self.target(each) for each in node.targets]
+        targets = [self.target(target) for target in node.targets]
         return Assign(targets, self.expression(node.value))
 
     def aug_assign(self, node: ast.AugAssign) -> Statement:
@@ -121,9 +121,9 @@ class Statements(Expressions):
     def with_(self, node: ast.With | ast.AsyncWith) -> Statement:
         place = self.place(node)
         items = []
-        for each in node.items:
-            managed = self.expression(each.context_expr)
-            target = self.target(each.optional_vars) if each.optional_vars else None
+        for item in node.items:
+            managed = self.expression(item.context_expr)
+            target = self.target(item.optional_vars) if item.optional_vars else None
             items.append(WithItem(managed, target))
         return With(place, items, self.block(node.body))
 
@@ -131,41 +131,41 @@ class Statements(Expressions):
         """`try`, also with `except*`, whose node has the same parts."""
         body = self.block(node.body)
         handlers = []
-        for each in node.handlers:
-            caught = self.optional(each.type)
-            if each.name is not None:
-                self.bind(each.name)
-            handlers.append(Handler(caught, each.name, self.block(each.body)))
+        for handler in node.handlers:
+            caught = self.optional(handler.type)
+            if handler.name is not None:
+                self.bind(handler.name)
+            handlers.append(Handler(caught, handler.name, self.block(handler.body)))
         return Try(body, handlers, self.orelse(node.orelse), self.orelse(node.finalbody))
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Statement:
-        decorators = [self.expression(each) for each in node.decorator_list]
+        decorators = [self.expression(decorator) for decorator in node.decorator_list]
         place = self.place(node)
         self.bind(node.name)
         parameters = self.parameters(node.args)
         self.optional(node.returns)
         is_async = isinstance(node, ast.AsyncFunctionDef)
-        made = self.new_function(node.name, place, parameters, decorators, is_async=is_async)
+        function = self.new_function(node.name, place, parameters, decorators, is_async=is_async)
         is_unread = node in self.left_out
-        self.finish_function(made, [] if is_unread else self.block(node.body))
+        self.finish_function(function, [] if is_unread else self.block(node.body))
         if is_unread:
-            self.unread[made.index] = node
-        return Define(made.index)
+            self.unread[function.index] = node
+        return Define(function.index)
 
     def class_(self, node: ast.ClassDef) -> Statement:
-        decorators = [self.expression(each) for each in node.decorator_list]
+        decorators = [self.expression(decorator) for decorator in node.decorator_list]
         place = self.place(node)
         self.bind(node.name)
         bases = [
-            self.expression(each.value if isinstance(each, ast.Starred) else each)
-            for each in node.bases
+            self.expression(base.value if isinstance(base, ast.Starred) else base)
+            for base in node.bases
         ]
         keywords = self.arguments([], node.keywords)
-        made = ir.ClassCode(node.name, place, bases, keywords, decorators)
-        self.new_class(made)
-        made.body = self.block(node.body)
+        code = ir.ClassCode(node.name, place, bases, keywords, decorators)
+        self.new_class(code)
+        code.body = self.block(node.body)
         self.leave()
-        return DefineClass(made.index)
+        return DefineClass(code.index)
 
     def import_(self, node: ast.Import) -> Statement:
         names = []
@@ -193,13 +193,13 @@ class Statements(Expressions):
         return Scoping(node.names)
 
     def del_(self, node: ast.Delete) -> Statement:
-        return Delete([self.target(each) for each in node.targets])
+        return Delete([self.target(target) for target in node.targets])
 
     def raise_(self, node: ast.Raise) -> Statement:
-        return Raise([self.expression(each) for each in (node.exc, node.cause) if each])
+        return Raise([self.expression(part) for part in (node.exc, node.cause) if part])
 
     def assert_(self, node: ast.Assert) -> Statement:
-        return Assert([self.expression(each) for each in (node.test, node.msg) if each])
+        return Assert([self.expression(part) for part in (node.test, node.msg) if part])
 
     def pass_(self, node: ast.Pass) -> Statement:
         return Pass()
@@ -210,7 +210,7 @@ class Statements(Expressions):
     def match(self, node: ast.Match) -> Statement:
         """Patterns are not modelled: their names become unknown, their bodies are walked."""
         subject = self.expression(node.subject)
-        cases = [Case(self.optional(each.guard), self.block(each.body)) for each in node.cases]
+        cases = [Case(self.optional(case.guard), self.block(case.body)) for case in node.cases]
         return Match(subject, cases)
 
 
