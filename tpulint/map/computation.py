@@ -29,26 +29,7 @@ from tpulint.frontends.tensorflow.knowledge.operations import builds
 from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN, SENT
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import EventBoxes, OpenBox, Part, Regions, segment_node, timeline
-from tpulint.map.pictures.model import (
-    CLUSTER,
-    ENTRY,
-    INPUT,
-    NESTED,
-    OUTFED,
-    RETURNS,
-    SEGMENT,
-    SENDS,
-    THEN,
-    ComputationMap,
-    Crossing,
-    Cycle,
-    Line,
-    MapEdge,
-    MapNode,
-    MapTouch,
-    MapVariable,
-    MapWait,
-)
+from tpulint.map.pictures import model
 from tpulint.ordering.host_order import Phase
 from tpulint.ordering.truth import Truth
 from tpulint.queries.device_code import is_compiled, is_softly_placed
@@ -63,7 +44,7 @@ MOST = 60  # boxes of a picture
 CHAIN = 6  # steps of an input pipeline
 
 
-def map_of(program: Program, computation: Computation, part: Part) -> ComputationMap:
+def map_of(program: Program, computation: Computation, part: Part) -> model.ComputationMap:
     """Return the map of what `part` holds of a computation."""
     return _Drawing(program, computation, part).finished()
 
@@ -84,7 +65,7 @@ class _Drawing:
 
     def _fold(self) -> None:
         """Keep the control flow that holds a host cluster; where it is little, all on tensors."""
-        around = [lane.regions for lane in self.lanes if lane.kind in (CLUSTER, OUTFED)]
+        around = [lane.regions for lane in self.lanes if lane.kind in (model.CLUSTER, model.OUTFED)]
         holding = frozenset(key for keys in around for key in keys)
         on_tensors = self.regions.on_tensors()
         kept = holding | on_tensors
@@ -105,7 +86,7 @@ class _Drawing:
             self.regions = Regions(kept)
             self.lanes = EventBoxes(self.events, self.part, self.regions, self.moved)
 
-    def finished(self) -> ComputationMap:
+    def finished(self) -> model.ComputationMap:
         variables, accesses, more = variables_of(self.computation, self.lanes, self.part)
         self.left_out += more
         cycles = cycles_of(self.program, self.computation, self.lanes, self.keys, accesses)
@@ -113,7 +94,7 @@ class _Drawing:
         edges = tuple(self._edges(red))
         name = callee_name(self.computation.callee).replace("`", "")
         how = "a TPUEstimator" if self.computation.kind == MODEL_FN else self.computation.kind
-        return ComputationMap(
+        return model.ComputationMap(
             f"{name}, compiled by {how}",
             self.computation.site.span,
             tuple(self._notes()),
@@ -129,13 +110,13 @@ class _Drawing:
         if self.computation.certainty is Certainty.POSSIBLE:
             yield "possibly not a TPU's: what builds it may be another kind of strategy or device"
 
-    def _nodes(self) -> Iterator[MapNode]:
+    def _nodes(self) -> Iterator[model.MapNode]:
         for number, feed in enumerate(self._feeds()):
             yield _input_node(self.program, feed, number)
         yield self._entry()
         segments = shown = 0
         for box in self.lanes:
-            if box.kind == SEGMENT:
+            if box.kind == model.SEGMENT:
                 node = segment_node(box, segments + 1)
                 segments += node is not None
             elif box.lane == DEVICE_LANE:
@@ -150,17 +131,19 @@ class _Drawing:
         if shown > MOST:
             self.left_out.append(f"{shown - MOST} more boxes: name a function to see its part")
 
-    def _entry(self) -> MapNode:
+    def _entry(self) -> model.MapNode:
         computation = self.computation
         name = callee_name(computation.callee).replace("`", "")
         where = computation.context.call_chain
         inside = f"called in {where[-1].name}" if where else "called by the module"
-        lines = [Line(f"compiles {name}"), Line(inside)]
+        lines = [model.Line(f"compiles {name}"), model.Line(inside)]
         results = results_of(computation)
         if results:
-            lines.append(Line(f"gets {len(results)} result{'s' if len(results) > 1 else ''}"))
+            lines.append(model.Line(f"gets {len(results)} result{'s' if len(results) > 1 else ''}"))
         kind = "TPUEstimator" if computation.kind == MODEL_FN else computation.kind
-        return MapNode("entry", HOST_LANE, ENTRY, kind, computation.site.span, tuple(lines))
+        return model.MapNode(
+            "entry", HOST_LANE, model.ENTRY, kind, computation.site.span, tuple(lines)
+        )
 
     def _feeds(self) -> Sequence[Feed]:
         owners = [self.computation.call.receiver, self.computation.call.result]
@@ -173,7 +156,7 @@ class _Drawing:
                 feeds.setdefault((feed.kind, feed.site), feed)
         return list(feeds.values())
 
-    def _call_node(self, box: OpenBox) -> MapNode:
+    def _call_node(self, box: OpenBox) -> model.MapNode:
         if box.moved:
             return moved_call(box)
         cluster = box.opened[0]
@@ -187,25 +170,25 @@ class _Drawing:
             parts = {placement.when for placement in order.placements(cluster)}
             text = words.get(waits) or _unawaited(name, parts)
         times = len(box.opened)
-        return MapNode(
+        return model.MapNode(
             box.key,
             box.lane,
             box.kind,
             f"{cluster.kind}({name})",
             _span(cluster.site),
-            (Line(text, _span(cluster.site)),),
+            (model.Line(text, _span(cluster.site)),),
             box.regions,
             times,
         )
 
-    def _edges(self, red: set[tuple[str, str]]) -> Iterator[MapEdge]:
+    def _edges(self, red: set[tuple[str, str]]) -> Iterator[model.MapEdge]:
         order = [node for node in self.nodes if node.lane == DEVICE_LANE]
         for node in self.nodes:
-            if node.kind in (ENTRY, INPUT) and order:
-                crossings = inputs_of(self.computation) if node.kind == ENTRY else ()
-                yield MapEdge(node.key, order[0].key, SENDS, crossings)
+            if node.kind in (model.ENTRY, model.INPUT) and order:
+                crossings = inputs_of(self.computation) if node.kind == model.ENTRY else ()
+                yield model.MapEdge(node.key, order[0].key, model.SENDS, crossings)
         for one, other in itertools.pairwise(order):
-            yield MapEdge(one.key, other.key, THEN)
+            yield model.MapEdge(one.key, other.key, model.THEN)
         for box in self.lanes:
             if box.lane != HOST_LANE or box.key not in self.keys:
                 continue
@@ -217,16 +200,16 @@ class _Drawing:
             if cluster.parent is not None:
                 outer = self.lanes.of_cluster.get(id(cluster.parent))
                 if outer in self.keys:
-                    yield MapEdge(str(outer), box.key, NESTED)
+                    yield model.MapEdge(str(outer), box.key, model.NESTED)
                 continue
             sent = given_away(cluster.receives)
             unseen = "not known" if cluster.vague and not sent else ""
-            yield MapEdge(call, box.key, SENDS, sent, unseen, (call, box.key) in red)
+            yield model.MapEdge(call, box.key, model.SENDS, sent, unseen, (call, box.key) in red)
             back = given_away(cluster.uses)
             waits = order_of(self.program, self.computation).waits_for(cluster)
             if back or waits is not Truth.NO:
                 label = "" if back else "when it has ended"
-                yield MapEdge(box.key, call, RETURNS, back, label)
+                yield model.MapEdge(box.key, call, model.RETURNS, back, label)
 
 
 def _unawaited(name: str, parts: set[Phase]) -> str:
@@ -235,17 +218,17 @@ def _unawaited(name: str, parts: set[Phase]) -> str:
     return f"nothing waits for {name}" if parts == {Phase.AFTER} else f"sends to {name}"
 
 
-def _cluster_node(box: OpenBox) -> MapNode:
+def _cluster_node(box: OpenBox) -> model.MapNode:
     if box.moved:
         return moved_host(box)
     cluster = box.opened[0]
     shown, more = box.shown()
     taken = dict.fromkeys(_plain(source) for source in cluster.fed_by if source is not cluster)
     if taken:
-        shown += (Line(f"takes results of {', '.join(taken)}"),)
+        shown += (model.Line(f"takes results of {', '.join(taken)}"),)
     function = function_of(cluster.callee)
     span = _span(Site(function.module, function.code.place)) if function is not None else None
-    return MapNode(
+    return model.MapNode(
         box.key,
         box.lane,
         box.kind,
@@ -258,22 +241,22 @@ def _cluster_node(box: OpenBox) -> MapNode:
     )
 
 
-def _input_node(program: Program, feed: Feed, number: int) -> MapNode:
+def _input_node(program: Program, feed: Feed, number: int) -> model.MapNode:
     """Return an input pipeline, with the steps of its dataset as they were written."""
     names = []
     for step in steps(data_of(program, feed)):
         if isinstance(step, ExternalObject):
             names.append(step.last)
     chain = " \N{RIGHTWARDS ARROW} ".join(dict.fromkeys(reversed(names[:CHAIN])))
-    lines = [Line(chain)] if chain else []
+    lines = [model.Line(chain)] if chain else []
     function = function_of(feed.function) if feed.function is not None else None
     if function is not None:
         site = Site(function.module, function.code.place)
-        lines.insert(0, Line(function.name, _span(site)))
-    return MapNode(
+        lines.insert(0, model.Line(function.name, _span(site)))
+    return model.MapNode(
         f"input {number}",
         HOST_LANE,
-        INPUT,
+        model.INPUT,
         f"input pipeline of {feed.kind}",
         _span(feed.site),
         tuple(lines),
@@ -297,9 +280,9 @@ def cycles_of(
     lanes: EventBoxes,
     shown: frozenset[str],
     variables: Mapping[int, str],
-) -> tuple[Cycle, ...]:
+) -> tuple[model.Cycle, ...]:
     """Return the cycles among the nodes that are shown, one for each cluster and variable."""
-    cycles: dict[tuple[str, str], Cycle] = {}
+    cycles: dict[tuple[str, str], model.Cycle] = {}
     for conflict in conflicts(program):
         if (
             conflict.computation is not computation
@@ -320,20 +303,20 @@ def cycles_of(
     return tuple(cycles.values())
 
 
-def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> Cycle:
+def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> model.Cycle:
     name = conflict.variable.name
     host = callee_name(conflict.cluster.callee).replace("`", "")
     verb = "writes" if conflict.device.mode == "write" else "reads"
     wait = f"waits for the result of {host}"
     held = f"{verb} {name}, and holds it until the program ends"
     wanted = f"waits for {name}, which the device program holds"
-    return Cycle(
+    return model.Cycle(
         variable,
         conflict.certainty,
         (
-            MapWait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
-            MapWait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
-            MapWait(cluster, variable, HOST_LANE, wanted, conflict.host.site.span),
+            model.MapWait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
+            model.MapWait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
+            model.MapWait(cluster, variable, HOST_LANE, wanted, conflict.host.site.span),
         ),
     )
 
@@ -347,7 +330,7 @@ MOST_TOUCHES = 8  # touches of a variable
 
 def variables_of(
     computation: Computation, lanes: EventBoxes, part: Part
-) -> tuple[tuple[MapVariable, ...], Mapping[int, str], list[str]]:
+) -> tuple[tuple[model.MapVariable, ...], Mapping[int, str], list[str]]:
     """Return the variables that the part touches, their keys by identity, and what is left out.
 
     First come those that both sides touch, then those of the host alone.
@@ -366,7 +349,7 @@ def variables_of(
     shared.sort(key=lambda row: DEVICE_LANE not in lanes_of[id(row[0])])
     own = [row for row in rows if HOST_LANE not in lanes_of[id(row[0])]]
     keys: dict[int, str] = {}
-    variables: list[MapVariable] = []
+    variables: list[model.MapVariable] = []
     for number, (variable, touched) in enumerate([*shared[:SHARED], *own[:OWN]]):
         key = f"variable {number}"
         keys |= {id(access.variable): key for access in touched}
@@ -388,9 +371,9 @@ def _identity(variable: Variable) -> object:
 
 def _described(
     key: str, variable: Variable, accesses: list[Access], lanes: EventBoxes
-) -> MapVariable:
+) -> model.MapVariable:
     counted = Counter(
-        MapTouch(
+        model.MapTouch(
             lanes.of_access.get(id(access), ""),
             _lane(access),
             "read or write" if access.mode == "unknown" else access.mode,
@@ -401,18 +384,18 @@ def _described(
         if access.site.place >= 0
     )
     touches = [
-        MapTouch(touch.node, touch.lane, touch.mode, touch.how, touch.span, times)
+        model.MapTouch(touch.node, touch.lane, touch.mode, touch.how, touch.span, times)
         for touch, times in counted.items()
     ]
     touches.sort(key=lambda touch: (touch.lane, touch.mode != "write"))
     some = [touch for lane in (DEVICE_LANE, HOST_LANE) for touch in _first(touches, lane)]
     span = variable.site.span if variable.site is not None and variable.site.place >= 0 else None
-    return MapVariable(
+    return model.MapVariable(
         key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some)
     )
 
 
-def _first(touches: list[MapTouch], lane: str) -> list[MapTouch]:
+def _first(touches: list[model.MapTouch], lane: str) -> list[model.MapTouch]:
     return [touch for touch in touches if touch.lane == lane][: MOST_TOUCHES // 2]
 
 
@@ -434,36 +417,38 @@ def moved_calls(program: Program, computation: Computation) -> frozenset[int]:
     )
 
 
-def moved_call(box: OpenBox) -> MapNode:
+def moved_call(box: OpenBox) -> model.MapNode:
     """Return the device's side."""
     call = box.moved[0]
-    line = Line("has no TPU kernel: soft placement moves it to the host")
+    line = model.Line("has no TPU kernel: soft placement moves it to the host")
     return _node(box, call.last, (line,))
 
 
-def moved_host(box: OpenBox) -> MapNode:
+def moved_host(box: OpenBox) -> model.MapNode:
     """Return the host's side."""
     built = builds(box.moved[0].path)
-    lines = (Line(", ".join(built.operations)),) if built is not None else ()
+    lines = (model.Line(", ".join(built.operations)),) if built is not None else ()
     return _node(box, box.moved[0].last, lines)
 
 
-def moved_edges(box: OpenBox, call: str) -> Iterator[MapEdge]:
+def moved_edges(box: OpenBox, call: str) -> Iterator[model.MapEdge]:
     """Yield the arrows between both sides: the tensors that are given, and those that come back."""
     first = box.moved[0]
-    sent: list[Crossing] = []
+    sent: list[model.Crossing] = []
     for argument in first.arguments:
         name = name_at(argument.site, anything=True)
         sent += [crossing(tensor, name) for tensor in tensors(argument.value)]
-    yield MapEdge(call, box.key, SENDS, tuple(sent))
+    yield model.MapEdge(call, box.key, model.SENDS, tuple(sent))
     back = tuple(crossing(tensor, "") for tensor in tensors(first.result))
     if back:
-        yield MapEdge(box.key, call, RETURNS, back)
+        yield model.MapEdge(box.key, call, model.RETURNS, back)
 
 
-def _node(box: OpenBox, title: str, lines: tuple[Line, ...]) -> MapNode:
+def _node(box: OpenBox, title: str, lines: tuple[model.Line, ...]) -> model.MapNode:
     span = _span(box.moved[0].site)
-    return MapNode(box.key, box.lane, box.kind, title, span, lines, box.regions, len(box.moved))
+    return model.MapNode(
+        box.key, box.lane, box.kind, title, span, lines, box.regions, len(box.moved)
+    )
 
 
 # The tensors that cross the seam, and their sizes as far as dtypes and shapes are known.
@@ -474,7 +459,7 @@ SORTS = {"structure": "tensors", "unseen": "not known"}
 LONGEST = 40  # characters of an expression that is shown as a name
 
 
-def given_away(uses: Iterable[Use]) -> tuple[Crossing, ...]:
+def given_away(uses: Iterable[Use]) -> tuple[model.Crossing, ...]:
     """Return what the uses take from the other side, each tensor once.
 
     An argument is called what it is called where it is sent; so is what a closure takes, if that is
@@ -489,7 +474,7 @@ def given_away(uses: Iterable[Use]) -> tuple[Crossing, ...]:
     return tuple(crossing(tensor, name) for tensor, name in captured.values())
 
 
-def inputs_of(computation: Computation) -> tuple[Crossing, ...]:
+def inputs_of(computation: Computation) -> tuple[model.Crossing, ...]:
     """Return what a computation is given, by the names of its parameters."""
     function = function_of(computation.callee)
     names: Sequence[str] = ()
@@ -518,17 +503,17 @@ def _given(computation: Computation) -> Sequence[Value]:
     return passed.items if is_whole else computation.parameters
 
 
-def results_of(computation: Computation) -> tuple[Crossing, ...]:
+def results_of(computation: Computation) -> tuple[model.Crossing, ...]:
     """Return the tensors that a computation gives out."""
     value = computation.result
     return tuple(crossing(tensor, "") for tensor in tensors(value)) if value is not None else ()
 
 
-def crossing(tensor: Tensor, name: str) -> Crossing:
+def crossing(tensor: Tensor, name: str) -> model.Crossing:
     """Return what is known of the tensor, under that name."""
     shape = "" if tensor.shape is None else f"({', '.join(map(_dimension, tensor.shape))})"
     words = " ".join(filter(None, [tensor.dtype, shape])) or SORTS.get(tensor.sort, tensor.sort)
-    return Crossing(name, words, _bytes(tensor))
+    return model.Crossing(name, words, _bytes(tensor))
 
 
 def _dimension(size: int | None) -> str:

@@ -8,22 +8,7 @@ from html import escape
 
 from tpulint.codes import CODES, Code
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Finding, Span, Step
-from tpulint.map.pictures.model import (
-    CALL,
-    CLUSTER,
-    RETURNS,
-    SEGMENT,
-    SENDS,
-    THEN,
-    ComputationMap,
-    Cycle,
-    Line,
-    MapEdge,
-    MapNode,
-    MapTouch,
-    MapVariable,
-    MapWait,
-)
+from tpulint.map.pictures import model
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
 from tpulint.output.context import RenderContext
 from tpulint.output.summary import count_line, hidden_lines
@@ -152,7 +137,7 @@ def prose(text: str) -> str:
 DEVICE, CALLS, HOST, VARIABLE = "device", "call", "host", "variable"
 
 
-def map_of_finding(finding: Finding) -> ComputationMap | None:
+def map_of_finding(finding: Finding) -> model.ComputationMap | None:
     """Return the picture, None for a finding whose lanes do not wait for each other."""
     device = [step for step in finding.trace if step.lane == DEVICE_LANE]
     host = [step for step in finding.trace if step.lane == HOST_LANE]
@@ -161,36 +146,40 @@ def map_of_finding(finding: Finding) -> ComputationMap | None:
         return None
     call, wants, name = device[-1], host[-1], held.holds
     nodes = (
-        MapNode(DEVICE, DEVICE_LANE, SEGMENT, "device program", None, _lines(device[:-1])),
-        MapNode(CALLS, DEVICE_LANE, CALL, _plain(call.message), call.span),
-        MapNode(HOST, HOST_LANE, CLUSTER, _plain(call.waits_for), host[0].span, _lines(host)),
+        model.MapNode(
+            DEVICE, DEVICE_LANE, model.SEGMENT, "device program", None, _lines(device[:-1])
+        ),
+        model.MapNode(CALLS, DEVICE_LANE, model.CALL, _plain(call.message), call.span),
+        model.MapNode(
+            HOST, HOST_LANE, model.CLUSTER, _plain(call.waits_for), host[0].span, _lines(host)
+        ),
     )
     edges = (
-        MapEdge(DEVICE, CALLS, THEN),
-        MapEdge(CALLS, HOST, SENDS, label="waits for", alarm=True),
-        MapEdge(HOST, CALLS, RETURNS, label="never comes back"),
+        model.MapEdge(DEVICE, CALLS, model.THEN),
+        model.MapEdge(CALLS, HOST, model.SENDS, label="waits for", alarm=True),
+        model.MapEdge(HOST, CALLS, model.RETURNS, label="never comes back"),
     )
     touches = (
-        MapTouch(DEVICE, DEVICE_LANE, "held", "the device program", held.span),
-        MapTouch(HOST, HOST_LANE, "wanted", "the host", wants.span),
+        model.MapTouch(DEVICE, DEVICE_LANE, "held", "the device program", held.span),
+        model.MapTouch(HOST, HOST_LANE, "wanted", "the host", wants.span),
     )
     waits = (
-        MapWait(VARIABLE, CALLS, DEVICE_LANE, _plain(held.message), held.span),
-        MapWait(CALLS, HOST, DEVICE_LANE, _plain(call.message), call.span),
-        MapWait(HOST, VARIABLE, HOST_LANE, _plain(wants.message), wants.span),
+        model.MapWait(VARIABLE, CALLS, DEVICE_LANE, _plain(held.message), held.span),
+        model.MapWait(CALLS, HOST, DEVICE_LANE, _plain(call.message), call.span),
+        model.MapWait(HOST, VARIABLE, HOST_LANE, _plain(wants.message), wants.span),
     )
-    return ComputationMap(
+    return model.ComputationMap(
         "The deadlock",
         finding.span,
         nodes=nodes,
         edges=edges,
-        variables=(MapVariable(VARIABLE, name, "variable", None, touches),),
-        cycles=(Cycle(VARIABLE, finding.certainty, waits),),
+        variables=(model.MapVariable(VARIABLE, name, "variable", None, touches),),
+        cycles=(model.Cycle(VARIABLE, finding.certainty, waits),),
     )
 
 
-def _lines(steps: Sequence[Step]) -> tuple[Line, ...]:
-    return tuple(Line(_plain(step.message), step.span) for step in steps)
+def _lines(steps: Sequence[Step]) -> tuple[model.Line, ...]:
+    return tuple(model.Line(_plain(step.message), step.span) for step in steps)
 
 
 def _plain(text: str) -> str:

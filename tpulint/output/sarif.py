@@ -11,15 +11,7 @@ from collections.abc import Sequence
 
 from tpulint import __version__
 from tpulint.codes import CODES, HOME, Code
-from tpulint.finding import (
-    Applicability,
-    Finding,
-    Fix,
-    Location,
-    Span,
-    Step,
-    UnfollowedCall,
-)
+from tpulint.finding import Applicability, Finding, Fix, Location, Span, Step, UnfollowedCall
 from tpulint.output.context import RenderContext
 
 SCHEMA = (

@@ -6,20 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.map.pictures.model import (
-    CALL,
-    CLUSTER,
-    INPUT,
-    OUTFED,
-    RETURNS,
-    SENDS,
-    THEN,
-    ComputationMap,
-    Crossing,
-    Line,
-    MapEdge,
-    MapNode,
-)
+from tpulint.map.pictures import model
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
 from tpulint.output.context import RenderContext
 from tpulint.output.html import STYLE, article, page, prose
@@ -93,35 +80,43 @@ DEVICE = "device"
 INFEED, OUTFEED = FEEDS
 
 
-def map_of_run(ran: ComputationRun) -> ComputationMap:
+def map_of_run(ran: ComputationRun) -> model.ComputationMap:
     """Return the picture of all steps of a computation together."""
-    nodes: list[MapNode] = []
-    edges: list[MapEdge] = []
+    nodes: list[model.MapNode] = []
+    edges: list[model.MapEdge] = []
     device = next((lane for lane in ran.lanes if lane.name == DEVICE), None)
     others = [lane for lane in ran.lanes if lane is not device]
     for number, lane in enumerate(other for other in others if other.name == INFEED):
         key = f"input {number}"
-        nodes.append(_host(key, INPUT, lane))
-        edges.append(MapEdge(key, DEVICE, SENDS, (_bytes(lane.bytes_to_device),), _runs(lane)))
-    lines = (Line(_runs(device)),) if device is not None else ()
-    nodes.append(MapNode(DEVICE, DEVICE_LANE, "segment", "device program", None, lines))
+        nodes.append(_host(key, model.INPUT, lane))
+        edges.append(
+            model.MapEdge(key, DEVICE, model.SENDS, (_bytes(lane.bytes_to_device),), _runs(lane))
+        )
+    lines = (model.Line(_runs(device)),) if device is not None else ()
+    nodes.append(model.MapNode(DEVICE, DEVICE_LANE, "segment", "device program", None, lines))
     before = DEVICE
     for number, lane in enumerate(other for other in others if other.name != INFEED):
         call, key = f"call {number}", f"host {number}"
-        kind = OUTFED if lane.name == OUTFEED else CLUSTER
-        nodes += [MapNode(call, DEVICE_LANE, CALL, _call(lane)), _host(key, kind, lane)]
-        edges.append(MapEdge(before, call, THEN))
+        kind = model.OUTFED if lane.name == OUTFEED else model.CLUSTER
+        nodes += [model.MapNode(call, DEVICE_LANE, model.CALL, _call(lane)), _host(key, kind, lane)]
+        edges.append(model.MapEdge(before, call, model.THEN))
         before = call
-        edges.append(MapEdge(call, key, SENDS, (_bytes(lane.bytes_to_host),), _runs(lane)))
+        edges.append(
+            model.MapEdge(call, key, model.SENDS, (_bytes(lane.bytes_to_host),), _runs(lane))
+        )
         if lane.round_trips:
             back = (_bytes(lane.bytes_to_device),)
-            edges.append(MapEdge(key, call, RETURNS, back, _times(lane.round_trips, "round trip")))
-    return ComputationMap(headed(ran), None, nodes=tuple(nodes), edges=tuple(edges))
+            edges.append(
+                model.MapEdge(
+                    key, call, model.RETURNS, back, _times(lane.round_trips, "round trip")
+                )
+            )
+    return model.ComputationMap(headed(ran), None, nodes=tuple(nodes), edges=tuple(edges))
 
 
-def _host(key: str, kind: str, lane: Lane) -> MapNode:
-    lines = (Line(f"made at {lane.place}"),) if lane.place else ()
-    return MapNode(key, HOST_LANE, kind, lane.name, None, lines)
+def _host(key: str, kind: str, lane: Lane) -> model.MapNode:
+    lines = (model.Line(f"made at {lane.place}"),) if lane.place else ()
+    return model.MapNode(key, HOST_LANE, kind, lane.name, None, lines)
 
 
 def _call(lane: Lane) -> str:
@@ -140,5 +135,5 @@ def _times(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
-def _bytes(number: int) -> Crossing:
-    return Crossing(f"{number:,} B in all")
+def _bytes(number: int) -> model.Crossing:
+    return model.Crossing(f"{number:,} B in all")

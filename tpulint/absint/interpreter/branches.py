@@ -19,36 +19,16 @@ from tpulint.absint.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Value, join
 from tpulint.absint.interpreter import operators, transfer
-from tpulint.absint.interpreter.conditions import (
-    condition_key,
-    guards_creation,
-    truth,
-)
+from tpulint.absint.interpreter.conditions import condition_key, guards_creation, truth
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS, value
 from tpulint.absint.interpreter.frame import Entered, Frame
-from tpulint.syntax.nodes import (
-    Block,
-    Define,
-    DefineClass,
-    Display,
-    Expression,
-    For,
-    If,
-    Jump,
-    Match,
-    Node,
-    Raise,
-    Return,
-    Try,
-    While,
-    parts,
-)
+from tpulint.syntax import nodes
 
 Names = dict[str, Value]
 MAX_NESTED_UNROLLED_LOOPS = 2  # loops in one another whose rounds are read one by one
 
 
-def if_(frame: Frame, node: If) -> bool:
+def if_(frame: Frame, node: nodes.If) -> bool:
     test = value(frame, node.test)
     known = truth(test)
     if known is not None:
@@ -103,13 +83,13 @@ def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool
     return end.assuming_no_exception(frame.context.when(key, branch), frame.context)
 
 
-def _settled(frame: Frame, node: If, answer: bool) -> bool:
+def _settled(frame: Frame, node: nodes.If, answer: bool) -> bool:
     """Read an `if` whose test is known here; what it makes the first time it makes once."""
     body = node.body if answer else node.orelse
     if not guards_creation(node.test):
         return frame.block(body)
     once = Scope(ONCE, frame.site(node.place))
-    if not answer and node.body and isinstance(node.body[-1], (Return, Raise)):
+    if not answer and node.body and isinstance(node.body[-1], (nodes.Return, nodes.Raise)):
         frame.open(once)  # the rest of the function, too, is reached the first time only
         return frame.block(body)
     with frame.scopes_closed():
@@ -117,7 +97,7 @@ def _settled(frame: Frame, node: If, answer: bool) -> bool:
         return frame.block(body)
 
 
-def _traced_if(frame: Frame, node: If, test: Tensor) -> bool:
+def _traced_if(frame: Frame, node: nodes.If, test: Tensor) -> bool:
     """`if tensor:` in code that is converted: a conditional, by the names set."""
     site = frame.site(node.place)
     start, returned = dict(frame.env.names), len(frame.returns)
@@ -153,7 +133,7 @@ def _joined(left: Names, right: Names) -> Names:
     return names
 
 
-def for_(frame: Frame, node: For) -> bool:
+def for_(frame: Frame, node: nodes.For) -> bool:
     source = value(frame, node.iterated)
     site = frame.site(node.place)
     traced = frame.context.converts_control_flow and (
@@ -179,14 +159,14 @@ def for_(frame: Frame, node: For) -> bool:
     return False
 
 
-def _is_unrolled(frame: Frame, node: For) -> bool:
+def _is_unrolled(frame: Frame, node: nodes.For) -> bool:
     """Return whether the rounds of a loop are read one by one: they are written out."""
-    if not isinstance(node.iterated, Display) or _jumps(node.body):
+    if not isinstance(node.iterated, nodes.Display) or _jumps(node.body):
         return False
     return len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS
 
 
-def _rounds(frame: Frame, node: For, items: list[Value], site: Site) -> bool:
+def _rounds(frame: Frame, node: nodes.For, items: list[Value], site: Site) -> bool:
     """Read a loop once for each item: what a round makes is another thing than the next one's.
 
     What follows a conditional `return` is reached under its condition, in later rounds as well.
@@ -200,7 +180,7 @@ def _rounds(frame: Frame, node: For, items: list[Value], site: Site) -> bool:
     return frame.block(node.orelse)
 
 
-def while_(frame: Frame, node: While) -> bool:
+def while_(frame: Frame, node: nodes.While) -> bool:
     site = frame.site(node.place)
     start = dict(frame.env.names)
     test = value(frame, node.test)
@@ -218,7 +198,7 @@ def while_(frame: Frame, node: While) -> bool:
     return ended and truth(test) is True
 
 
-def _round(frame: Frame, body: Block) -> bool:
+def _round(frame: Frame, body: nodes.Block) -> bool:
     """One round of a loop, which may be left or cut short at each of its jumps."""
     outer, frame.jumps = frame.jumps, []
     ended = frame.block(body)
@@ -229,7 +209,7 @@ def _round(frame: Frame, body: Block) -> bool:
     return ended
 
 
-def _else(frame: Frame, body: Block, orelse: Block) -> None:
+def _else(frame: Frame, body: nodes.Block, orelse: nodes.Block) -> None:
     """Read the `else` of a loop with this body: what leaves the loop passes it by."""
     if not orelse:
         return
@@ -242,25 +222,27 @@ def _else(frame: Frame, body: Block, orelse: Block) -> None:
     frame.env.names = _joined(start, frame.env.names)
 
 
-def _leaves(body: Block) -> bool:
+def _leaves(body: nodes.Block) -> bool:
     """Return whether a loop with this body may be left by a `break` of its own."""
     return _jumps(body, ("break",))
 
 
-def _jumps(body: Block, kinds: tuple[str, ...] = ("break", "continue")) -> bool:
+def _jumps(body: nodes.Block, kinds: tuple[str, ...] = ("break", "continue")) -> bool:
     """Return whether a loop with this body has such a jump of its own."""
-    stack: list[Node] = [*body]
+    stack: list[nodes.Node] = [*body]
     while stack:
         node = stack.pop()
-        if isinstance(node, Jump):
+        if isinstance(node, nodes.Jump):
             if node.kind in kinds:
                 return True
-        elif not isinstance(node, (Expression, For, While, Define, DefineClass)):
-            stack.extend(parts(node))
+        elif not isinstance(
+            node, (nodes.Expression, nodes.For, nodes.While, nodes.Define, nodes.DefineClass)
+        ):
+            stack.extend(nodes.parts(node))
     return False
 
 
-def try_(frame: Frame, node: Try) -> bool:
+def try_(frame: Frame, node: nodes.Try) -> bool:
     start = frame.context
     unset = dict(frame.env.names)
     with frame.scopes_closed():
@@ -290,7 +272,7 @@ def try_(frame: Frame, node: Try) -> bool:
     return frame.block(node.final) or ended
 
 
-def match_(frame: Frame, node: Match) -> bool:
+def match_(frame: Frame, node: nodes.Match) -> bool:
     value(frame, node.subject)
     start = dict(frame.env.names)
     names = dict(start)

@@ -8,14 +8,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from tpulint.absint.domain.events import Argument, Variable
-from tpulint.absint.domain.objects import (
-    Env,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    function_of,
-)
+from tpulint.absint.domain.objects import Env, Function, Instance, Mapping, Sequence, function_of
 from tpulint.absint.domain.values import Bound, Choice, Partial, Value
 
 Arguments = tuple[Argument, ...]

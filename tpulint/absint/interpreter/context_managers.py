@@ -16,16 +16,7 @@ from tpulint.absint.domain.objects import (
     Instance,
 )
 from tpulint.absint.domain.site import CallStep, Site
-from tpulint.absint.domain.values import (
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    Opaque,
-    Value,
-    join,
-    options,
-)
+from tpulint.absint.domain.values import UNKNOWN, Bound, Choice, Const, Opaque, Value, join, options
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.syntax.nodes import CallNode, Expression, WithItem, last_name

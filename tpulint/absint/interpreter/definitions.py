@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.absint.domain.context import DECORATED, UNCONVERTED
-from tpulint.absint.domain.objects import (
-    Class,
-    ContextManagerValue,
-    Env,
-    ExternalObject,
-    Function,
-)
+from tpulint.absint.domain.objects import Class, ContextManagerValue, Env, ExternalObject, Function
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Bound, External, Imported, Partial, Value
 from tpulint.absint.interpreter import calls

@@ -8,21 +8,8 @@ from typing import Any
 from tpulint.absint.domain.context import COND, LOOP, Scope
 from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import Function, Mapping, Sequence, TraceTimeValue
-from tpulint.absint.domain.values import (
-    UNKNOWN,
-    Const,
-    External,
-    Imported,
-    Opaque,
-    Value,
-    join,
-)
-from tpulint.absint.interpreter import (
-    attributes,
-    calls,
-    operators,
-    transfer,
-)
+from tpulint.absint.domain.values import UNKNOWN, Const, External, Imported, Opaque, Value, join
+from tpulint.absint.interpreter import attributes, calls, operators, transfer
 from tpulint.absint.interpreter.conditions import condition_key, truth
 from tpulint.absint.interpreter.definitions import named_defaults
 from tpulint.absint.interpreter.frame import Frame

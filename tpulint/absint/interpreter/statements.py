@@ -9,50 +9,15 @@ from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import drop, put
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value
-from tpulint.absint.interpreter import (
-    attributes,
-    branches,
-    context_managers,
-    operators,
-)
+from tpulint.absint.interpreter import attributes, branches, context_managers, operators
 from tpulint.absint.interpreter.definitions import define_class, define_function
 from tpulint.absint.interpreter.expressions import value
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.syntax.nodes import (
-    AnnotatedAssign,
-    Assert,
-    Assign,
-    Attribute,
-    AugmentedAssign,
-    Block,
-    Define,
-    DefineClass,
-    Delete,
-    Display,
-    Expression,
-    ExpressionStatement,
-    For,
-    If,
-    Import,
-    ImportFrom,
-    Jump,
-    Match,
-    Name,
-    Pass,
-    Raise,
-    Return,
-    Scoping,
-    Starred,
-    Statement,
-    Subscript,
-    Try,
-    While,
-    With,
-)
+from tpulint.syntax import nodes
 from tpulint.syntax.places import first_place
 
 
-def block(frame: Frame, body: Block) -> bool:
+def block(frame: Frame, body: nodes.Block) -> bool:
     """Read `body`; return True when what follows it is never reached."""
     ended = False
     for statement in body:
@@ -63,23 +28,23 @@ def block(frame: Frame, body: Block) -> bool:
     return ended
 
 
-def assign(frame: Frame, target: Expression, item: Value) -> None:
+def assign(frame: Frame, target: nodes.Expression, item: Value) -> None:
     """Bind `target` (a name, attribute, item or nest of them) to `item`."""
     match target:
-        case Name(id=name):
+        case nodes.Name(id=name):
             frame.store(name, item)
-        case Attribute(base=base, name=name):
+        case nodes.Attribute(base=base, name=name):
             attributes.put(frame, value(frame, base), name, item)
-        case Subscript(base=base, index=index):
+        case nodes.Subscript(base=base, index=index):
             at = value(frame, index)
             match base:
-                case Attribute(base=holder, name="__dict__") if not isinstance(at, Const):
+                case nodes.Attribute(base=holder, name="__dict__") if not isinstance(at, Const):
                     attributes.put_any(value(frame, holder))
                 case _:
                     _assign_item(frame, value(frame, base), at, item)
-        case Display():
+        case nodes.Display():
             _assign_all(frame, target, item)
-        case Starred(value=inner):
+        case nodes.Starred(value=inner):
             assign(frame, inner, Sequence("list", [], True))
 
 
@@ -96,9 +61,9 @@ def _assign_item(frame: Frame, base: Value, index: Value, item: Value) -> None:
         base.add(item)
 
 
-def _assign_all(frame: Frame, target: Display, item: Value) -> None:
+def _assign_all(frame: Frame, target: nodes.Display, item: Value) -> None:
     site = frame.site(target.place)
-    if any(isinstance(node, Starred) for node in target.items):
+    if any(isinstance(node, nodes.Starred) for node in target.items):
         for node in target.items:
             assign(frame, node, UNKNOWN)
         return
@@ -107,17 +72,17 @@ def _assign_all(frame: Frame, target: Display, item: Value) -> None:
         assign(frame, node, part)
 
 
-def _assign(frame: Frame, node: Assign) -> bool:
+def _assign(frame: Frame, node: nodes.Assign) -> bool:
     item = value(frame, node.value)
     for target in node.targets:
-        if type(target) is Name:
+        if type(target) is nodes.Name:
             frame.store(target.id, item)
         else:
             assign(frame, target, item)
     return False
 
 
-def _augmented(frame: Frame, node: AugmentedAssign) -> bool:
+def _augmented(frame: Frame, node: nodes.AugmentedAssign) -> bool:
     before = value(frame, node.target)
     item = value(frame, node.value)
     site = frame.site(first_place(node.target))
@@ -133,23 +98,23 @@ def _augmented(frame: Frame, node: AugmentedAssign) -> bool:
     return False
 
 
-def _annotated(frame: Frame, node: AnnotatedAssign) -> bool:
+def _annotated(frame: Frame, node: nodes.AnnotatedAssign) -> bool:
     if node.value is not None:
         assign(frame, node.target, value(frame, node.value))
     return False
 
 
-def _expression(frame: Frame, node: ExpressionStatement) -> bool:
+def _expression(frame: Frame, node: nodes.ExpressionStatement) -> bool:
     value(frame, node.value)
     return False
 
 
-def _return(frame: Frame, node: Return) -> bool:
+def _return(frame: Frame, node: nodes.Return) -> bool:
     frame.returns.append(NONE if node.value is None else value(frame, node.value))
     return True
 
 
-def _with(frame: Frame, node: With) -> bool:
+def _with(frame: Frame, node: nodes.With) -> bool:
     if not context_managers.expects_failure(node.items):
         return _with_block(frame, node)
     with context_managers.unrecorded(frame):
@@ -157,7 +122,7 @@ def _with(frame: Frame, node: With) -> bool:
     return False
 
 
-def _with_block(frame: Frame, node: With) -> bool:
+def _with_block(frame: Frame, node: nodes.With) -> bool:
     opened: list[tuple[Value, Site]] = []
     with frame.scopes_closed():
         for each in node.items:
@@ -175,19 +140,19 @@ def _with_block(frame: Frame, node: With) -> bool:
     return ended
 
 
-def _define(frame: Frame, node: Define) -> bool:
+def _define(frame: Frame, node: nodes.Define) -> bool:
     code = frame.module.facts.functions[node.function]
     frame.store(code.name, define_function(frame, code))
     return False
 
 
-def _define_class(frame: Frame, node: DefineClass) -> bool:
+def _define_class(frame: Frame, node: nodes.DefineClass) -> bool:
     code = frame.module.facts.classes[node.class_]
     frame.store(code.name, define_class(frame, code))
     return False
 
 
-def _import(frame: Frame, node: Import) -> bool:
+def _import(frame: Frame, node: nodes.Import) -> bool:
     for name in node.names:
         imported = frame.session.imported(frame.module, name.name, 0)
         if name.asname is not None:
@@ -198,7 +163,7 @@ def _import(frame: Frame, node: Import) -> bool:
     return False
 
 
-def _import_from(frame: Frame, node: ImportFrom) -> bool:
+def _import_from(frame: Frame, node: nodes.ImportFrom) -> bool:
     session, module = frame.session, frame.module
     source = session.imported(module, node.module, node.level)
     if node.names is None:
@@ -210,32 +175,32 @@ def _import_from(frame: Frame, node: ImportFrom) -> bool:
     return False
 
 
-def _nothing(frame: Frame, node: Statement) -> bool:
+def _nothing(frame: Frame, node: nodes.Statement) -> bool:
     return False
 
 
-def _jump(frame: Frame, node: Jump) -> bool:
+def _jump(frame: Frame, node: nodes.Jump) -> bool:
     frame.jumps.append(dict(frame.env.names))
     return False
 
 
-def _raise(frame: Frame, node: Raise) -> bool:
+def _raise(frame: Frame, node: nodes.Raise) -> bool:
     for item in node.items:
         value(frame, item)
     return True
 
 
-def _assert(frame: Frame, node: Assert) -> bool:
+def _assert(frame: Frame, node: nodes.Assert) -> bool:
     for item in node.items:
         value(frame, item)
     return False
 
 
-def _delete(frame: Frame, node: Delete) -> bool:
+def _delete(frame: Frame, node: nodes.Delete) -> bool:
     for target in node.targets:
-        if isinstance(target, Name):
+        if isinstance(target, nodes.Name):
             frame.env.names.pop(target.id, None)
-        elif isinstance(target, Subscript):
+        elif isinstance(target, nodes.Subscript):
             base, index = value(frame, target.base), value(frame, target.index)
             if isinstance(base, Mapping) and isinstance(index, Const):
                 drop(base, index.value, frame.context)
@@ -244,26 +209,26 @@ def _delete(frame: Frame, node: Delete) -> bool:
     return False
 
 
-_HANDLERS: dict[type[Statement], Callable[[Frame, Any], bool]] = {
-    Assign: _assign,
-    AugmentedAssign: _augmented,
-    AnnotatedAssign: _annotated,
-    ExpressionStatement: _expression,
-    Return: _return,
-    If: branches.if_,
-    For: branches.for_,
-    While: branches.while_,
-    With: _with,
-    Try: branches.try_,
-    Define: _define,
-    DefineClass: _define_class,
-    Import: _import,
-    ImportFrom: _import_from,
-    Scoping: _nothing,
-    Delete: _delete,
-    Raise: _raise,
-    Assert: _assert,
-    Pass: _nothing,
-    Jump: _jump,
-    Match: branches.match_,
+_HANDLERS: dict[type[nodes.Statement], Callable[[Frame, Any], bool]] = {
+    nodes.Assign: _assign,
+    nodes.AugmentedAssign: _augmented,
+    nodes.AnnotatedAssign: _annotated,
+    nodes.ExpressionStatement: _expression,
+    nodes.Return: _return,
+    nodes.If: branches.if_,
+    nodes.For: branches.for_,
+    nodes.While: branches.while_,
+    nodes.With: _with,
+    nodes.Try: branches.try_,
+    nodes.Define: _define,
+    nodes.DefineClass: _define_class,
+    nodes.Import: _import,
+    nodes.ImportFrom: _import_from,
+    nodes.Scoping: _nothing,
+    nodes.Delete: _delete,
+    nodes.Raise: _raise,
+    nodes.Assert: _assert,
+    nodes.Pass: _nothing,
+    nodes.Jump: _jump,
+    nodes.Match: branches.match_,
 }

@@ -9,22 +9,7 @@ from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.naming import NamePattern
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.syntax.nodes import (
-    Attribute,
-    BoolOperation,
-    CallArgument,
-    CallNode,
-    Compare,
-    Comparison,
-    Constant,
-    Expression,
-    Node,
-    Not,
-    Subscript,
-    dotted_path,
-    last_name,
-    parts,
-)
+from tpulint.syntax import nodes
 
 NEGATIVE = frozenset(["NotEqual", "IsNot", "NotIn"])
 NOTHING = (None, 0, False)  # what is compared with one of these is asked to be absent
@@ -40,40 +25,42 @@ class Word(NamedTuple):
     is_affirmed: bool
 
 
-def words(test: Node, is_affirmed: bool = True) -> Iterator[Word]:
+def words(test: nodes.Node, is_affirmed: bool = True) -> Iterator[Word]:
     """Yield the words of a test in source order."""
-    path = dotted_path(test)
+    path = nodes.dotted_path(test)
     if path:
         yield Word(path, is_affirmed)
         return
     match test:
-        case Constant(value=str() as text):
+        case nodes.Constant(value=str() as text):
             yield Word(repr(text), is_affirmed)
-        case Not(operand=operand):
+        case nodes.Not(operand=operand):
             yield from words(operand, not is_affirmed)
-        case Compare(comparisons=comparisons):
+        case nodes.Compare(comparisons=comparisons):
             is_denied = any(_denies(each) for each in comparisons)
-            for part in parts(test):
+            for part in nodes.parts(test):
                 yield from words(part, is_affirmed is not is_denied)
-        case Attribute(base=base, name=name):
+        case nodes.Attribute(base=base, name=name):
             yield from words(base, is_affirmed)
             yield Word(name, is_affirmed)
-        case CallArgument(keyword=str() as keyword, value=value):
+        case nodes.CallArgument(keyword=str() as keyword, value=value):
             yield Word(keyword, is_affirmed)
             yield from words(value, is_affirmed)
         case _:
-            for part in parts(test):
+            for part in nodes.parts(test):
                 yield from words(part, is_affirmed)
 
 
-def _denies(comparison: Comparison) -> bool:
+def _denies(comparison: nodes.Comparison) -> bool:
     """Return whether a comparison asks that its left side is absent or another one."""
     right = comparison.right
-    is_with_nothing = isinstance(right, Constant) and any(right.value is each for each in NOTHING)
+    is_with_nothing = isinstance(right, nodes.Constant) and any(
+        right.value is each for each in NOTHING
+    )
     if comparison.op in NEGATIVE:
         return not is_with_nothing
     if comparison.op == "LessThan":
-        return isinstance(right, Constant) and right.value == 1
+        return isinstance(right, nodes.Constant) and right.value == 1
     return is_with_nothing and comparison.op in ("Equal", "Is", "LessThanEqual")
 
 
@@ -126,19 +113,19 @@ def is_for_gpu(context: BaseContext) -> bool:
     return is_for(context, naming.GPU)
 
 
-def answer_on_tpu(test: Node) -> bool | None:
+def answer_on_tpu(test: nodes.Node) -> bool | None:
     """Return what a test gives where a TPU is used; None where it asks something else.
 
     While a TPU computation is built, the other branch of `if use_tpu:` is no device code, and
     neither is that of `if use_gpu:`.
     """
     match test:
-        case Not(operand=operand):
+        case nodes.Not(operand=operand):
             answer = answer_on_tpu(operand)
             return None if answer is None else not answer
-        case BoolOperation(op=op, items=items):
+        case nodes.BoolOperation(op=op, items=items):
             return _answer_of_several(op, [answer_on_tpu(item) for item in items])
-        case Compare(left=left, comparisons=comparisons):
+        case nodes.Compare(left=left, comparisons=comparisons):
             return _answer_of_comparison(left, comparisons)
     name = _flag_name(test)
     if naming.GPU_FLAG.is_whole(name):
@@ -154,29 +141,33 @@ def _answer_of_several(op: str, answers: list[bool | None]) -> bool | None:
     return None if None in answers else not settling
 
 
-def _answer_of_comparison(left: Expression, comparisons: list[Comparison]) -> bool | None:
+def _answer_of_comparison(
+    left: nodes.Expression, comparisons: list[nodes.Comparison]
+) -> bool | None:
     """Answer `params["strategy"] == "tpu"` and `tpu_name is not None`."""
     match comparisons:
-        case [Comparison(op="IsNot" | "Is" as op, right=Constant(value=None))]:
+        case [nodes.Comparison(op="IsNot" | "Is" as op, right=nodes.Constant(value=None))]:
             return op == "IsNot" if naming.TPU_NAME.is_whole(_flag_name(left)) else None
-        case [Comparison(op="Equal", right=Constant(value="tpu"))]:
+        case [nodes.Comparison(op="Equal", right=nodes.Constant(value="tpu"))]:
             return True
-        case [Comparison(op="NotEqual", right=Constant(value="tpu"))]:
+        case [nodes.Comparison(op="NotEqual", right=nodes.Constant(value="tpu"))]:
             return False
     return None
 
 
-def _flag_name(node: Node) -> str:
+def _flag_name(node: nodes.Node) -> str:
     """Return the last name of `use_tpu`, `FLAGS.use_tpu`, `params.get("use_tpu")` and the like."""
     match node:
-        case Subscript(index=Constant(value=str() as text)):
+        case nodes.Subscript(index=nodes.Constant(value=str() as text)):
             return text
-        case CallNode(callee=callee, arguments=arguments):
+        case nodes.CallNode(callee=callee, arguments=arguments):
             if _flag_name(callee) != "get" or not arguments:
                 return _flag_name(callee)
             key = arguments[0].value
-            return key.value if isinstance(key, Constant) and isinstance(key.value, str) else ""
-    return last_name(node) if isinstance(node, Expression) else ""
+            return (
+                key.value if isinstance(key, nodes.Constant) and isinstance(key.value, str) else ""
+            )
+    return nodes.last_name(node) if isinstance(node, nodes.Expression) else ""
 
 
 def leaves_tpu(context: BaseContext) -> bool:
@@ -227,15 +218,15 @@ def _spellings(context: BaseContext) -> Iterator[tuple[Hashable, object]]:
         elif key.kind == NAME:
             yield str(key.identity), branch
         elif key.test is not None:
-            test: Node = key.test
-            while isinstance(test, Not):
+            test: nodes.Node = key.test
+            while isinstance(test, nodes.Not):
                 test, branch = test.operand, not branch
             yield _without_places(test), branch
 
 
-def _without_places(node: Node) -> Hashable:
+def _without_places(node: nodes.Node) -> Hashable:
     """Return what a node says, wherever it is written: a path, or a class with its fields."""
-    path = dotted_path(node)
+    path = nodes.dotted_path(node)
     if path:
         return path
     fields = (getattr(node, name) for name in node.__slots__ if name != "place")
@@ -243,7 +234,7 @@ def _without_places(node: Node) -> Hashable:
 
 
 def _field_without_places(field: object) -> Hashable:
-    if isinstance(field, Node):
+    if isinstance(field, nodes.Node):
         return _without_places(field)
     if isinstance(field, list):
         return tuple(map(_field_without_places, field))

@@ -15,22 +15,8 @@ from tpulint.absint.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.absint.domain.events import (
-    ApiCall,
-    Argument,
-    Computation,
-    Context,
-    Tensor,
-    Variable,
-)
-from tpulint.absint.domain.objects import (
-    Class,
-    ExternalObject,
-    Function,
-    Instance,
-    Sequence,
-    mro,
-)
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
+from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import (
     UNKNOWN,

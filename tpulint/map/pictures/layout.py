@@ -6,21 +6,7 @@ import textwrap
 from dataclasses import dataclass, field
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
-from tpulint.map.pictures.model import (
-    BoxRow,
-    ComputationMap,
-    MapEdge,
-    MapNode,
-    MapVariable,
-    alarmed,
-    arrow_words,
-    line_words,
-    place,
-    rows,
-    title,
-    touch_words,
-    touches_of,
-)
+from tpulint.map.pictures import model
 from tpulint.output.context import RenderContext
 from tpulint.output.text import columns, cut, shown
 
@@ -177,7 +163,7 @@ class Columns:
         return self.host - self.edge - self.box
 
 
-def columns_for(drawn: ComputationMap, narrow: bool) -> Columns:
+def columns_for(drawn: model.ComputationMap, narrow: bool) -> Columns:
     """Return the columns that the picture needs; in a narrow one the lanes overlap."""
     depth = max((len(node.regions) for node in drawn.nodes), default=0)
     nest = 4.0 if narrow else 8.0
@@ -203,7 +189,11 @@ class LaneBoxes:
     """
 
     def __init__(
-        self, drawn: ComputationMap, context: RenderContext, columns: Columns, picture: Drawing
+        self,
+        drawn: model.ComputationMap,
+        context: RenderContext,
+        columns: Columns,
+        picture: Drawing,
     ) -> None:
         self.drawn = drawn
         self.context = context
@@ -212,15 +202,15 @@ class LaneBoxes:
         self.y = 12.0
         self.boxes: dict[str, Box] = {}
         self.sent: dict[str, tuple[float, float]] = {}
-        self.alarmed = alarmed(drawn)
+        self.alarmed = model.alarmed(drawn)
         self.titles = {region.key: region for region in drawn.regions}
-        self.entering: list[tuple[Box, MapEdge]] = []
+        self.entering: list[tuple[Box, model.MapEdge]] = []
         self.open: list[tuple[str, float]] = []
         self.last: Box | None = None
 
     def draw(self) -> None:
         self.heading()
-        for row in rows(self.drawn):
+        for row in model.rows(self.drawn):
             self.borders(row.regions)
             self.row(row)
         self.borders(())
@@ -256,14 +246,14 @@ class LaneBoxes:
         for key in now[kept:]:
             region = self.titles[key]
             self.open.append((key, self.y - 6))
-            where = place(region.span, self.drawn.span, self.context)
+            where = model.place(region.span, self.drawn.span, self.context)
             text, full = fitted(f"{region.title} {where}", self.columns.width - 60)
             self.picture.words.append(
                 Words(self.columns.edge + 4, self.y + 10, text, "muted", full=full)
             )
             self.y += 24
 
-    def row(self, row: BoxRow) -> None:
+    def row(self, row: model.BoxRow) -> None:
         columns = self.columns
         if row.device is None:
             if row.host is not None:
@@ -279,22 +269,22 @@ class LaneBoxes:
             self.beside(row, device)
         self.then(self.boxes[row.device.key])
 
-    def box(self, node: MapNode, x: float, y: float) -> Box:
+    def box(self, node: model.MapNode, x: float, y: float) -> Box:
         style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.alarmed else "")
-        where = place(node.span, self.drawn.span, self.context)
-        said = [Said(f"{title(node)} {where}".rstrip(), "title", node.span)]
+        where = model.place(node.span, self.drawn.span, self.context)
+        said = [Said(f"{model.title(node)} {where}".rstrip(), "title", node.span)]
         for line in node.lines:
-            words = line_words(line, node, self.drawn.span, self.context)
+            words = model.line_words(line, node, self.drawn.span, self.context)
             said.append(Said(words, "", line.span))
         if node.more:
             said.append(Said(f"... and {node.more} more", "muted"))
         return boxed(said, x, y, self.columns.box, style, node.span)
 
-    def put(self, node: MapNode, box: Box) -> None:
+    def put(self, node: model.MapNode, box: Box) -> None:
         self.boxes[node.key] = box
         self.picture.boxes.append(box)
 
-    def entry(self, node: MapNode, edge: MapEdge | None) -> None:
+    def entry(self, node: model.MapNode, edge: model.MapEdge | None) -> None:
         """Draw a box of the host alone.
 
         Where its tensors enter the device, the arrow comes later.
@@ -305,7 +295,7 @@ class LaneBoxes:
         if edge is not None:
             self.entering.append((box, edge))
             if not self.columns.narrow:
-                label = arrow_words(edge)
+                label = model.arrow_words(edge)
                 self.y = max(self.y, box.y + ROW * len(label) + 2 * SPACE)
                 self.label(label, box.x - 12, box.y + 12 + ROW * len(label) - 6, edge.alarm, "end")
 
@@ -317,12 +307,12 @@ class LaneBoxes:
             self.picture.arrows.append(Arrow(((x, self.last.bottom), (x, device.y)), "time"))
         for number, (box, edge) in enumerate(self.entering):
             at = columns.edge + 14 if columns.narrow else columns.edge + 60 + 40 * number
-            y = box.y + 12 + (0 if columns.narrow else ROW * len(arrow_words(edge)))
+            y = box.y + 12 + (0 if columns.narrow else ROW * len(model.arrow_words(edge)))
             self.picture.arrows.append(Arrow(((box.x, y), (at, y), (at, device.y)), "sends"))
         self.entering = []
         self.last = device
 
-    def beside(self, row: BoxRow, device: Box) -> None:
+    def beside(self, row: model.BoxRow, device: Box) -> None:
         """Draw a call and its host cluster, with what crosses between them."""
         assert row.device is not None
         assert row.host is not None
@@ -344,7 +334,7 @@ class LaneBoxes:
         self.sent[row.device.key] = (device.right + 6, there - 5)
         self.y += height + SPACE
 
-    def below(self, row: BoxRow, device: Box) -> None:
+    def below(self, row: model.BoxRow, device: Box) -> None:
         assert row.device is not None
         assert row.host is not None
         sends, returns = self.arrow_label(row.sends), self.arrow_label(row.returns)
@@ -366,11 +356,11 @@ class LaneBoxes:
         self.label([f"{up} {line}" for line in returns], x + 28, y, False, "start")
         self.y = host.bottom + SPACE
 
-    def arrow(self, edge: MapEdge, points: tuple[tuple[float, float], ...]) -> None:
+    def arrow(self, edge: model.MapEdge, points: tuple[tuple[float, float], ...]) -> None:
         self.picture.arrows.append(Arrow(points, "alarm" if edge.alarm else edge.kind))
 
-    def arrow_label(self, edge: MapEdge | None) -> list[str]:
-        return arrow_words(edge) if edge is not None else []
+    def arrow_label(self, edge: model.MapEdge | None) -> list[str]:
+        return model.arrow_words(edge) if edge is not None else []
 
     def label(self, words: list[str], x: float, y: float, alarm: bool, anchor: str) -> None:
         """Words above `y`, the last line nearest."""
@@ -393,7 +383,7 @@ class VariableRows:
 
     def __init__(
         self,
-        drawn: ComputationMap,
+        drawn: model.ComputationMap,
         context: RenderContext,
         columns: Columns,
         picture: Drawing,
@@ -404,7 +394,7 @@ class VariableRows:
         self.columns = columns
         self.picture = picture
         self.y = y
-        self.alarmed = alarmed(drawn)
+        self.alarmed = model.alarmed(drawn)
         self.sides: dict[str, tuple[Box, Box]] = {}
 
     def draw(self) -> None:
@@ -416,13 +406,13 @@ class VariableRows:
         for variable in self.drawn.variables:
             (self.stacked if self.columns.narrow else self.spread)(variable)
 
-    def name_of(self, variable: MapVariable) -> list[Said]:
-        where = place(variable.span, self.drawn.span, self.context)
+    def name_of(self, variable: model.MapVariable) -> list[Said]:
+        where = model.place(variable.span, self.drawn.span, self.context)
         sort = f"{variable.sort} {where}".rstrip()
         more = [Said(f"and {variable.more} more places", "muted")] if variable.more else []
         return [Said(variable.name, "title", variable.span), Said(sort, "muted"), *more]
 
-    def touched(self, variable: MapVariable, lane: str, before: str = "") -> list[Said]:
+    def touched(self, variable: model.MapVariable, lane: str, before: str = "") -> list[Said]:
         waits = {
             wait.span: wait.text
             for cycle in self.drawn.cycles
@@ -432,14 +422,14 @@ class VariableRows:
         }
         return [
             Said(
-                before + touch_words(touch, self.drawn.span, self.context),
+                before + model.touch_words(touch, self.drawn.span, self.context),
                 "alarm" if touch.span in waits else "",
                 touch.span,
             )
-            for touch in touches_of(variable, lane)
+            for touch in model.touches_of(variable, lane)
         ]
 
-    def spread(self, variable: MapVariable) -> None:
+    def spread(self, variable: model.MapVariable) -> None:
         """Draw the variable between the lanes, and beside it what each of them does with it."""
         columns, y = self.columns, self.y
         alarm = " alarm" if variable.key in self.alarmed else ""
@@ -471,9 +461,9 @@ class VariableRows:
         self.sides[variable.key] = (ends[0], ends[1])
         self.y += height + 12
 
-    def touching(self, variable: MapVariable, lane: str, side: Box, name: Box) -> Arrow:
+    def touching(self, variable: model.MapVariable, lane: str, side: Box, name: Box) -> Arrow:
         """Lead what is written to the variable, and what is read from it; a cycle goes around."""
-        modes = {touch.mode for touch in touches_of(variable, lane)}
+        modes = {touch.mode for touch in model.touches_of(variable, lane)}
         heads = "end" if modes == {"write"} else "start" if modes == {"read"} else "both"
         if variable.key in self.alarmed:
             heads = "start" if lane == DEVICE_LANE else "end"
@@ -481,7 +471,7 @@ class VariableRows:
         points = tuple((x, side.middle) for x in inward)
         return Arrow(points, "alarm" if variable.key in self.alarmed else "touch", heads)
 
-    def stacked(self, variable: MapVariable) -> None:
+    def stacked(self, variable: model.MapVariable) -> None:
         said = self.name_of(variable)
         for lane in (DEVICE_LANE, HOST_LANE):
             said += self.touched(variable, lane, f"{lane}: ")
@@ -499,13 +489,15 @@ class VariableRows:
 # below the call.
 
 
-def drawing(drawn: ComputationMap, context: RenderContext, *, narrow: bool = False) -> Drawing:
+def drawing(
+    drawn: model.ComputationMap, context: RenderContext, *, narrow: bool = False
+) -> Drawing:
     """Return the picture of a computation."""
     return _Layout(drawn, context, narrow).finished()
 
 
 class _Layout:
-    def __init__(self, drawn: ComputationMap, context: RenderContext, narrow: bool) -> None:
+    def __init__(self, drawn: model.ComputationMap, context: RenderContext, narrow: bool) -> None:
         self.drawn = drawn
         self.context = context
         self.columns = columns_for(drawn, narrow)
@@ -562,7 +554,7 @@ class _Layout:
             hedge = "" if cycle.certainty is Certainty.DEFINITE else "possible "
             lines.append((f"{hedge}deadlock: each of these waits for the next", "alarm title"))
             for number, wait in enumerate(cycle.waits, 1):
-                where = place(wait.span, self.drawn.span, self.context)
+                where = model.place(wait.span, self.drawn.span, self.context)
                 lines.append((f"{number} {wait.lane} {wait.text} ({where})", "alarm"))
         lines += [(note, "muted") for note in self.drawn.notes]
         lines += [(f"not shown: {line}", "muted") for line in self.drawn.left_out]

@@ -6,24 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Span
-from tpulint.map.pictures.model import (
-    THEN,
-    BoxRow,
-    ComputationMap,
-    Cycle,
-    MapEdge,
-    MapNode,
-    MapVariable,
-    ProgramMap,
-    alarmed,
-    arrow_words,
-    line_words,
-    place,
-    rows,
-    title,
-    touch_words,
-    touches_of,
-)
+from tpulint.map.pictures import model
 from tpulint.output.context import RenderContext
 from tpulint.output.text import BOLD, CYAN, RED, YELLOW, columns, cut, paint, shown
 
@@ -31,7 +14,7 @@ GAP = " | "
 TextCell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles
 
 
-def render_text(program: ProgramMap, context: RenderContext) -> str:
+def render_text(program: model.ProgramMap, context: RenderContext) -> str:
     """Return the map as text."""
     blocks = [
         "\n".join(_Text(computation, context).lines()) + "\n"
@@ -44,22 +27,22 @@ def render_text(program: ProgramMap, context: RenderContext) -> str:
 
 
 class _Text:
-    def __init__(self, drawn: ComputationMap, context: RenderContext) -> None:
+    def __init__(self, drawn: model.ComputationMap, context: RenderContext) -> None:
         self.drawn = drawn
         self.context = context
         self.half = (context.width - len(GAP)) // 2
-        self.alarmed = alarmed(drawn)
+        self.alarmed = model.alarmed(drawn)
         self.titles = {region.key: region for region in drawn.regions}
 
     def lines(self) -> Iterator[str]:
         drawn = self.drawn
-        yield self.styled(f"{drawn.title} ({place(drawn.span, None, self.context)})", BOLD)
+        yield self.styled(f"{drawn.title} ({model.place(drawn.span, None, self.context)})", BOLD)
         yield from (f"  {note}" for note in drawn.notes)
         yield ""
         yield self.joined(("device", (BOLD, CYAN)), ("host", (BOLD, YELLOW)))
         yield "-+-".join("-" * self.half for _ in range(2))
         before: tuple[str, ...] = ()
-        for row in rows(drawn):
+        for row in model.rows(drawn):
             yield from self.borders(before, row.regions)
             before = row.regions
             yield from self.row(row)
@@ -88,7 +71,7 @@ class _Text:
             region = self.titles[now[depth]]
             yield f"{'  ' * depth}{region.title} {self.place(region.span)}:"
 
-    def row(self, row: BoxRow) -> Iterator[str]:
+    def row(self, row: model.BoxRow) -> Iterator[str]:
         indent = "  " * len(row.regions)
         left = self.box(row.device, indent)
         right = self.box(row.host, "")
@@ -97,7 +80,7 @@ class _Text:
         for arrow, edge in ((goes, row.sends), (comes, row.returns)):
             if edge is not None:
                 style = (RED,) if edge.alarm else ()
-                words = arrow_words(edge) or [""]
+                words = model.arrow_words(edge) or [""]
                 arrows += [(f"{indent}  {arrow} {word}", style) for word in words]
         if row.device is not None:
             left += arrows
@@ -112,13 +95,13 @@ class _Text:
         for cell, other in zip(left, right):
             yield self.joined(cell, other)
 
-    def box(self, node: MapNode | None, indent: str) -> list[TextCell]:
+    def box(self, node: model.MapNode | None, indent: str) -> list[TextCell]:
         if node is None:
             return []
         first = (RED, BOLD) if node.key in self.alarmed else (BOLD,)
-        cells: list[TextCell] = [(f"{indent}{title(node)} {self.place(node.span)}", first)]
+        cells: list[TextCell] = [(f"{indent}{model.title(node)} {self.place(node.span)}", first)]
         for line in node.lines:
-            words = line_words(line, node, self.drawn.span, self.context)
+            words = model.line_words(line, node, self.drawn.span, self.context)
             room = self.half - len(indent) - 4
             wrapped = textwrap.wrap(shown(words), room, subsequent_indent="  ")
             cells += [(f"{indent}  {row}", ()) for row in wrapped]
@@ -126,14 +109,14 @@ class _Text:
             cells.append((f"{indent}  ... and {node.more} more", ()))
         return cells
 
-    def variable(self, variable: MapVariable) -> Iterator[str]:
+    def variable(self, variable: model.MapVariable) -> Iterator[str]:
         held = variable.key in self.alarmed
         name = f"  {variable.name} ({variable.sort}) {self.place(variable.span)}"
         yield self.styled(name.rstrip(), *((RED, BOLD) if held else ()))
         for lane in (DEVICE_LANE, HOST_LANE):
             words = [
-                touch_words(touch, self.drawn.span, self.context)
-                for touch in touches_of(variable, lane)
+                model.touch_words(touch, self.drawn.span, self.context)
+                for touch in model.touches_of(variable, lane)
             ]
             if words:
                 said = f"    {lane}: {', '.join(words)}"
@@ -142,7 +125,7 @@ class _Text:
         if variable.more:
             yield f"    ... and {variable.more} more places"
 
-    def cycle(self, cycle: Cycle) -> Iterator[str]:
+    def cycle(self, cycle: model.Cycle) -> Iterator[str]:
         hedge = "" if cycle.certainty.value == "definite" else "possible "
         yield self.styled(f"{hedge}deadlock: each of these waits for the next", RED, BOLD)
         for number, wait in enumerate(cycle.waits, 1):
@@ -153,7 +136,7 @@ class _Text:
         yield self.styled("  and so back to 1", RED)
 
     def place(self, span: Span | None) -> str:
-        return place(span, self.drawn.span, self.context)
+        return model.place(span, self.drawn.span, self.context)
 
     def joined(self, left: TextCell, right: TextCell) -> str:
         cells = []
@@ -180,7 +163,7 @@ STYLES = (
 )
 
 
-def render_mermaid(program: ProgramMap, context: RenderContext) -> str:
+def render_mermaid(program: model.ProgramMap, context: RenderContext) -> str:
     """Return the map as one flowchart."""
     chart = _Chart(context)
     for number, computation in enumerate(program.computations):
@@ -201,8 +184,8 @@ class _Chart:
         self.alarms: list[int] = []  # edges in a cycle, by number
         self.left_out: list[str] = []
 
-    def add(self, drawn: ComputationMap, key: str) -> None:
-        red = alarmed(drawn)
+    def add(self, drawn: model.ComputationMap, key: str) -> None:
+        red = model.alarmed(drawn)
         names = {node.key: f"{key}n{number}" for number, node in enumerate(drawn.nodes)}
         names |= {
             variable.key: f"{key}v{number}" for number, variable in enumerate(drawn.variables)
@@ -215,7 +198,7 @@ class _Chart:
                 self.lines += self.nested(nodes, drawn, names, red, f"{key}{lane}r")
                 self.lines.append("  end")
         for variable in drawn.variables:
-            where = place(variable.span, drawn.span, self.context)
+            where = model.place(variable.span, drawn.span, self.context)
             label = _text(f"{variable.name}\n{variable.sort} {where}".rstrip())
             style = ":::alarm" if variable.key in red else ""
             self.lines.append(f'  {names[variable.key]}[("{label}")]{style}')
@@ -232,8 +215,8 @@ class _Chart:
 
     def nested(
         self,
-        nodes: Iterable[MapNode],
-        drawn: ComputationMap,
+        nodes: Iterable[model.MapNode],
+        drawn: model.ComputationMap,
         names: dict[str, str],
         red: frozenset[str],
         prefix: str,
@@ -253,7 +236,7 @@ class _Chart:
                 yield f"{'  ' * (len(open_now) + 2)}end"
             for key in node.regions[shared:]:
                 region = titles[key]
-                where = place(region.span, drawn.span, self.context)
+                where = model.place(region.span, drawn.span, self.context)
                 label = _text(f"{region.title} {where}".rstrip())
                 yield f'{"  " * (len(open_now) + 2)}subgraph {prefix}{count} ["{label}"]'
                 open_now.append(key)
@@ -265,15 +248,15 @@ class _Chart:
             open_now.pop()
             yield f"{'  ' * (len(open_now) + 2)}end"
 
-    def label(self, node: MapNode, drawn: ComputationMap) -> str:
-        where = place(node.span, drawn.span, self.context)
-        lines = [f"{title(node)} {where}".rstrip()]
-        lines += [line_words(line, node, drawn.span, self.context) for line in node.lines]
+    def label(self, node: model.MapNode, drawn: model.ComputationMap) -> str:
+        where = model.place(node.span, drawn.span, self.context)
+        lines = [f"{model.title(node)} {where}".rstrip()]
+        lines += [model.line_words(line, node, drawn.span, self.context) for line in node.lines]
         if node.more:
             lines.append(f"... and {node.more} more")
         return _text("\n".join(lines))
 
-    def touches(self, drawn: ComputationMap, key: str, names: dict[str, str]) -> None:
+    def touches(self, drawn: model.ComputationMap, key: str, names: dict[str, str]) -> None:
         """Draw an edge for each node that touches the variable: to it for a write, else from it."""
         variable = next(variable for variable in drawn.variables if variable.key == key)
         modes: dict[str, set[str]] = {}
@@ -298,8 +281,8 @@ def _verb(mode: str) -> str:
     return "writes" if mode == "write" else "may write"
 
 
-def _label(edge: MapEdge) -> str:
-    return "" if edge.kind == THEN else _text("\n".join(arrow_words(edge)) or edge.kind)
+def _label(edge: model.MapEdge) -> str:
+    return "" if edge.kind == model.THEN else _text("\n".join(model.arrow_words(edge)) or edge.kind)
 
 
 def _text(text: str) -> str:

@@ -10,29 +10,7 @@ from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax import ir
-from tpulint.syntax.nodes import (
-    Assign,
-    Attribute,
-    Block,
-    BoolOperation,
-    CallNode,
-    Compare,
-    Conditional,
-    Constant,
-    Expression,
-    For,
-    If,
-    Name,
-    Node,
-    Not,
-    Statement,
-    Try,
-    While,
-    With,
-    dotted_path,
-    walk,
-)
+from tpulint.syntax import ir, nodes
 from tpulint.syntax.places import first_place
 
 COUNTER, FLAG = "counter", "flag"
@@ -85,37 +63,37 @@ def guards(module: Module) -> Iterator[Guard]:
             yield Guard(FLAG, name, Site(module, place))
 
 
-def counter_tests(body: Block) -> Iterator[int]:
+def counter_tests(body: nodes.Block) -> Iterator[int]:
     """Yield the places where the counter is taken for a sign of an open cluster."""
-    for node in walk(*body):
+    for node in nodes.walk(*body):
         for expression in _tested(node):
             place = reads_counter(expression)
             if place is not None:
                 yield place
 
 
-def _tested(node: Node) -> list[Expression]:
+def _tested(node: nodes.Node) -> list[nodes.Expression]:
     """Return the expressions of which a node takes the truth, or compares with constants."""
     match node:
-        case If(test=test) | While(test=test) | Conditional(test=test):
+        case nodes.If(test=test) | nodes.While(test=test) | nodes.Conditional(test=test):
             return [test]
-        case Not(operand=operand):
+        case nodes.Not(operand=operand):
             return [operand]
-        case BoolOperation(items=items):
+        case nodes.BoolOperation(items=items):
             return items
-        case Compare(left=left, comparisons=comparisons):
-            if all(isinstance(comparison.right, Constant) for comparison in comparisons):
+        case nodes.Compare(left=left, comparisons=comparisons):
+            if all(isinstance(comparison.right, nodes.Constant) for comparison in comparisons):
                 return [left]
     return []
 
 
-def reads_counter(node: Expression) -> int | None:
+def reads_counter(node: nodes.Expression) -> int | None:
     """Return the place of `context._outside_compilation_counter`, or of its getattr."""
     match node:
-        case Attribute(place=place, name=seam.COUNTER):
+        case nodes.Attribute(place=place, name=seam.COUNTER):
             return place
-        case CallNode(place=place, callee=Name(id="getattr"), arguments=arguments):
-            if any(argument.value == Constant(seam.COUNTER) for argument in arguments):
+        case nodes.CallNode(place=place, callee=nodes.Name(id="getattr"), arguments=arguments):
+            if any(argument.value == nodes.Constant(seam.COUNTER) for argument in arguments):
                 return place
     return None
 
@@ -126,27 +104,27 @@ def flags(function: ir.FunctionCode) -> Iterator[tuple[str, int]]:
         return
     tested = {
         path
-        for node in walk(*function.body)
-        if isinstance(node, If)
-        for part in walk(node.test)
-        if isinstance(part, Expression) and (path := dotted_path(part))
+        for node in nodes.walk(*function.body)
+        if isinstance(node, nodes.If)
+        for part in nodes.walk(node.test)
+        if isinstance(part, nodes.Expression) and (path := nodes.dotted_path(part))
     }
     for body in blocks(function.body):
         for index, statement in enumerate(body):
             target, value = assigned(statement)
-            if target is None or value is not True or dotted_path(target) not in tested:
+            if target is None or value is not True or nodes.dotted_path(target) not in tested:
                 continue
             # A reset in the body alone is skipped when the host function raises while it is traced.
-            if _is_reset_too_late(body[index + 1 :], dotted_path(target)):
-                yield dotted_path(target), first_place(target)
+            if _is_reset_too_late(body[index + 1 :], nodes.dotted_path(target)):
+                yield nodes.dotted_path(target), first_place(target)
 
 
-def _is_reset_too_late(rest: Block, name: str) -> bool:
+def _is_reset_too_late(rest: nodes.Block, name: str) -> bool:
     opened = False
     for statement in rest:
         if _resets(statement, name):
             return opened
-        if isinstance(statement, Try) and any(
+        if isinstance(statement, nodes.Try) and any(
             _resets(cleanup, name) for cleanup in statement.final
         ):
             return False
@@ -154,20 +132,20 @@ def _is_reset_too_late(rest: Block, name: str) -> bool:
     return False
 
 
-def _resets(statement: Statement, name: str) -> bool:
+def _resets(statement: nodes.Statement, name: str) -> bool:
     target, value = assigned(statement)
-    return target is not None and value is False and dotted_path(target) == name
+    return target is not None and value is False and nodes.dotted_path(target) == name
 
 
-def opens_cluster(statement: Statement) -> bool:
+def opens_cluster(statement: nodes.Statement) -> bool:
     return any(
-        dotted_path(node.callee).rpartition(".")[2] in seam.OUTSIDE_COMPILATION
-        for node in walk(statement)
-        if isinstance(node, CallNode)
+        nodes.dotted_path(node.callee).rpartition(".")[2] in seam.OUTSIDE_COMPILATION
+        for node in nodes.walk(statement)
+        if isinstance(node, nodes.CallNode)
     )
 
 
-def blocks(body: Block) -> Iterator[Block]:
+def blocks(body: nodes.Block) -> Iterator[nodes.Block]:
     """`body` and the blocks in it."""
     stack = [body]
     while stack:
@@ -177,20 +155,20 @@ def blocks(body: Block) -> Iterator[Block]:
             stack.extend(inner for inner in _inner_blocks(statement) if inner)
 
 
-def _inner_blocks(statement: Statement) -> tuple[Block, ...]:
+def _inner_blocks(statement: nodes.Statement) -> tuple[nodes.Block, ...]:
     match statement:
-        case If() | For() | While():
+        case nodes.If() | nodes.For() | nodes.While():
             return statement.body, statement.orelse
-        case With():
+        case nodes.With():
             return (statement.body,)
-        case Try():
+        case nodes.Try():
             return statement.body, statement.orelse, statement.final
     return ()
 
 
-def assigned(statement: Statement) -> tuple[Expression | None, bool | None]:
+def assigned(statement: nodes.Statement) -> tuple[nodes.Expression | None, bool | None]:
     """Return the one target that a statement sets, and the truth of the constant it is set to."""
     match statement:
-        case Assign(targets=[target], value=Constant(value=value)):
+        case nodes.Assign(targets=[target], value=nodes.Constant(value=value)):
             return target, bool(value)
     return None, None

@@ -5,44 +5,8 @@ from __future__ import annotations
 import ast
 from operator import attrgetter
 
-from tpulint.syntax import ir
-from tpulint.syntax.lowering.definitions import (
-    MAX_CHAIN,
-    MAX_DEPTH,
-    Definitions,
-    ExpressionMethod,
-)
-from tpulint.syntax.nodes import (
-    Attribute,
-    Await,
-    BinaryOperation,
-    BoolOperation,
-    CallArgument,
-    CallNode,
-    Clause,
-    Compare,
-    Comparison,
-    Comprehension,
-    Conditional,
-    Constant,
-    DictDisplay,
-    DictItem,
-    Display,
-    Expression,
-    FormattedString,
-    Lambda,
-    Name,
-    NamedExpression,
-    Not,
-    Other,
-    Return,
-    Slice,
-    Starred,
-    Subscript,
-    UnaryOperation,
-    Yield,
-    YieldFrom,
-)
+from tpulint.syntax import ir, nodes
+from tpulint.syntax.lowering.definitions import MAX_CHAIN, MAX_DEPTH, Definitions, ExpressionMethod
 from tpulint.syntax.places import NOWHERE, first_place
 
 _start = attrgetter("lineno", "col_offset")
@@ -51,43 +15,43 @@ _start = attrgetter("lineno", "col_offset")
 class Expressions(Definitions):
     """One method per kind of expression; `expression` chooses."""
 
-    def expression(self, node: ast.expr) -> Expression:
+    def expression(self, node: ast.expr) -> nodes.Expression:
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            return Other([])
+            return nodes.Other([])
         if self.depth >= MAX_DEPTH:
-            return Other([])
+            return nodes.Other([])
         self.depth += 1
         lowered = handler(self, node)
         self.depth -= 1
         return lowered
 
-    def name(self, node: ast.Name) -> Expression:
+    def name(self, node: ast.Name) -> nodes.Expression:
         self.mention(node.id)
-        return Name(self.place(node), node.id)
+        return nodes.Name(self.place(node), node.id)
 
-    def constant(self, node: ast.Constant) -> Expression:
+    def constant(self, node: ast.Constant) -> nodes.Expression:
         value = node.value
         if isinstance(value, str):
             return self.text(value)
         if value is None or isinstance(value, bool):
             self.mention(str(value))
-            return Constant(value)
-        return Constant(value) if isinstance(value, (int, float)) else Other([])
+            return nodes.Constant(value)
+        return nodes.Constant(value) if isinstance(value, (int, float)) else nodes.Other([])
 
-    def attribute(self, node: ast.Attribute) -> Expression:
+    def attribute(self, node: ast.Attribute) -> nodes.Expression:
         place = self.place(node)
         self.mention(node.attr)
-        return Attribute(place, self.expression(node.value), node.attr)
+        return nodes.Attribute(place, self.expression(node.value), node.attr)
 
-    def call(self, node: ast.Call) -> Expression:
+    def call(self, node: ast.Call) -> nodes.Expression:
         place = self.place(node)
         callee = self.expression(node.func)
-        return CallNode(place, callee, self.arguments(node.args, node.keywords))
+        return nodes.CallNode(place, callee, self.arguments(node.args, node.keywords))
 
     def arguments(
         self, by_position: list[ast.expr], named: list[ast.keyword]
-    ) -> list[CallArgument]:
+    ) -> list[nodes.CallArgument]:
         """Return the arguments in source order: `f(a=1, *b)` has the one by position last."""
         lowered = []
         arguments: list[ast.expr | ast.keyword] = [*by_position, *named]
@@ -107,10 +71,10 @@ class Expressions(Definitions):
                 star, each = "*", each.value
             value = self.expression(each)
             place = first_place(value) if place == NOWHERE else place
-            lowered.append(CallArgument(keyword, star, value, place))
+            lowered.append(nodes.CallArgument(keyword, star, value, place))
         return lowered
 
-    def formatted(self, node: ast.JoinedStr) -> Expression:
+    def formatted(self, node: ast.JoinedStr) -> nodes.Expression:
         self.in_string += 1
         items = [
             self.expression(part.value)
@@ -118,40 +82,42 @@ class Expressions(Definitions):
             if isinstance(part, ast.FormattedValue)
         ]
         self.in_string -= 1
-        return FormattedString(items)
+        return nodes.FormattedString(items)
 
-    def display(self, node: ast.Tuple | ast.List | ast.Set) -> Expression:
+    def display(self, node: ast.Tuple | ast.List | ast.Set) -> nodes.Expression:
         place = self.place(node)
-        return Display(_DISPLAYS[type(node)], place, [self.element(item) for item in node.elts])
+        return nodes.Display(
+            _DISPLAYS[type(node)], place, [self.element(item) for item in node.elts]
+        )
 
-    def element(self, item: ast.expr) -> Expression:
+    def element(self, item: ast.expr) -> nodes.Expression:
         if isinstance(item, ast.Starred):
-            return Starred(self.expression(item.value))
+            return nodes.Starred(self.expression(item.value))
         return self.expression(item)
 
-    def dictionary(self, node: ast.Dict) -> Expression:
+    def dictionary(self, node: ast.Dict) -> nodes.Expression:
         place = self.place(node)
         items = []
         for key_node, value in zip(node.keys, node.values, strict=True):
             key = None if key_node is None else self.expression(key_node)
-            items.append(DictItem(key, self.expression(value)))
-        return DictDisplay(place, items)
+            items.append(nodes.DictItem(key, self.expression(value)))
+        return nodes.DictDisplay(place, items)
 
-    def subscript(self, node: ast.Subscript) -> Expression:
+    def subscript(self, node: ast.Subscript) -> nodes.Expression:
         place = self.place(node)
         base = self.expression(node.value)
-        return Subscript(place, base, self.expression(node.slice))
+        return nodes.Subscript(place, base, self.expression(node.slice))
 
-    def slice(self, node: ast.Slice) -> Expression:
+    def slice(self, node: ast.Slice) -> nodes.Expression:
         bounds = (node.lower, node.upper, node.step)
-        return Slice([self.expression(bound) for bound in bounds if bound is not None])
+        return nodes.Slice([self.expression(bound) for bound in bounds if bound is not None])
 
-    def lambda_(self, node: ast.Lambda) -> Expression:
+    def lambda_(self, node: ast.Lambda) -> nodes.Expression:
         place = self.place(node)
         parameters = self.parameters(node.args)
         function = self.new_function("<lambda>", place, parameters, [], is_lambda=True)
-        self.finish_function(function, [Return(NOWHERE, self.expression(node.body))])
-        return Lambda(place, function.index)
+        self.finish_function(function, [nodes.Return(NOWHERE, self.expression(node.body))])
+        return nodes.Lambda(place, function.index)
 
     def parameters(self, node: ast.arguments) -> ir.Parameters:
         by_position = [*node.posonlyargs, *node.args]
@@ -171,13 +137,13 @@ class Expressions(Definitions):
             self.expression(node.annotation)
         return ir.Parameter(node.arg, None if default is None else self.expression(default))
 
-    def conditional(self, node: ast.IfExp) -> Expression:
+    def conditional(self, node: ast.IfExp) -> nodes.Expression:
         place = self.place(node)
         body = self.expression(node.body)
         test = self.expression(node.test)
-        return Conditional(place, test, body, self.expression(node.orelse))
+        return nodes.Conditional(place, test, body, self.expression(node.orelse))
 
-    def boolean(self, node: ast.BoolOp) -> Expression:
+    def boolean(self, node: ast.BoolOp) -> nodes.Expression:
         """Lower `(a and b) and c` as one operation of three."""
         op = "and" if isinstance(node.op, ast.And) else "or"
         later: list[ast.expr] = []
@@ -185,9 +151,9 @@ class Expressions(Definitions):
         while isinstance(first, ast.BoolOp) and type(first.op) is type(node.op):
             later[:0] = first.values[1:]
             first = first.values[0]
-        return BoolOperation(op, [self.expression(item) for item in [first, *later]])
+        return nodes.BoolOperation(op, [self.expression(item) for item in [first, *later]])
 
-    def binary(self, node: ast.BinOp) -> Expression:
+    def binary(self, node: ast.BinOp) -> nodes.Expression:
         """Lower a left-leaning chain without recursion, so that long sums do not nest."""
         chain: list[ast.BinOp] = []
         rest: ast.expr = node
@@ -196,33 +162,35 @@ class Expressions(Definitions):
             rest = rest.left
         left = self.expression(rest)
         if len(chain) > MAX_CHAIN:
-            return Other([left, *(self.expression(link.right) for link in reversed(chain))])
+            return nodes.Other([left, *(self.expression(link.right) for link in reversed(chain))])
         for link in reversed(chain):
-            left = BinaryOperation(OPERATORS[type(link.op)], left, self.expression(link.right))
+            left = nodes.BinaryOperation(
+                OPERATORS[type(link.op)], left, self.expression(link.right)
+            )
         return left
 
-    def unary(self, node: ast.UnaryOp) -> Expression:
+    def unary(self, node: ast.UnaryOp) -> nodes.Expression:
         item = self.expression(node.operand)
         if isinstance(node.op, ast.Not):
-            return Not(item)
+            return nodes.Not(item)
         if isinstance(node.op, ast.USub):
             return self.negated(item)
-        return UnaryOperation(OPERATORS[type(node.op)], item)
+        return nodes.UnaryOperation(OPERATORS[type(node.op)], item)
 
-    def comparison(self, node: ast.Compare) -> Expression:
+    def comparison(self, node: ast.Compare) -> nodes.Expression:
         left = self.expression(node.left)
         comparisons = [
-            Comparison(OPERATORS[type(op)], self.expression(right))
+            nodes.Comparison(OPERATORS[type(op)], self.expression(right))
             for op, right in zip(node.ops, node.comparators, strict=True)
         ]
-        return Compare(left, comparisons)
+        return nodes.Compare(left, comparisons)
 
     def comprehension(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-    ) -> Expression:
+    ) -> nodes.Expression:
         place = self.place(node)
         if isinstance(node, ast.DictComp):
-            key: Expression | None = self.expression(node.key)
+            key: nodes.Expression | None = self.expression(node.key)
             element = self.expression(node.value)
         else:
             key, element = None, self.expression(node.elt)
@@ -232,27 +200,29 @@ class Expressions(Definitions):
             self.bind_in_comprehension(target)
             iterated = self.expression(generator.iter)
             clauses.append(
-                Clause(target, iterated, [self.expression(test) for test in generator.ifs])
+                nodes.Clause(target, iterated, [self.expression(test) for test in generator.ifs])
             )
-        return Comprehension(_COMPREHENSIONS[type(node)], place, key, element, clauses)
+        return nodes.Comprehension(_COMPREHENSIONS[type(node)], place, key, element, clauses)
 
-    def await_(self, node: ast.Await) -> Expression:
-        return Await(self.expression(node.value))
+    def await_(self, node: ast.Await) -> nodes.Expression:
+        return nodes.Await(self.expression(node.value))
 
-    def yield_(self, node: ast.Yield) -> Expression:
+    def yield_(self, node: ast.Yield) -> nodes.Expression:
         self.scopes[-1].generator = True
         place = self.place(node)
-        return Yield(place, Constant(None) if node.value is None else self.expression(node.value))
+        return nodes.Yield(
+            place, nodes.Constant(None) if node.value is None else self.expression(node.value)
+        )
 
-    def yield_from(self, node: ast.YieldFrom) -> Expression:
+    def yield_from(self, node: ast.YieldFrom) -> nodes.Expression:
         self.scopes[-1].generator = True
-        return YieldFrom(self.place(node), self.expression(node.value))
+        return nodes.YieldFrom(self.place(node), self.expression(node.value))
 
-    def walrus(self, node: ast.NamedExpr) -> Expression:
+    def walrus(self, node: ast.NamedExpr) -> nodes.Expression:
         self.expression(node.target)
         value = self.expression(node.value)
         self.bind(node.target.id)
-        return NamedExpression(node.target.id, value)
+        return nodes.NamedExpression(node.target.id, value)
 
 
 OPERATORS: dict[type[ast.AST], str] = {

@@ -5,38 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from tpulint.syntax import ir
+from tpulint.syntax import ir, nodes
 from tpulint.syntax.lowering.definitions import MAX_DEPTH, StatementMethod
 from tpulint.syntax.lowering.expressions import OPERATORS, Expressions
-from tpulint.syntax.nodes import (
-    Alias,
-    AnnotatedAssign,
-    Assert,
-    Assign,
-    AugmentedAssign,
-    Block,
-    Case,
-    Define,
-    DefineClass,
-    Delete,
-    Expression,
-    ExpressionStatement,
-    For,
-    Handler,
-    Import,
-    ImportFrom,
-    Jump,
-    Match,
-    Pass,
-    Raise,
-    Return,
-    Scoping,
-    Statement,
-    Try,
-    While,
-    With,
-    WithItem,
-)
 
 
 class Statements(Expressions):
@@ -50,10 +21,10 @@ class Statements(Expressions):
         self.left_out = left_out
         self.unread: dict[int, ast.FunctionDef | ast.AsyncFunctionDef] = {}
 
-    def block(self, body: list[ast.stmt]) -> Block:
+    def block(self, body: list[ast.stmt]) -> nodes.Block:
         """Return the statements of a suite."""
         self.depth += 1
-        lowered: Block = []
+        lowered: nodes.Block = []
         if self.depth <= MAX_DEPTH:
             for statement in body:
                 handler = _HANDLERS.get(type(statement))
@@ -62,37 +33,37 @@ class Statements(Expressions):
         self.depth -= 1
         return lowered
 
-    def target(self, node: ast.expr) -> Expression:
+    def target(self, node: ast.expr) -> nodes.Expression:
         """Lower an assigned expression; the names in it are bound in this scope."""
         lowered = self.element(node)
         self.bind_all(lowered)
         return lowered
 
-    def assign(self, node: ast.Assign) -> Statement:
+    def assign(self, node: ast.Assign) -> nodes.Statement:
         targets = [self.target(target) for target in node.targets]
-        return Assign(targets, self.expression(node.value))
+        return nodes.Assign(targets, self.expression(node.value))
 
-    def aug_assign(self, node: ast.AugAssign) -> Statement:
+    def aug_assign(self, node: ast.AugAssign) -> nodes.Statement:
         target = self.target(node.target)
-        return AugmentedAssign(OPERATORS[type(node.op)], target, self.expression(node.value))
+        return nodes.AugmentedAssign(OPERATORS[type(node.op)], target, self.expression(node.value))
 
-    def ann_assign(self, node: ast.AnnAssign) -> Statement:
+    def ann_assign(self, node: ast.AnnAssign) -> nodes.Statement:
         target = self.target(node.target)
         annotation = self.expression(node.annotation)
-        return AnnotatedAssign(target, annotation, self.optional(node.value))
+        return nodes.AnnotatedAssign(target, annotation, self.optional(node.value))
 
-    def optional(self, node: ast.expr | None) -> Expression | None:
+    def optional(self, node: ast.expr | None) -> nodes.Expression | None:
         return None if node is None else self.expression(node)
 
-    def expr(self, node: ast.Expr) -> Statement:
-        return ExpressionStatement(self.expression(node.value))
+    def expr(self, node: ast.Expr) -> nodes.Statement:
+        return nodes.ExpressionStatement(self.expression(node.value))
 
-    def return_(self, node: ast.Return) -> Statement:
-        return Return(self.place(node), self.optional(node.value))
+    def return_(self, node: ast.Return) -> nodes.Statement:
+        return nodes.Return(self.place(node), self.optional(node.value))
 
-    def if_(self, node: ast.If) -> Statement:
+    def if_(self, node: ast.If) -> nodes.Statement:
         """Lower an elif chain in a loop: generated code has thousands of them."""
-        branches: list[tuple[int, Expression, Block]] = []
+        branches: list[tuple[int, nodes.Expression, nodes.Block]] = []
         current: ast.If | None = node
         while current is not None:
             place = self.place(current)
@@ -102,32 +73,32 @@ class Statements(Expressions):
             current = rest[0] if len(rest) == 1 and isinstance(rest[0], ast.If) else None
         return self.chained(branches, self.orelse(rest))
 
-    def orelse(self, body: list[ast.stmt]) -> Block:
+    def orelse(self, body: list[ast.stmt]) -> nodes.Block:
         return self.block(body) if body else []
 
-    def for_(self, node: ast.For | ast.AsyncFor) -> Statement:
+    def for_(self, node: ast.For | ast.AsyncFor) -> nodes.Statement:
         place = self.place(node)
         target = self.target(node.target)
         iterated = self.expression(node.iter)
         body = self.block(node.body)
-        return For(place, target, iterated, body, self.orelse(node.orelse))
+        return nodes.For(place, target, iterated, body, self.orelse(node.orelse))
 
-    def while_(self, node: ast.While) -> Statement:
+    def while_(self, node: ast.While) -> nodes.Statement:
         place = self.place(node)
         test = self.expression(node.test)
         body = self.block(node.body)
-        return While(place, test, body, self.orelse(node.orelse))
+        return nodes.While(place, test, body, self.orelse(node.orelse))
 
-    def with_(self, node: ast.With | ast.AsyncWith) -> Statement:
+    def with_(self, node: ast.With | ast.AsyncWith) -> nodes.Statement:
         place = self.place(node)
         items = []
         for item in node.items:
             managed = self.expression(item.context_expr)
             target = self.target(item.optional_vars) if item.optional_vars else None
-            items.append(WithItem(managed, target))
-        return With(place, items, self.block(node.body))
+            items.append(nodes.WithItem(managed, target))
+        return nodes.With(place, items, self.block(node.body))
 
-    def try_(self, node: ast.Try) -> Statement:
+    def try_(self, node: ast.Try) -> nodes.Statement:
         """`try`, also with `except*`, whose node has the same parts."""
         body = self.block(node.body)
         handlers = []
@@ -135,10 +106,10 @@ class Statements(Expressions):
             caught = self.optional(handler.type)
             if handler.name is not None:
                 self.bind(handler.name)
-            handlers.append(Handler(caught, handler.name, self.block(handler.body)))
-        return Try(body, handlers, self.orelse(node.orelse), self.orelse(node.finalbody))
+            handlers.append(nodes.Handler(caught, handler.name, self.block(handler.body)))
+        return nodes.Try(body, handlers, self.orelse(node.orelse), self.orelse(node.finalbody))
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Statement:
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> nodes.Statement:
         decorators = [self.expression(decorator) for decorator in node.decorator_list]
         place = self.place(node)
         self.bind(node.name)
@@ -150,9 +121,9 @@ class Statements(Expressions):
         self.finish_function(function, [] if is_unread else self.block(node.body))
         if is_unread:
             self.unread[function.index] = node
-        return Define(function.index)
+        return nodes.Define(function.index)
 
-    def class_(self, node: ast.ClassDef) -> Statement:
+    def class_(self, node: ast.ClassDef) -> nodes.Statement:
         decorators = [self.expression(decorator) for decorator in node.decorator_list]
         place = self.place(node)
         self.bind(node.name)
@@ -165,53 +136,55 @@ class Statements(Expressions):
         self.new_class(code)
         code.body = self.block(node.body)
         self.leave()
-        return DefineClass(code.index)
+        return nodes.DefineClass(code.index)
 
-    def import_(self, node: ast.Import) -> Statement:
+    def import_(self, node: ast.Import) -> nodes.Statement:
         names = []
         for alias in node.names:
             parts = alias.name.split(".")
             self.bind(alias.asname or parts[0])
             self.scopes[-1].mentions.update(parts)
-            names.append(Alias(alias.name, alias.asname))
-        return Import(names)
+            names.append(nodes.Alias(alias.name, alias.asname))
+        return nodes.Import(names)
 
-    def from_(self, node: ast.ImportFrom) -> Statement:
+    def from_(self, node: ast.ImportFrom) -> nodes.Statement:
         module, level = node.module or "", node.level or 0
         self.scopes[-1].mentions.update(module.split("."))
         names = []
         for alias in node.names:
             if alias.name == "*":
-                return ImportFrom(module, level, None)
+                return nodes.ImportFrom(module, level, None)
             self.bind(alias.asname or alias.name)
             self.mention(alias.name)
-            names.append(Alias(alias.name, alias.asname))
-        return ImportFrom(module, level, names)
+            names.append(nodes.Alias(alias.name, alias.asname))
+        return nodes.ImportFrom(module, level, names)
 
-    def scoping(self, node: ast.Global | ast.Nonlocal) -> Statement:
+    def scoping(self, node: ast.Global | ast.Nonlocal) -> nodes.Statement:
         self.scopes[-1].outer.update(node.names)
-        return Scoping(node.names)
+        return nodes.Scoping(node.names)
 
-    def del_(self, node: ast.Delete) -> Statement:
-        return Delete([self.target(target) for target in node.targets])
+    def del_(self, node: ast.Delete) -> nodes.Statement:
+        return nodes.Delete([self.target(target) for target in node.targets])
 
-    def raise_(self, node: ast.Raise) -> Statement:
-        return Raise([self.expression(part) for part in (node.exc, node.cause) if part])
+    def raise_(self, node: ast.Raise) -> nodes.Statement:
+        return nodes.Raise([self.expression(part) for part in (node.exc, node.cause) if part])
 
-    def assert_(self, node: ast.Assert) -> Statement:
-        return Assert([self.expression(part) for part in (node.test, node.msg) if part])
+    def assert_(self, node: ast.Assert) -> nodes.Statement:
+        return nodes.Assert([self.expression(part) for part in (node.test, node.msg) if part])
 
-    def pass_(self, node: ast.Pass) -> Statement:
-        return Pass()
+    def pass_(self, node: ast.Pass) -> nodes.Statement:
+        return nodes.Pass()
 
-    def jump(self, node: ast.Break | ast.Continue) -> Statement:
-        return Jump("break" if isinstance(node, ast.Break) else "continue")
+    def jump(self, node: ast.Break | ast.Continue) -> nodes.Statement:
+        return nodes.Jump("break" if isinstance(node, ast.Break) else "continue")
 
-    def match(self, node: ast.Match) -> Statement:
+    def match(self, node: ast.Match) -> nodes.Statement:
         """Patterns are not modelled: their names become unknown, their bodies are walked."""
         subject = self.expression(node.subject)
-        cases = [Case(self.optional(case.guard), self.block(case.body)) for case in node.cases]
-        return Match(subject, cases)
+        cases = [
+            nodes.Case(self.optional(case.guard), self.block(case.body)) for case in node.cases
+        ]
+        return nodes.Match(subject, cases)
 
 
 _HANDLERS: dict[type | None, StatementMethod] = {

@@ -14,12 +14,7 @@ from tpulint.absint.domain.context import (
     Scope,
 )
 from tpulint.absint.domain.events import Tensor
-from tpulint.absint.domain.objects import (
-    ContextManagerValue,
-    Function,
-    Mapping,
-    Sequence,
-)
+from tpulint.absint.domain.objects import ContextManagerValue, Function, Mapping, Sequence
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import (
     NONE,

@@ -10,10 +10,7 @@ from functools import lru_cache
 
 from tpulint.absint.domain.context import CALLED, ConditionKey
 from tpulint.absint.domain.events import ApiCall, Argument, Tensor
-from tpulint.absint.domain.objects import (
-    ExternalObject,
-    Sequence,
-)
+from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.properties import uniform
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, tensors
