@@ -106,11 +106,25 @@ def check(
     unsaved = unsaved or {}
     if request.stdin is not None:
         unsaved = {request.stdin_filename: request.stdin, **unsaved}
-    return resolve(analyze(task, unsaved, state), task, unsaved)
+    memo = memo_of(request) if state is None else state.memo
+    result = resolve(analyze(task, unsaved, state, memo), task, unsaved, memo)
+    memo.close()
+    return result
+
+
+def memo_of(request: Request) -> Memo:
+    """Return the results of earlier checks: those in the cache of the request, where it has one.
+
+    What is recalled takes no time, so a check whose times are asked for recalls nothing.
+    """
+    return Memo() if request.cache is None or request.timed else Database(request.cache)
 
 
 def analyze(
-    task: Task, unsaved: Mapping[str, bytes] | None = None, state: EditorState | None = None
+    task: Task,
+    unsaved: Mapping[str, bytes] | None = None,
+    state: EditorState | None = None,
+    memo: Memo | None = None,
 ) -> Analysis:
     """Return the findings in the files, of all rules that are selected for any of them.
 
@@ -121,9 +135,8 @@ def analyze(
     if state is not None:
         memo, disk = state.memo, state.disk
     else:
-        # What is recalled takes no time, so a check whose times are asked for recalls nothing.
-        is_kept = request.cache is not None and not request.timed
-        memo = Database(request.cache) if is_kept and request.cache is not None else Memo()
+        if memo is None:
+            memo = memo_of(request)
         disk = CheckedDisk(unsaved, memo.states())
     several = batches(task, disk)
     parts = []
@@ -138,7 +151,6 @@ def analyze(
                 )
             )
         parts.append(analysis)
-    memo.close()
     return merged(parts)
 
 
@@ -394,9 +406,11 @@ def analysis_of(results: Iterable[RuleResult]) -> Analysis:
     )
 
 
-def resolve(analysis: Analysis, task: Task, unsaved: Mapping[str, bytes]) -> CheckResult:
+def resolve(
+    analysis: Analysis, task: Task, unsaved: Mapping[str, bytes], memo: Memo | None = None
+) -> CheckResult:
     """Return the findings that remain after suppressions, per-file-ignores and baselines."""
-    return resolved(analysis, task, unsaved)
+    return resolved(analysis, task, unsaved, memo)
 
 
 def render(result: CheckResult, style: Style) -> Rendered:

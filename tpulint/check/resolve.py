@@ -18,6 +18,7 @@ from tpulint.output.context import RenderContext
 
 if TYPE_CHECKING:
     from tpulint.finding import Finding, UnfollowedCall
+    from tpulint.incremental.memo import Memo
     from tpulint.incremental.model import Failure
     from tpulint.source import Source
 
@@ -70,7 +71,9 @@ STEPS_A_LANE = 12
 BROKEN = "TPU001"
 
 
-def resolved(analysis: Analysis, task: Task, unsaved: Mapping[str, bytes]) -> CheckResult:
+def resolved(
+    analysis: Analysis, task: Task, unsaved: Mapping[str, bytes], memo: Memo | None = None
+) -> CheckResult:
     """Return the findings in the files of the task that remain, and how many are hidden."""
     request = task.request
     result = initial_result(task)
@@ -108,10 +111,12 @@ def resolved(analysis: Analysis, task: Task, unsaved: Mapping[str, bytes]) -> Ch
     result.findings = [truncate_trace(finding) for finding in new]
     result.unparsed = len(broken(findings) - broken(result.findings))
     if findings:
-        from tpulint.diagnostics.resolve import free_trees, with_fixes
+        from tpulint.diagnostics.resolve import free_trees
+        from tpulint.incremental.memo import Memo
+        from tpulint.incremental.queries import with_fixes
 
         if request.fixes:
-            result.findings = with_fixes(result.findings, result.sources)
+            result.findings = with_fixes(result.findings, result.sources, memo or Memo())
         free_trees()
     return result
 

@@ -130,20 +130,6 @@ def ignores_of(table: tuple[tuple[str, tuple[str, ...]], ...], root: str) -> Ign
     )
 
 
-def with_fixes(findings: Iterable[Finding], sources: Mapping[str, Source]) -> list[Finding]:
-    """Return the findings with the edits of their fixes, and without a fix that makes none."""
-    from tpulint.diagnostics.fix import with_edits
-
-    complete = []
-    for finding in findings:
-        source = sources.get(finding.span.filename)
-        if finding.fix is not None and finding.fix.changes:
-            fix = None if source is None else with_edits(finding.fix, source.text)
-            finding = finding._replace(fix=fix)
-        complete.append(finding)
-    return complete
-
-
 def free_trees() -> None:
     """Free the syntax trees that suppressions and fixes were read from."""
     # A check that made no tree has not loaded libcst, and does not do so now.

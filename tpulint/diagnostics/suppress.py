@@ -95,18 +95,35 @@ def read_comments(source: Source, noqa: bool = True) -> Comments:
     A file that cannot be parsed has no tree, but its error may be suppressed all the same: there
     everything after a `#` is taken for a comment.
     """
-    if not MARK.search(source.text):
+    if not may_concern_rules(source.text, noqa):
         return Comments(source, ())
     tree = _tree_of(source)
-    comments = tree.comments if tree is not None else list(text_after_marks(source))
-    return Comments(
-        source,
-        tuple(
-            suppression
-            for start, text in comments
-            for suppression in parse_suppressions(source, start, text, noqa)
-        ),
+    comments = tree.comments if tree is not None else text_after_marks(source)
+    return Comments(source, tuple(_suppressions(source, comments, noqa)))
+
+
+def may_concern_rules(text: str, noqa: bool) -> bool:
+    """Return whether a comment of `text` may suppress a finding, or be reported as unused.
+
+    The tree tells comments from strings, but takes long to make, and `# noqa: E501` is another
+    tool's.
+    """
+    if not MARK.search(text):
+        return False
+    if IGNORE.search(text) is not None:
+        return True
+    return noqa and any(
+        match["codes"] is None
+        or any(is_own_noqa(code) or codes_of(code) for code in split_codes(match["codes"]))
+        for match in NOQA.finditer(text)
     )
+
+
+def _suppressions(
+    source: Source, comments: Iterable[tuple[Location, str]], noqa: bool
+) -> Iterator[Suppression]:
+    for start, text in comments:
+        yield from parse_suppressions(source, start, text, noqa)
 
 
 def text_after_marks(source: Source) -> Iterator[tuple[Location, str]]:
@@ -222,7 +239,12 @@ def sureness(
 
 
 def is_own(suppression: Suppression, code: str) -> bool:
-    return suppression.own or OWN.fullmatch(code) is not None or code.upper() in CODES
+    return suppression.own or is_own_noqa(code)
+
+
+def is_own_noqa(code: str) -> bool:
+    """Return whether a code in `# noqa` is one of tpulint's, or looks like one."""
+    return OWN.fullmatch(code) is not None or code.upper() in CODES
 
 
 def is_idle(suppression: Suppression, code: str, active: Collection[str]) -> bool:

@@ -250,33 +250,49 @@ def analysis_of(row: Mapping[str, Any], paths: Paths) -> Analysis:
 
 
 def _finding_row(finding: Finding) -> dict[str, object]:
-    fix = finding.fix
     return {
         "code": finding.code,
         "message": finding.message,
         "span": finding.span,
         "certainty": finding.certainty.value,
         "trace": finding.trace,
-        "fix": None if fix is None else [fix.applicability.value, *fix[1:]],
+        "fix": fix_row(finding.fix),
     }
 
 
+def fix_row(fix: Fix | None) -> list[object] | None:
+    """Return a fix for JSON."""
+    return None if fix is None else [fix.applicability.value, *fix[1:]]
+
+
+def fix_of(row: Iterable[Any] | None) -> Fix | None:
+    """Return the fix of a row."""
+    if row is None:
+        return None
+    applicability, message, edits, changes = row
+    return Fix(
+        Applicability(applicability),
+        message,
+        tuple(Edit(Location(*start), Location(*end), content) for start, end, content in edits),
+        tuple(
+            Change(function, Location(*start), Location(*end), tuple(arguments))
+            for function, start, end, arguments in changes
+        ),
+    )
+
+
 def _finding(row: Mapping[str, Any]) -> Finding:
-    fix = None
-    if row["fix"] is not None:
-        applicability, message, edits, changes = row["fix"]
-        fix = Fix(
-            Applicability(applicability),
-            message,
-            tuple(Edit(Location(*start), Location(*end), content) for start, end, content in edits),
-            tuple(
-                Change(function, Location(*start), Location(*end), tuple(arguments))
-                for function, start, end, arguments in changes
-            ),
-        )
     trace = tuple(Step(lane, _span(span), *words) for lane, span, *words in row["trace"])
     certainty = Certainty(row["certainty"])
-    return Finding(row["code"], row["message"], _span(row["span"]), certainty, trace, fix)
+    return Finding(
+        row["code"], row["message"], _span(row["span"]), certainty, trace, fix_of(row["fix"])
+    )
+
+
+def completed_fix(row: Iterable[Any]) -> tuple[Fix | None]:
+    """Return the fix of a row that is one, or that says there is none."""
+    (fix,) = row
+    return (fix_of(fix),)
 
 
 def _span(row: Iterable[Any]) -> Span:

@@ -41,6 +41,7 @@ create table if not exists results(
 """
 
 FACTS, IMPORTS, PROGRAMS, FINDINGS = "facts", "imports", "programs", "findings"
+FIXES = "fixes"
 
 
 class Result(NamedTuple):

@@ -1,4 +1,4 @@
-"""The four queries of a check: facts of files, imports, programs, and findings in programs.
+"""The queries of a check: facts of files, imports, programs, findings in programs, and fixes.
 
 The facts of a file depend on its bytes alone. The imports and programs of a batch depend on the
 facts of all its files, and on what the disk answered; the findings in a program on what was asked
@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 
 from tpulint.cache_dir import sealed, unsealed
 from tpulint.disk import absolute_paths
+from tpulint.finding import Finding, Fix
 from tpulint.incremental import codec
 from tpulint.incremental.disk import CheckedDisk, DiskDependencies
 from tpulint.incremental.memo import (
     FACTS,
     FINDINGS,
+    FIXES,
     IMPORTS,
     PROGRAMS,
     Memo,
@@ -31,6 +33,7 @@ from tpulint.incremental.memo import (
     package_hash,
 )
 from tpulint.incremental.model import Analysis, Batch, FileFacts, Job, Programs
+from tpulint.source import Source
 
 Imports = dict[str, tuple[str, tuple[str, ...]]]  # by path: the hash of its imports, and the files
 
@@ -283,6 +286,44 @@ class Queries:
         self._memo.write(self._new, self._disk.new)
         self._new.clear()
         self._disk.keep_new()
+
+
+# Fixes of findings.
+
+
+def with_fixes(
+    findings: Iterable[Finding], sources: Mapping[str, Source], memo: Memo
+) -> list[Finding]:
+    """Return the findings with the edits of their fixes, and without a fix that makes none.
+
+    The edits depend on the text of the file and the changes alone. To make them, libcst reads the
+    file, which takes longer than all else in a check after which nothing has changed.
+    """
+    head = package_hash()[:HEAD_CHARACTERS]
+    results, new = [], []
+    for finding in findings:
+        fix = finding.fix
+        source = sources.get(finding.span.filename)
+        if fix is not None and fix.changes:
+            fix, result = (None, None) if source is None else _completed(fix, source, memo, head)
+            new += [] if result is None else [result]
+            finding = finding._replace(fix=fix)
+        results.append(finding)
+    memo.write(new, {})
+    return results
+
+
+def _completed(fix: Fix, source: Source, memo: Memo, head: str) -> tuple[Fix | None, Result | None]:
+    """Return the fix with its edits, and the result to keep where it was not known."""
+    key = hashed([source.text, codec.fix_row(fix)])
+    text = memo.some(FIXES, head, [key]).get(key)
+    known = None if text is None else codec.decoded(codec.completed_fix, text)
+    if known is not None:
+        return known[0], None
+    from tpulint.diagnostics.fix import with_edits
+
+    complete = with_edits(fix, source.text)
+    return complete, Result(FIXES, head, key, codec.encoded([codec.fix_row(complete)]))
 
 
 def _imports(row: Mapping[str, Any]) -> Imports:
