@@ -13,7 +13,7 @@ import pytest
 from tests.integration.programs import ACROSS, HELPER, NESTED
 from tpulint.cache_dir import DATABASE
 from tpulint.cli.main import main
-from tpulint.incremental.memo import FACTS, FINDINGS, IMPORTS, PROGRAMS, seal_of
+from tpulint.incremental.memo import FACTS, FINDINGS, FIXES, IMPORTS, PROGRAMS, seal_of
 
 Damage = Callable[[Path], None]
 
@@ -99,7 +99,7 @@ def test_a_damaged_result_is_none(project: Path, damage: Damage) -> None:
     database = project / ".tpulint_cache" / DATABASE
     with contextlib.closing(sqlite3.connect(database)) as connection:
         queries = {query for (query,) in connection.execute("select query from results")}
-    assert queries == {FACTS, IMPORTS, PROGRAMS, FINDINGS}
+    assert queries == {FACTS, FINDINGS, FIXES, IMPORTS, PROGRAMS}
     damage(database)
     assert check() == expected
     assert check() == expected

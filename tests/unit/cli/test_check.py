@@ -255,7 +255,7 @@ def test_named_files_come_with_the_project_around_them(
 ) -> None:
     seen: list[list[str]] = []
 
-    def look(task: driver.Task, given: Mapping[str, bytes], warm: None) -> Analysis:
+    def look(task: driver.Task, given: Mapping[str, bytes], *kept: object) -> Analysis:
         seen.append(sorted((*task.filenames, *task.context)))
         return report_words(task, given)
 
