@@ -13,6 +13,7 @@ import pytest
 
 from tests.integration.conftest import Answer, run, tpulint
 from tests.integration.programs import NESTED
+from tpulint.cache_dir import DATABASE
 from tpulint.output import FORMATS
 
 WORD = "# outside_compilation\n"  # lets a file through the screening of bytes
@@ -193,7 +194,7 @@ def test_a_cache_that_cannot_be_written(folder: Path) -> None:
 
 def test_a_cache_full_of_rubbish(folder: Path) -> None:
     check(folder, "--cache-dir", "cache")
-    entries = list((folder / "cache").rglob("*.json"))
+    entries = [path for path in (folder / "cache").rglob("*") if path.name == DATABASE]
     assert entries
     for path in entries:
         path.write_bytes(b"\x80rubbish")

@@ -118,8 +118,8 @@ def expected(files: dict[str, str], tmp_path: Path) -> set[Row]:
 def test_the_number_of_processes_changes_nothing(
     files: dict[str, str], expected: set[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "FEW", 1)
-    monkeypatch.setattr(executor, "CHUNK", 2)
+    monkeypatch.setattr(executor, "MIN_FILES_FOR_POOL", 1)
+    monkeypatch.setattr(executor, "MIN_CHUNK_FILES", 2)
     top = write(files, tmp_path / "again")
     assert found([top], top, jobs=2) == expected
 

@@ -109,7 +109,7 @@ def computation(x):
     for name in names:
         total = tf.get_variable(name, [], use_resource=True)
         total.assign_add(1.0)
-    host = lambda v: v / total.read_value()  # error: TPU101
+    host = lambda v: v / total.read_value()  # possible: TPU101
     with tf.control_dependencies([x * 1]):
         return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
@@ -121,7 +121,7 @@ from library import names
 def computation(x):
     for name in names:
         total = tf.get_variable(name, [], use_resource=True)
-        host = lambda v: v / total.read_value()  # error: TPU101
+        host = lambda v: v / total.read_value()  # possible: TPU101
         with tf.control_dependencies([x * 1]):
             x = x + tf.tpu.outside_compilation(host, x * 2.0)
     return x + total.assign_add(1.0)

@@ -8,6 +8,7 @@ tree, which is made only for files that may hold one.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -122,8 +123,9 @@ def may_concern_rules(text: str, noqa: bool) -> bool:
 def _suppressions(
     source: Source, comments: Iterable[tuple[Location, str]], noqa: bool
 ) -> Iterator[Suppression]:
+    code_rows = rows_with_code(source)
     for start, text in comments:
-        yield from parse_suppressions(source, start, text, noqa)
+        yield from parse_suppressions(source, start, text, noqa, code_rows)
 
 
 def text_after_marks(source: Source) -> Iterator[tuple[Location, str]]:
@@ -141,7 +143,7 @@ def _tree_of(source: Source) -> SourceTree | None:
 
 
 def parse_suppressions(
-    source: Source, start: Location, comment: str, noqa: bool
+    source: Source, start: Location, comment: str, noqa: bool, code_rows: Sequence[int]
 ) -> Iterator[Suppression]:
     """Yield the suppressions that the comment at `start` holds."""
     line = source.lines[start.row - 1]
@@ -163,7 +165,7 @@ def parse_suppressions(
         if is_own and match["scope"] == "ignore-file":
             rows = None
         elif (is_own or codes) and not line[: start.column - 1].strip():
-            rows = frozenset((start.row, row_below(source, start.row)))
+            rows = frozenset((start.row, row_below(code_rows, start.row)))
         yield Suppression(span, codes, rows, is_own, list_span, line)
 
 
@@ -171,12 +173,19 @@ def split_codes(codes: str) -> list[str]:
     return re.split(r"[,\s]+", codes.strip(", \t"))
 
 
-def row_below(source: Source, row: int) -> int:
+def rows_with_code(source: Source) -> list[int]:
+    """Return the rows that hold more than blanks and a comment, in order."""
+    return [
+        row
+        for row, line in enumerate(source.lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+
+
+def row_below(code_rows: Sequence[int], row: int) -> int:
     """Return the first row with code below a comment that has its row to itself."""
-    for below, line in enumerate(source.lines[row:], row + 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            return below
-    return row
+    below = bisect.bisect_right(code_rows, row)
+    return code_rows[below] if below < len(code_rows) else row
 
 
 def comment_row(source: Source, row: int) -> int:
