@@ -28,6 +28,7 @@ from tpulint.frontends.tensorflow.names.spelling_search import NamesInFile, Spel
 from tpulint.incremental.disk import DiskDependencies
 from tpulint.incremental.model import Analysis, FileFacts, Job, Programs
 
+Row = Iterable[Any]  # a list of JSON, unchecked: `sound` catches what does not fit
 T = TypeVar("T")
 
 # Raised where a result is decoded that is none.
@@ -137,7 +138,7 @@ def _names(
     return NamesInFile(tuple(missing), keras_2, spelled)
 
 
-def _spelled_name(row: Iterable[Any]) -> Any:
+def _spelled_name(row: Row) -> Any:
     from tpulint.syntax.api_spellings import SpelledName
 
     place, paths, start, end, *rest = row
@@ -183,7 +184,7 @@ def programs_row(programs: Programs) -> list[object]:
     return [programs.jobs, programs.marked, programs.spelled, programs.passed_over]
 
 
-def programs_of(row: Iterable[Any]) -> Programs:
+def programs_of(row: Row) -> Programs:
     """Return the programs of a row."""
     jobs, marked, spelled, passed_over = row
     return Programs(
@@ -265,7 +266,7 @@ def fix_row(fix: Fix | None) -> list[object] | None:
     return None if fix is None else [fix.applicability.value, *fix[1:]]
 
 
-def fix_of(row: Iterable[Any] | None) -> Fix | None:
+def fix_of(row: Row | None) -> Fix | None:
     """Return the fix of a row."""
     if row is None:
         return None
@@ -289,12 +290,12 @@ def _finding(row: Mapping[str, Any]) -> Finding:
     )
 
 
-def completed_fix(row: Iterable[Any]) -> tuple[Fix | None]:
+def completed_fix(row: Row) -> tuple[Fix | None]:
     """Return the fix of a row that is one, or that says there is none."""
     (fix,) = row
     return (fix_of(fix),)
 
 
-def _span(row: Iterable[Any]) -> Span:
+def _span(row: Row) -> Span:
     filename, start, end = row
     return Span(filename, Location(*start), Location(*end))
