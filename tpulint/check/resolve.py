@@ -116,7 +116,8 @@ def resolved(
         from tpulint.incremental.queries import with_fixes
 
         if request.fixes:
-            result.findings = with_fixes(result.findings, result.sources, memo or Memo())
+            step = task.progress.step
+            result.findings = with_fixes(result.findings, result.sources, memo or Memo(), step)
         free_trees()
     return result
 

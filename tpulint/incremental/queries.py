@@ -13,7 +13,7 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tpulint.cache_dir import sealed, unsealed
@@ -292,7 +292,10 @@ class Queries:
 
 
 def with_fixes(
-    findings: Iterable[Finding], sources: Mapping[str, Source], memo: Memo
+    findings: Collection[Finding],
+    sources: Mapping[str, Source],
+    memo: Memo,
+    report_progress: Callable[[str, int, int], None],
 ) -> list[Finding]:
     """Return the findings with the edits of their fixes, and without a fix that makes none.
 
@@ -301,7 +304,8 @@ def with_fixes(
     """
     head = package_hash()[:HEAD_CHARACTERS]
     results, new = [], []
-    for finding in findings:
+    for number, finding in enumerate(findings):
+        report_progress("fixes made:", number, len(findings))
         fix = finding.fix
         source = sources.get(finding.span.filename)
         if fix is not None and fix.changes:
