@@ -218,8 +218,11 @@ def connect(path: str) -> sqlite3.Connection:
     import sqlite3
 
     journal = journal_of(path)
-    if os.path.lexists(journal) and not is_regular(journal):
-        os.unlink(journal)  # a repository may hold one that is a link to a file of its user
+    # A repository may hold a journal that is a link to a file of its user. It is looked at once:
+    # another process may end its transaction, and with it the journal, at any moment.
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.lstat(journal).st_mode):
+            os.unlink(journal)
     connection = sqlite3.connect(path, timeout=TIMEOUT_SECONDS, isolation_level=None)
     connection.execute("pragma synchronous = off")
     connection.execute("pragma trusted_schema = off")
