@@ -209,3 +209,21 @@ def test_many_write_at_the_same_time(cache: Path) -> None:
         process.join(60)
         assert process.exitcode == 0
     assert len(kept(cache)) == 61
+
+
+def test_a_journal_may_end_while_it_is_looked_at(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(cache, ONE)
+    journal = Path(memo.journal_of(str(cache / DATABASE)))
+    journal.write_bytes(b"")
+    lstat = os.lstat
+
+    def end_transaction(path: str) -> os.stat_result:
+        state = lstat(path)
+        if os.fspath(path) == str(journal):
+            journal.unlink(missing_ok=True)
+        return state
+
+    monkeypatch.setattr(os, "lstat", end_transaction)
+    assert kept(cache) == {"one": "value"}
