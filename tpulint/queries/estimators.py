@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Cluster, Computation
 from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value, options
 from tpulint.frontends.tensorflow.program import Program
 
@@ -20,6 +21,23 @@ def may_use_tpu(estimator: ApiCall) -> bool:
     use_tpu = estimator.argument("use_tpu", 4)
     # tpu_estimator.py: `use_tpu` is True by default.
     return use_tpu is None or use_tpu.value != Const(False)
+
+
+def surely_uses_tpu(estimator: ApiCall) -> bool:
+    """Return whether a TPU is used on every run, whatever the flags are."""
+    use_tpu = estimator.argument("use_tpu", 4)
+    if use_tpu is None:
+        return not any(argument.star for argument in estimator.arguments)
+    return use_tpu.value == Const(True)
+
+
+def estimator_of(program: Program, feed: Feed) -> ApiCall | None:
+    """Return the call that made the TPUEstimator that `feed` feeds; None for a strategy."""
+    makers: dict[int, ApiCall] | None = program.answers.get(estimator_of)
+    if makers is None:
+        makers = {id(call.result): call for call in program.named.get("TPUEstimator", ())}
+        program.answers[estimator_of] = makers
+    return makers.get(id(feed.owner))
 
 
 def run_config(estimator: ApiCall) -> Value:

@@ -78,6 +78,9 @@ ESTIMATORS = [
     ("(host_fn, [one])", "host_fn", "TPU608"),
     ("(host_fn, [one])", "(host_fn, one)", "TPU608"),
     ("(host_fn, [one])", "(one, [one])", "TPU608"),
+    ("train(input_fn, max_steps=1)", "evaluate(input_fn, steps=1)", "TPU610"),
+    ("train(input_fn, max_steps=1)", "predict(input_fn).__next__()", "TPU610"),
+    ("    train_batch_size=8,\n", "", "TPU610"),
 ]
 STRATEGY = """\
 import math

@@ -16,6 +16,7 @@ from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.estimators import (
     broadcasts_input,
+    estimator_of,
     may_have_one_replica,
     may_use_tpu,
     tpu_config_value,
@@ -43,9 +44,8 @@ class BatchIgnoresParams(Rule):
     summary = "an input_fn whose batch size is not the one that TPUEstimator asks for"
 
     def check(self, program: Program, report: Report) -> None:
-        makers = {id(call.result): call for call in program.named.get("TPUEstimator", ())}
         for feed in program.feeds:
-            estimator = makers.get(id(feed.owner))
+            estimator = estimator_of(program, feed)
             if (
                 estimator is None
                 or not may_use_tpu(estimator)

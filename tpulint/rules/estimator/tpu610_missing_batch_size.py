@@ -1,0 +1,73 @@
+"""TPU610: a TPUEstimator does not get the batch size of what it is used for."""
+
+from __future__ import annotations
+
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.values import NONE, Const
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Severity
+from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES, is_tensorflow
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu
+from tpulint.rules.base import Report, Rule, register
+
+
+@register
+class MissingBatchSize(Rule):
+    code = "TPU610"
+    name = "missing-batch-size"
+    severity = Severity.ERROR
+    summary = "a TPUEstimator without the batch size of what it is used for"
+
+    def check(self, program: Program, report: Report) -> None:
+        for estimator in program.all_calls():
+            # A copy of the class in a project has sizes of its own.
+            if estimator.last != "TPUEstimator" or not is_tensorflow(estimator.path):
+                continue
+            if may_use_tpu(estimator) and lacks(estimator, "train"):
+                report(
+                    estimator.site.span,
+                    "`train_batch_size` is missing: on a TPU, the constructor raises a ValueError"
+                    " without it, even if nothing is trained",
+                    certainty=definite_if(
+                        surely_uses_tpu(estimator), not estimator.context.is_guess
+                    ),
+                )
+        for feed in program.feeds:
+            maker = estimator_of(program, feed)
+            if maker is not None and is_tensorflow(maker.path) and may_use_tpu(maker):
+                _check_use(feed, maker, report)
+
+
+def _check_use(feed: Feed, estimator: ApiCall, report: Report) -> None:
+    """Check the size that `evaluate` or `predict` needs; the constructor checks the other one."""
+    if feed.kind not in ("evaluate", "predict") or not lacks(estimator, feed.kind):
+        return
+    keyword, _ = BATCH_SIZES[feed.kind]
+    on_tpu = estimator.argument("eval_on_tpu", 9)
+    may_be_on_host = feed.kind == "evaluate" and on_tpu is not None and on_tpu.value != Const(True)
+    report(
+        feed.site.span,
+        f"`{keyword}` is missing: on a TPU, `{feed.kind}` raises a ValueError without it;"
+        " pass it to TPUEstimator",
+        certainty=definite_if(
+            surely_uses_tpu(estimator),
+            not may_be_on_host,
+            not estimator.context.is_guess,
+            not feed.context.is_guess,
+        ),
+        trace=(
+            traces.step(HOST_LANE, estimator.site, f"gets no `{keyword}`"),
+            traces.step(HOST_LANE, feed.site, "needs it"),
+        ),
+    )
+
+
+def lacks(estimator: ApiCall, use: str) -> bool:
+    """Return whether the size for `use` certainly is not given: `**kwargs` may hold it."""
+    argument = estimator.argument(*BATCH_SIZES[use])
+    if argument is not None:
+        return argument.value == NONE
+    return not any(argument.star for argument in estimator.arguments)
