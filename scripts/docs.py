@@ -8,6 +8,7 @@ Without `--write` it only compares: exit status 1 and the names of the files tha
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts.field import field  # noqa: E402  (the checkout comes first)
+from scripts.field import counts, field  # noqa: E402  (the checkout comes first)
 from scripts.package_picture import mermaid  # noqa: E402
 from scripts.patch_table import patches  # noqa: E402
 from tpulint.cli.options import parser  # noqa: E402
@@ -144,7 +145,7 @@ def picture() -> str:
 
 
 def readme() -> str:
-    """README.md with what `tpulint check` says today about one of the examples."""
+    """README.md with the counts of reports, and what `tpulint check` says about an example."""
     command = ["check", "--isolated", "--no-cache", SHOWN]
     done = subprocess.run(
         [sys.executable, "-m", "tpulint", *command],
@@ -156,7 +157,9 @@ def readme() -> str:
     if done.returncode != 1:
         raise RuntimeError(f"the demo's exit status is {done.returncode}: {done.stderr}")
     shot = f"$ tpulint check {SHOWN}\n{done.stdout.rstrip()}"
-    return between(ROOT / "README.md", BEGIN, END, f"```text\n{shot}\n```")
+    text = between(ROOT / "README.md", BEGIN, END, f"```text\n{shot}\n```")
+    reported = "Of {0} public bug reports about TPU programs, tpulint catches {1}, {2} of them"
+    return re.sub(reported.format(*[r"\d+"] * 3), reported.format(*counts()), text)
 
 
 if __name__ == "__main__":

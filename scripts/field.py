@@ -19,17 +19,19 @@ TABLE = "| | reports | said | pattern | rule |\n|---|---|---|---|---|\n"
 
 def field() -> str:
     """Return the whole page."""
+    every, caught, definite = counts()
+    text = HEAD.format(all=every, caught=caught, definite=definite)
+    for group in dict.fromkeys(report.group for report in reports()):
+        text += f"\n## {group}\n\n{TABLE}"
+        text += "".join(row(report) for report in reports() if report.group == group)
+    return text
+
+
+def counts() -> tuple[int, int, int]:
+    """Return the number of reports, of those that a rule finds, and of those it finds surely."""
     every = reports()
     programs = [report.faulty for report in every if report.faulty is not None]
-    definite = sum(is_definite(program) for program in programs)
-    text = HEAD.format(all=len(every), caught=len(programs), definite=definite)
-    group = ""
-    for report in every:
-        if report.group != group:
-            group = report.group
-            text += f"\n## {group}\n\n{TABLE}"
-        text += row(report)
-    return text
+    return len(every), len(programs), sum(is_definite(program) for program in programs)
 
 
 def is_definite(program: Block) -> bool:
