@@ -198,6 +198,68 @@ class TestChangedSince:
         assert answer.status == 2
         assert "not a git repository" in answer.err
 
+    def test_files_that_name_estimators_are_of_one_program(self, repository: Path) -> None:
+        for name in ("registry", "model"):
+            (repository / f"{name}.py").write_text(f"# TPUEstimator\n{NESTED}")
+        git(repository, "add", ".")
+        git(repository, "commit", "-qm", "estimators")
+        (repository / "registry.py").write_text(f"# TPUEstimator, again\n{NESTED}")
+        assert self.found(repository) == ["model.py", "registry.py"]
+
+
+class TestStaged:
+    """Without pre-commit, as another tool runs it from git's own hook."""
+
+    @pytest.fixture
+    def repository(self, tmp_path: Path) -> Path:
+        for name in ("one", "two"):
+            (tmp_path / f"{name}.py").write_text(NESTED)
+        git(tmp_path, "init", "-q", "-b", "trunk")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "-m", "first")
+        return tmp_path
+
+    def found(self, folder: Path, *more: str) -> list[tuple[str, int]]:
+        answer = tpulint(folder, "check", "--staged", "--output-format", "json", *more)
+        assert answer.status in (0, 1), answer.err
+        return [(row["filename"], row["location"]["row"]) for row in json.loads(answer.out)]
+
+    def test_nothing_is_staged(self, repository: Path) -> None:
+        (repository / "one.py").write_text(f"x = 1\n{NESTED}")
+        (repository / "new.py").write_text(NESTED)
+        assert self.found(repository) == []
+
+    def test_files_are_read_as_they_are_staged(self, repository: Path) -> None:
+        (repository / "one.py").write_text(f"x = 1\ny = 2\n{NESTED}")
+        git(repository, "add", "one.py")
+        (repository / "one.py").write_text("x = 1\n")
+        (row,) = self.found(repository)
+        assert Path(row[0]).name == "one.py"
+        assert row[1] == 2 + 4
+
+    def test_a_file_that_is_not_as_staged_is_not_fixed(self, repository: Path) -> None:
+        (repository / "one.py").write_text("x = 1  # noqa: TPU999\n")
+        git(repository, "add", "one.py")
+        (repository / "one.py").write_text("x = 1  # noqa: TPU999\ny = 2\n")
+        answer = tpulint(repository, "check", "--staged", "--fix")
+        assert answer.status == 2
+        assert "one.py: cannot write the file: it changed" in answer.err
+        assert (repository / "one.py").read_text() == "x = 1  # noqa: TPU999\ny = 2\n"
+
+    def test_in_a_folder_of_the_repository(self, repository: Path) -> None:
+        (repository / "part").mkdir()
+        (repository / "part/three.py").write_text(NESTED)
+        (repository / "one.py").write_text(f"x = 1\n{NESTED}")
+        git(repository, "add", ".")
+        (repository / "part/three.py").write_text("")
+        ((name, _),) = self.found(repository / "part")
+        assert Path(name).name == "three.py"
+
+    def test_with_options_that_name_other_changes(self, repository: Path) -> None:
+        for more in (("--changed-since", "HEAD"), ("-",)):
+            answer = tpulint(repository, "check", "--staged", *more)
+            assert (answer.status, answer.err.count("\n")) == (2, 1)
+
 
 def git(folder: Path, *arguments: str) -> None:
     named = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]

@@ -9,7 +9,8 @@ read costs one message, not the run.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.check.progress import Progress
@@ -208,7 +209,8 @@ class Task(NamedTuple):
     """The files of a check, once discovered.
 
     partial: those of which no more is known than what they import: who calls them is not.
-    context: files that are analyzed with the others but not reported on. failures: paths that
+    context: files that are analyzed with the others but not reported on. contents: the bytes of
+    files, by name, that are not read from the disk. failures: paths that
     do not exist or cannot be read. warnings, notes: lines for standard error.
     """
 
@@ -220,6 +222,7 @@ class Task(NamedTuple):
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     progress: Progress = Progress()
+    contents: Mapping[str, bytes] = MappingProxyType({})
 
     def only(self, filenames: frozenset[str]) -> Task:
         """Return the task that reports on these of its files alone; the others are context."""

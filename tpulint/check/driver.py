@@ -25,7 +25,7 @@ from tpulint.check.programs import (
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, settings_of
 from tpulint.check.resolve import CheckResult, resolved
-from tpulint.check.selection import changed_since, in_shard
+from tpulint.check.selection import changed_since, in_shard, staged
 from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
 from tpulint.disk import Disk, take_passed_over
@@ -89,6 +89,8 @@ def discover(request: Request, progress: Progress | None = None) -> Task:
     task = task.passing_over(take_passed_over())
     if request.changed_since is not None:
         task = changed_since(request.changed_since, task)
+    if request.staged:
+        task = staged(task)
     if request.shard is not None:
         task = in_shard(request.shard, task)
     return task
@@ -103,7 +105,7 @@ def check(
     files has left in this process.
     """
     request = task.request
-    unsaved = unsaved or {}
+    unsaved = {**task.contents, **(unsaved or {})}
     if request.stdin is not None:
         unsaved = {request.stdin_filename: request.stdin, **unsaved}
     memo = memo_of(request) if state is None else state.memo

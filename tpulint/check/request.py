@@ -29,6 +29,7 @@ class Request(NamedTuple):
     configuration; `layer` is then what the command line selects over it. `noqa` is false where
     another tool (flake8) applies those comments, `suppressions` where none of any kind counts.
     `changed_since` is a git revision: only what the changes since then can affect is reported.
+    `staged`: only what the staged changes can affect is, and files are read as they are staged.
     `shard` is (K, N): only what is found in the K-th of N parts is reported. `scheduler` is the
     address of the Dask cluster that reads the programs. `fixes` is false where no edit is shown or
     made: files are then not read for them. warnings: lines about the request itself.
@@ -46,6 +47,7 @@ class Request(NamedTuple):
     closest: Closest | None = None
     layer: RuleSelection = RuleSelection()
     changed_since: str | None = None
+    staged: bool = False
     shard: tuple[int, int] | None = None
     scheduler: str | None = None
     timed: bool = False

@@ -1,14 +1,14 @@
-"""The part of the files that a run reports on: `--changed-since` and `--shard`."""
+"""The part of the files that a run reports on: `--changed-since`, `--staged` and `--shard`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph, connected
+from tpulint.check.changes import Changes, Repository
 from tpulint.check.discover import SUFFIXES, Task
-from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.disk import Disk, read_regular
 from tpulint.frontends.tensorflow.file_facts import by_home, names_estimators
@@ -18,27 +18,23 @@ from tpulint.frontends.tensorflow.names.target_release import README
 from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.settings import Settings
 
-# `--changed-since REV`: the files whose findings a change can affect.
+# `--changed-since REV` and `--staged`: the files whose findings a change can affect.
 #
 # A change affects the files that import the changed ones, at any distance, and whatever any of
 # these import: a finding is reported where the fault is, and what leads there may have changed.
 # The change counts from where the history left REV, and with what is not committed yet.
 
 
-def affected(revision: str, filenames: Sequence[str]) -> frozenset[str]:
-    """Return the files among `filenames` whose findings the changes since `revision` can affect.
-
-    Raises ConfigError where git cannot say what changed.
-    """
-    if not filenames:
-        return frozenset()
-    by_path = {os.path.realpath(name): name for name in filenames}
-    changed = changed_files(revision, os.path.commonpath(map(os.path.dirname, by_path)))
+def affected(changes: Changes, by_path: dict[str, str]) -> frozenset[str]:
+    """Return the files whose findings the changes can affect."""
+    changed = changes.paths
+    if changed is None:
+        return frozenset(by_path.values())
     names = {os.path.basename(path) for path in changed}
     if any(name in CONFIGURATIONS or REQUIREMENTS.fullmatch(name) for name in names):
-        return frozenset(filenames)
+        return frozenset(by_path.values())
     modules = {path for path in changed if path.endswith(SUFFIXES)}
-    reached = transitive_dependents(modules, by_path)
+    reached = transitive_dependents(modules, by_path, changes.contents)
     described = tuple(f"{os.path.dirname(path)}{os.sep}" for path in changed if _is_read(path))
     reached |= {path for path in by_path if path.startswith(described)}
     return frozenset(name for path, name in by_path.items() if path in reached)
@@ -52,14 +48,22 @@ def _is_read(path: str) -> bool:
     return not any(map(REQUIREMENTS.fullmatch, os.listdir(folder) if os.path.isdir(folder) else ()))
 
 
-def transitive_dependents(changed: set[str], paths: Iterable[str]) -> set[str]:
+def transitive_dependents(
+    changed: set[str], paths: Iterable[str], contents: Mapping[str, bytes]
+) -> set[str]:
     """Return the changed files, what imports them, and what any of these import."""
     gone = {path: b"" for path in changed if not os.path.exists(path)}
-    graph = ImportGraph(Files(Disk(gone), installed=INSTALLED))
+    files = Files(Disk({**gone, **contents}), installed=INSTALLED)
+    graph = ImportGraph(files)
     importers: dict[str, list[str]] = {}
-    for path in {*paths, *changed}:
+    everywhere = {*paths, *changed}
+    for path in everywhere:
         for imported in graph.imported(path):
             importers.setdefault(os.path.realpath(imported), []).append(path)
+    estimators = [path for path in everywhere if names_estimators(files.data(path))]
+    for home in by_home(estimators, files.disk):
+        for path in home:  # a program need not import the file of its model_fn
+            importers.setdefault(path, []).extend(home)
     above = set(changed)
     waiting = list(changed)
     while waiting:
@@ -69,37 +73,44 @@ def transitive_dependents(changed: set[str], paths: Iterable[str]) -> set[str]:
     return above.union(*(map(os.path.realpath, graph.reached(path)) for path in above))
 
 
-def changed_files(revision: str, folder: str) -> set[str]:
-    """Return the absolute paths of what was changed, added or removed in `folder`'s repository."""
-    top = os.path.realpath(git(folder, "rev-parse", "--show-toplevel").removesuffix("\n"))
-    git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    try:
-        base = git(folder, "merge-base", "--", revision, "HEAD").strip()
-    except ConfigError:  # no common history, as in a shallow clone
-        base = revision
-    listed = git(top, "diff", "--name-only", "--no-renames", "-z", base, "--")
-    listed += git(top, "ls-files", "--others", "--exclude-standard", "-z")
-    return {os.path.join(top, name) for name in listed.split("\0") if name}
-
-
-def git(folder: str, *arguments: str) -> str:
-    """Return the output of git. Raises ConfigError where it fails."""
-    import subprocess
-
-    command = ["git", "-C", folder, *arguments]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)
-    except OSError as error:
-        raise ConfigError(f"--changed-since: cannot run git: {error.strerror}") from None
-    if done.returncode:
-        said = os.fsdecode(done.stderr).strip().removeprefix("fatal: ").split("\n")[0]
-        raise ConfigError(f"--changed-since: {said or 'unknown revision'}")
-    return os.fsdecode(done.stdout)
-
-
 def changed_since(revision: str, task: Task) -> Task:
-    """Return the task without the files that no change since `revision` can affect."""
-    part = task.only(affected(revision, sorted(task.filenames + task.context)))
+    """Return the task without the files that no change since `revision` can affect.
+
+    Raises ConfigError where git cannot say what changed.
+    """
+    by_path = {os.path.realpath(name): name for name in task.filenames + task.context}
+    if not by_path:
+        return task
+    changes = Repository(folder_of(by_path), "--changed-since").since(revision)
+    return only_affected(changes, by_path, task)
+
+
+def staged(task: Task) -> Task:
+    """Return the task without the files that nothing staged can affect; all are as staged.
+
+    Raises ConfigError where git cannot say what is staged.
+    """
+    by_path = {os.path.realpath(name): name for name in task.filenames + task.context}
+    if not by_path:
+        return task
+    changes = Repository(folder_of(by_path), "--staged").staged(os.environ)
+    left_out = {name: b"" for path, name in by_path.items() if changes.leave_out(path)}
+    contents = {by_path.get(path, path): data for path, data in changes.contents.items()}
+    tracked = task._replace(
+        filenames=tuple(name for name in task.filenames if name not in left_out),
+        context=tuple(name for name in task.context if name not in left_out),
+        contents={**contents, **left_out},
+    )
+    by_path = {path: name for path, name in by_path.items() if name not in left_out}
+    return only_affected(changes, by_path, tracked)
+
+
+def folder_of(paths: Iterable[str]) -> str:
+    return os.path.commonpath(list(map(os.path.dirname, paths)))
+
+
+def only_affected(changes: Changes, by_path: dict[str, str], task: Task) -> Task:
+    part = task.only(affected(changes, by_path))
     return part.noting(f"{len(part.filenames)} of {len(task.filenames)} files can be affected")
 
 

@@ -81,6 +81,7 @@ def add_files(group: Group) -> None:
     patterns("--extend-exclude", help="exclude these as well")
     add("--force-exclude", action="store_true", help="apply exclusions to named files too")
     add("--changed-since", metavar="REV", help="report only what changes since REV can affect")
+    add("--staged", action="store_true", help="report only what staged changes can affect")
     add("--shard", metavar="K/N", help="check the K-th of N parts; tpulint merge joins the reports")
     add("--stdin-filename", metavar="FILE", help="the file name of standard input")
 

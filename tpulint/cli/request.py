@@ -214,6 +214,7 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         closest=way,
         layer=layer,
         changed_since=options.changed_since,
+        staged=options.staged,
         shard=shard_of(options.shard),
         scheduler=options.scheduler,
         timed=options.statistics,
@@ -276,6 +277,8 @@ def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> 
         raise ConfigError("--add-suppressions: give a reason")
     if options.scheduler and (options.watch or any(values[name] for name in FIXING)):
         raise ConfigError("--scheduler: not allowed with --watch or an option that fixes")
+    if options.staged and options.changed_since:
+        raise ConfigError("--staged: not allowed with argument --changed-since")
     if options.diff and options.show_fixes:
         raise ConfigError("--diff: not allowed with argument --show-fixes")
     if driver.STDIN in paths:
@@ -283,8 +286,8 @@ def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> 
             raise ConfigError("- (standard input) cannot be combined with other paths")
         if options.write_baseline or options.add_suppressions:
             raise ConfigError("- cannot be combined with --write-baseline or --add-suppressions")
-        if options.watch or options.changed_since:
-            raise ConfigError("- cannot be combined with --watch or --changed-since")
+        if options.watch or options.changed_since or options.staged:
+            raise ConfigError("- cannot be combined with --watch, --changed-since or --staged")
         if options.shard:
             raise ConfigError("- cannot be combined with --shard")
         if options.scheduler:
