@@ -27,6 +27,76 @@ def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tupl
                 yield computation, call, scopes
 
 
+GRADIENTS = frozenset(["gradients", "compute_gradients", "gradient"])
+
+
+def collectives_with(computation: Computation, updates: list[ApiCall]) -> list[ApiCall]:
+    """Return the collectives of the graph in which one place is: not those of another mode.
+
+    updates: what was called at the place, each time that it was read.
+    """
+    return [
+        call
+        for call in computation.calls
+        if call.last in seam.COLLECTIVES
+        and not any(call.context.excludes(update.context) for update in updates)
+    ]
+
+
+def may_sum_gradients(
+    computation: Computation, update: ApiCall, collectives: list[ApiCall]
+) -> bool:
+    """Return whether one of the collectives may sum what an optimizer applies.
+
+    What is summed before gradients are taken (statistics, contrasts) is part of the loss. It is
+    no sum of the gradients, however often it is differentiated.
+    """
+    start = _start_of_gradients(computation, update)
+    return start is None or any(
+        not isinstance(call.result, Tensor)
+        or call.result.operation is None
+        or call.result.operation.number > start
+        or _takes_variable(call)
+        for call in collectives
+    )
+
+
+def _start_of_gradients(computation: Computation, update: ApiCall) -> int | None:
+    """Return the number of the last operation before gradients are taken; None if unseen."""
+    taken: list[int | None]
+    if update.last == "apply_gradients":
+        taken = [
+            _number(call.result)
+            for call in computation.calls
+            if call.last in GRADIENTS and not call.context.excludes(update.context)
+        ]
+        return None if not taken or None in taken else min(number for number in taken if number)
+    taken = [
+        number
+        for argument in update.arguments
+        for tensor in tensors(argument.value)
+        if (number := _number(tensor)) is not None
+    ]
+    return max((number for number in taken if number), default=None)
+
+
+def _number(value: Value) -> int | None:
+    """Return the place of the first operation that made a part of `value`, in program order."""
+    return min(
+        (tensor.operation.number for tensor in tensors(value) if tensor.operation is not None),
+        default=None,
+    )
+
+
+def _takes_variable(call: ApiCall) -> bool:
+    """Return whether a variable is summed: replicas may average those that they trained."""
+    return any(
+        isinstance(option, Variable)
+        for argument in call.arguments
+        for option in options(argument.value)
+    )
+
+
 def synchronizes(computation: Computation, call: ApiCall) -> bool:
     """Return whether replicas wait for one another in `call`."""
     if call.last in seam.COLLECTIVES:

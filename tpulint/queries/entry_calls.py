@@ -100,7 +100,7 @@ def replicas(entry: Computation) -> int | None:
             return len(inputs.items)
         return None
     number = argument_value(entry, "num_shards")
-    return constant_int(number)
+    return 1 if number == NONE else constant_int(number)
 
 
 def constant_int(value: Value | None) -> int | None:

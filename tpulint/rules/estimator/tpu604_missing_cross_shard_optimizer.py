@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import GUESSES
-from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import Choice, External, Value
+from tpulint.absint.domain.values import UNKNOWN, Choice, External, Opaque, Value, options
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, seam
 from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.collectives import collectives_with, may_sum_gradients
+from tpulint.queries.entry_calls import replicas
 from tpulint.queries.estimators import may_have_one_replica
 from tpulint.rules.base import Report, Rule, register
 
@@ -31,17 +34,76 @@ class MissingCrossShardOptimizer(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            # A step of a TPUStrategy sums gradients in `apply_gradients`.
-            if computation.kind != "model_fn" or _has_collective(computation):
+            wrapped = [wrapper for wrapper in computation.calls if _wraps_operation(wrapper)]
+            for wrapper in wrapped:
+                _report_wrapper(computation, wrapper, report)
+            certainty = _certainty_of_replicas(computation)
+            if certainty is None:
                 continue
-            # One replica has nobody to exchange gradients with.
-            if may_have_one_replica(computation.call):
-                continue
+            values = [argument.value for wrapper in wrapped for argument in wrapper.arguments[:1]]
             for calls in _updates_by_site(computation).values():
-                if all(is_bare(call.receiver) for call in calls) and _may_lead_to_tpu_spec(
-                    computation, calls
-                ):
-                    _report_optimizer(computation, calls[0], report)
+                if not any(call.result in values for call in calls):
+                    _check_updates(computation, calls, certainty, report)
+
+
+def _certainty_of_replicas(computation: Computation) -> Certainty | None:
+    """Return how sure it is that replicas have gradients to sum; None where they have none.
+
+    A step of a TPUStrategy sums gradients in `apply_gradients`. One replica has nobody to
+    exchange gradients with.
+    """
+    if computation.kind == seam.MODEL_FN:
+        return None if may_have_one_replica(computation.call) else computation.certainty
+    if computation.kind not in seam.REPLICATE_FAMILY:
+        return None
+    count = replicas(computation)
+    if count is None:
+        return Certainty.POSSIBLE
+    return computation.certainty if count > 1 else None
+
+
+def _check_updates(
+    computation: Computation, calls: list[ApiCall], certainty: Certainty, report: Report
+) -> None:
+    """Check the updates at one place: several, where the optimizer is one of several."""
+    bare = [call for call in calls if is_bare(call.receiver)]
+    others = [call for call in calls if call not in bare]
+    if not bare or not all(_is_unseen(call.receiver) for call in others):
+        return
+    if not _may_lead_to_tpu_spec(computation, bare):
+        return
+    sums = collectives_with(computation, bare)
+    if sums and may_sum_gradients(computation, bare[0], sums):
+        return
+    _report_optimizer(
+        computation, bare[0], definite_if(certainty is Certainty.DEFINITE, not others), sums, report
+    )
+
+
+def _is_unseen(receiver: Value | None) -> bool:
+    """Return whether nothing is seen of an optimizer: neither how it is made nor what it holds."""
+    return receiver is None or receiver is UNKNOWN or isinstance(receiver, (Opaque, Tensor))
+
+
+def _wraps_operation(call: ApiCall) -> bool:
+    """Return whether a CrossShardOptimizer gets what an update gives, an operation."""
+    argument = call.argument("opt", 0) if call.last == WRAPPER else None
+    return argument is not None and all(
+        isinstance(option, Tensor) and option.sort == "operation"
+        for option in options(argument.value)
+    )
+
+
+def _report_wrapper(computation: Computation, wrapper: ApiCall, report: Report) -> None:
+    report(
+        wrapper.site.span,
+        f"`{WRAPPER}` wraps an operation here, where TensorFlow raises a TypeError: wrap the"
+        " optimizer, before it makes the operation",
+        certainty=definite_if(not wrapper.context.is_guess, is_definite(computation)),
+        trace=device_path(
+            computation, wrapper.context, device_step(wrapper.site, "wraps no optimizer")
+        ),
+    )
 
 
 def _may_lead_to_tpu_spec(computation: Computation, updates: list[ApiCall]) -> bool:
@@ -49,15 +111,14 @@ def _may_lead_to_tpu_spec(computation: Computation, updates: list[ApiCall]) -> b
 
     Only asked where nothing else shows that the model_fn is a TPU's.
     """
-    if computation.certainty is Certainty.DEFINITE:
+    if is_definite(computation) or computation.kind != seam.MODEL_FN:
         return True
     specs = [call.context for call in computation.calls if call.last == "TPUEstimatorSpec"]
     return any(not update.context.excludes(spec) for update in updates for spec in specs)
 
 
-def _has_collective(computation: Computation) -> bool:
-    """Return whether the replicas meet: then gradients may be summed without a wrapper."""
-    return any(call.last in seam.COLLECTIVES for call in computation.calls)
+def is_definite(computation: Computation) -> bool:
+    return computation.certainty is Certainty.DEFINITE
 
 
 def _updates_by_site(computation: Computation) -> dict[Site, list[ApiCall]]:
@@ -69,7 +130,14 @@ def _updates_by_site(computation: Computation) -> dict[Site, list[ApiCall]]:
     return updates
 
 
-def _report_optimizer(computation: Computation, update: ApiCall, report: Report) -> None:
+def _report_optimizer(
+    computation: Computation,
+    update: ApiCall,
+    certainty: Certainty,
+    met: list[ApiCall],
+    report: Report,
+) -> None:
+    """Report an update; `met` are the collectives of its graph, which sum something else."""
     receiver = update.receiver
     assert isinstance(receiver, (ExternalObject, Instance))
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
@@ -77,11 +145,17 @@ def _report_optimizer(computation: Computation, update: ApiCall, report: Report)
     unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
     seen = isinstance(receiver, Instance) or is_tensorflow(receiver.path)
     guess = unseen or not seen or _is_guessed_call(update)
+    if computation.kind != seam.MODEL_FN:
+        then = "those of the others are lost"
+    elif met:
+        then = f"TPUEstimator does not notice, for `{met[0].last}` sums something else"
+    else:
+        then = "TPUEstimator raises an error, except under control flow v2"
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`, so each replica applies only its own gradients:"
-        " TPUEstimator raises an error, except under control flow v2",
-        certainty=Certainty.POSSIBLE if guess else computation.certainty,
+        f" {then}",
+        certainty=Certainty.POSSIBLE if guess else certainty,
         trace=device_path(
             computation, update.context, device_step(site, "is made without a wrapper")
         ),
@@ -117,15 +191,21 @@ def is_bare(receiver: Value | None) -> bool:
     if not is_tensorflow(receiver.path):
         return _is_bare_foreign(receiver)
     named = naming.OPTIMIZER.is_in(receiver.last) or ".optimizers." in receiver.path
-    return named and not naming.SUMS_GRADIENTS.is_in(receiver.last) and not _wraps(receiver)
+    is_one = named or _holds_bare(receiver)
+    return is_one and not naming.SUMS_GRADIENTS.is_in(receiver.last) and not _wraps(receiver)
 
 
 def _is_bare_foreign(optimizer: ExternalObject) -> bool:
     """Return whether another package's optimizer, or wrapper, shows no sum of gradients."""
     if naming.SUMS_GRADIENTS.is_in(optimizer.path):
         return False
-    held = [v for _, v in optimizer.arguments if isinstance(v, (ExternalObject, Instance))]
-    return naming.OPTIMIZER.is_in(optimizer.last) or (bool(held) and all(map(is_bare, held)))
+    return naming.OPTIMIZER.is_in(optimizer.last) or _holds_bare(optimizer)
+
+
+def _holds_bare(wrapper: ExternalObject) -> bool:
+    """Return whether this is made of optimizers that sum nothing, and of no other objects."""
+    held = [v for _, v in wrapper.arguments if isinstance(v, (ExternalObject, Instance))]
+    return bool(held) and all(map(is_bare, held))
 
 
 def _is_bare_class(optimizer: Instance) -> bool:

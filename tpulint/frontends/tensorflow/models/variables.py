@@ -10,6 +10,7 @@ from tpulint.absint.domain.context import GRAPH, VARIABLE_SCOPE
 from tpulint.absint.domain.events import ApiCall, Context, Tensor, Variable
 from tpulint.absint.domain.objects import Class, ContextManagerValue, ExternalObject, Function
 from tpulint.absint.domain.properties import is_counter, uniform
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -354,15 +355,51 @@ def _optimize_loss(call: Call) -> Value | None:
     if optimizer is None:
         return None
     _count_optimized_step(call)
-    computation = call.frame.context.computation
+    train_op = call.operation()
     for option in options(optimizer):
-        if option == NONE:  # which it refuses
-            continue
-        receiver = _make_optimizer(call, option)
-        if computation is not None and not call.frame.context.is_unrecorded:
-            update = ApiCall("?.minimize", call.site, call.frame.context, (), receiver, UNKNOWN)
-            computation.updates.append(update)
-    return call.operation()
+        if option != NONE:  # which it refuses
+            _note_update(call, _make_optimizer(call, option), call.site)
+    return train_op
+
+
+# tf_slim/training/training.py, tensorflow_gan/python/train.py, and the private head of canned
+# estimators: the optimizer is an object, or a function that makes one.
+OPTIMIZER_TAKERS = {
+    "create_train_op": {"optimizer": 1},
+    "gan_train_ops": {"generator_optimizer": 2, "discriminator_optimizer": 3},
+    "_create_tpu_estimator_spec": {"optimizer": 4},
+}
+
+
+@model(*(f"?.{name}" for name in OPTIMIZER_TAKERS))
+def _apply_by_given(call: Call) -> Value | None:
+    """Apply gradients by each optimizer that is given."""
+    rows = OPTIMIZER_TAKERS[call.name].items()
+    given = [
+        argument
+        for keyword, position in rows
+        if (argument := call.record.argument(keyword, position)) is not None
+    ]
+    if not given:
+        return None
+    train_op = call.operation("operation")
+    for argument in given:
+        site = call.site if len(rows) == 1 else argument.site
+        for option in options(argument.value):
+            if isinstance(option, MAKERS):
+                _note_update(call, calls.call(call.frame, option, (), call.site), site)
+            elif option != NONE:
+                _note_update(call, option, site)
+    return train_op
+
+
+def _note_update(call: Call, optimizer: Value, site: Site) -> None:
+    """Note that gradients are applied by an optimizer, as its `minimize` would."""
+    computation = call.frame.context.computation
+    if computation is not None and not call.frame.context.is_unrecorded:
+        loss = call.arguments[:1]
+        update = ApiCall("?.minimize", site, call.frame.context, loss, optimizer, UNKNOWN)
+        computation.updates.append(update)
 
 
 def _count_optimized_step(call: Call) -> None:
