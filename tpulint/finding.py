@@ -53,14 +53,20 @@ class Span(NamedTuple):
     end: Location
 
 
+# The kinds of calls that are not analyzed: beyond a limit of the analysis, and in device code
+# those of functions outside the project, in modules that are not read, and that are not known.
+LIMIT, OUTSIDE, UNREAD, UNKNOWN_FUNCTION = "limit", "outside", "unread", "unknown"
+
+
 class UnfollowedCall(NamedTuple):
-    """A call of `function` that was not analyzed, or not each time: `limit` was reached."""
+    """A call of `function` that was not analyzed, or not each time; `limit` says why."""
 
     filename: str
     row: int
     column: int
     function: str
     limit: str
+    kind: str = LIMIT
 
     @property
     def message(self) -> str:

@@ -59,13 +59,15 @@ class TestWatch:
         self, tmp_path: Path, watching: subprocess.Popen[bytes]
     ) -> None:
         said = read_until(watching, b"watching for changes")
-        assert b"All checks passed!" in said
+        assert b"Checked 1 TPU program in 1 of 1 file." in said
         (tmp_path / "a.py").write_text(NESTED)
         assert b"a.py:4:12: TPU201" in read_until(watching, b"watching for changes")
         (tmp_path / "tpulint.toml").write_text("nonsense = 1\n")
         assert b"unknown key 'nonsense'" in read_until(watching, b"watching for changes")
         (tmp_path / "tpulint.toml").write_text("ignore = ['TPU2']\n")
-        assert b"All checks passed!" in read_until(watching, b"watching for changes")
+        assert b"Checked 1 TPU program in 1 of 1 file." in read_until(
+            watching, b"watching for changes"
+        )
         watching.send_signal(signal.SIGINT)
         assert watching.wait(timeout=5) == 130
 

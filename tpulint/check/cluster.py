@@ -320,6 +320,12 @@ def with_names(analysis: Analysis, name_of: Callable[[str], str]) -> Analysis:
         unfollowed=frozenset(
             call._replace(filename=name_of(call.filename)) for call in analysis.unfollowed
         ),
+        programs=tuple(
+            program._replace(
+                begins=name_of(program.begins), files=tuple(map(name_of, program.files))
+            )
+            for program in analysis.programs
+        ),
     )
 
 

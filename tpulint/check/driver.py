@@ -8,6 +8,7 @@ could not be done is a `Failure` in the result.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,6 +40,7 @@ from tpulint.incremental.model import (
     Batch,
     FileFacts,
     Job,
+    ProgramCoverage,
     ProgramFailure,
     Programs,
     describe,
@@ -218,6 +220,7 @@ def run_steps(batch: Batch, queries: Queries, workers: Workers) -> Analysis:
                 notes_of(batch, queries),
                 found.programs.marked,
                 passed_over=(*found.programs.passed_over, *take_passed_over()),
+                using=found.programs.using,
             ),
             names,
             *(known[job] for job in jobs),
@@ -250,8 +253,13 @@ def find_programs(batch: Batch, queries: Queries, workers: Workers) -> FoundProg
             prefiltered = search_files(batch, batch.filenames, targets, facts)
             queries.remember_facts(prefiltered.searched)
         jobs = divide(batch, prefiltered, queries, search, names)
+        importing = (row for name, row in prefiltered.importing if name not in batch.context)
         programs = Programs(
-            tuple(jobs), prefiltered.marked, prefiltered.spelled, take_passed_over()
+            tuple(jobs),
+            prefiltered.marked,
+            prefiltered.spelled,
+            take_passed_over(),
+            Counter(initial for initials in importing for initial in initials),
         )
         queries.remember_programs(programs, names.dependencies)
     return FoundPrograms(programs, prefiltered.findings, prefiltered.failures)
@@ -354,8 +362,15 @@ def build_and_check(
         skipped=dict(program.skipped),
         unfollowed=frozenset(program.unfollowed),
         dependencies=disk.dependencies,
+        programs=(read_part(job, program),) if program.is_for_tpu else (),
     )
     return ProgramAnalysis(analysis, program)
+
+
+def read_part(job: Job, program: Program) -> ProgramCoverage:
+    """Return what was read of a program."""
+    files = tuple(sorted(module.filename for module in program.modules))
+    return ProgramCoverage(job.seeds[0], files, len(program.unreached))
 
 
 def bisect_failure(batch: Batch, job: Job, error: Exception) -> Analysis:

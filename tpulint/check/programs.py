@@ -19,7 +19,13 @@ from tpulint.absint.resolver.import_graph import Written, statements
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.disk import Disk
 from tpulint.finding import Finding, Location, Span
-from tpulint.frontends.tensorflow.file_facts import SIGN, is_script, names_estimators, placement_in
+from tpulint.frontends.tensorflow.file_facts import (
+    SIGN,
+    frameworks_in,
+    is_script,
+    names_estimators,
+    placement_in,
+)
 from tpulint.frontends.tensorflow.names.spelling_search import (
     NamesInFile,
     Spelled,
@@ -53,7 +59,7 @@ class Prefiltered(NamedTuple):
     those that may hold suppressions. setters: those that turn soft placement on, and with which
     certainty. scripts: those that are run as programs. spelled: names that the TensorFlow of
     their files lacks. searched: the files whose facts were not known. failures: what an error of
-    tpulint's own has cost.
+    tpulint's own has cost. importing: those that import a framework, with the initials of each.
     """
 
     seeds: tuple[str, ...] = ()
@@ -65,6 +71,7 @@ class Prefiltered(NamedTuple):
     findings: tuple[Finding, ...] = ()
     searched: tuple[SearchedFile, ...] = ()
     failures: tuple[ProgramFailure, ...] = ()
+    importing: tuple[tuple[str, str], ...] = ()
 
 
 def prefilter(
@@ -117,6 +124,7 @@ def prefilter(
         tuple(findings),
         tuple(searched),
         tuple(failures),
+        tuple((name, row.frameworks) for name, row in rows if row.frameworks),
     )
 
 
@@ -141,23 +149,20 @@ def _spelled(
 
 def facts_in(data: bytes, settings: Settings, written: Iterable[Written]) -> FileFacts:
     """Search the bytes of a file; `written` are its import statements."""
+    text = b"\0".join(chain.from_iterable(written))
     tpus = names_a_tpu(data)
     seam = passes(data, settings.seam_names, tpus)
     missing = tuple(missing_somewhere(data))
     return FileFacts(
-        _hash_of_imports(written),
+        hashlib.sha256(text).hexdigest()[:16] if text else "",
         seam,
         seam and names_estimators(data),
         may_name_own_codes(data, tpus),
         is_script(data),
         placement_in(data) if SIGN in data else None,
         NamesInFile(missing, bool(missing) and keeps_keras_2(data)),
+        frameworks_in(text),
     )
-
-
-def _hash_of_imports(written: Iterable[Written]) -> str:
-    text = b"\0".join(chain.from_iterable(written))
-    return hashlib.sha256(text).hexdigest()[:16] if text else ""
 
 
 def code_in(filename: str, data: bytes) -> bytes:

@@ -14,7 +14,7 @@ from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
 from tpulint.incremental.model import Analysis
 from tpulint.output import FOR_PEOPLE, load
-from tpulint.output.context import RenderContext
+from tpulint.output.context import Coverage, RenderContext
 
 if TYPE_CHECKING:
     from tpulint.finding import Finding, UnfollowedCall
@@ -33,8 +33,8 @@ class CheckResult:
     for standard error; a quiet check has no warnings. notes: such lines of a verbose check.
     files: how many were checked; None: not counted. unparsed: how many of them are no
     valid Python, with no finding that says so. times: seconds by rule. skipped: functions that
-    were reached and not followed, by the reason. unfollowed: calls that a limit of the analysis
-    kept from being followed. unset: configuration keys without a value.
+    were reached and not followed, by the reason. unfollowed: calls that were not followed although
+    they may matter. unset: configuration keys without a value. coverage: what was read.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class CheckResult:
         self.skipped: Mapping[str, int] = {}
         self.unfollowed: list[UnfollowedCall] = []
         self.unset = unset
+        self.coverage: Coverage | None = None
 
     def add_messages(self, messages: Collection[str]) -> None:
         """Add the messages that are not there yet."""
@@ -89,6 +90,7 @@ def resolved(
     result.skipped = analysis.skipped
     result.unfollowed = sorted(analysis.unfollowed)
     result.notes += map(str, result.unfollowed)
+    result.coverage = coverage_of(analysis, task.filenames)
     result.times = analysis.times
     wanted = frozenset(task.filenames)
     findings = [finding for finding in analysis.findings if is_asked_for(finding, wanted)]
@@ -120,6 +122,20 @@ def resolved(
             result.findings = with_fixes(result.findings, result.sources, memo or Memo(), step)
         free_trees()
     return result
+
+
+def coverage_of(analysis: Analysis, filenames: Collection[str]) -> Coverage:
+    """Return how many programs were read, and how much of the files asked for."""
+    wanted = frozenset(filenames)
+    programs = [p for p in analysis.programs if not wanted.isdisjoint(p.files)]
+    read = wanted.intersection(*[[name for p in programs for name in p.files]])
+    return Coverage(
+        len({program.begins for program in programs}),
+        len(read),
+        len(wanted),
+        sum(program.unreached for program in programs),
+        analysis.using,
+    )
 
 
 def initial_result(task: Task) -> CheckResult:
@@ -240,11 +256,11 @@ def rendered(result: CheckResult, style: Style) -> Rendered:
     messages: list[str] = []
     context = context_of(result, style)
     if style.statistics:
-        from tpulint.output.summary import limit_lines, skipped_lines, statistics
+        from tpulint.output.summary import coverage_lines, statistics, unfollowed_rows
 
         text = statistics(result.findings, result.times, style.output_format)
-        messages += skipped_lines(result.skipped)
-        messages += limit_lines(result.unfollowed)
+        messages += coverage_lines(result.coverage, result.skipped)
+        messages += unfollowed_rows(result.unfollowed)
     elif style.for_people and not result.findings:  # all formats for people end alike
         from tpulint.output.summary import summary
 
@@ -277,4 +293,5 @@ def context_of(result: CheckResult, style: Style) -> RenderContext:
         files=result.files,
         unset=result.unset,
         unfollowed=result.unfollowed,
+        coverage=result.coverage,
     )

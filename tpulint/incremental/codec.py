@@ -26,7 +26,7 @@ from tpulint.finding import (
 )
 from tpulint.frontends.tensorflow.names.spelling_search import NamesInFile, Spelled
 from tpulint.incremental.disk import DiskDependencies
-from tpulint.incremental.model import Analysis, FileFacts, Job, Programs
+from tpulint.incremental.model import Analysis, FileFacts, Job, ProgramCoverage, Programs
 
 Row = Iterable[Any]  # a list of JSON, unchecked: `sound` catches what does not fit
 T = TypeVar("T")
@@ -120,10 +120,12 @@ def _facts(
     script: bool = False,
     placement: str | None = None,
     names: Iterable[Any] = (),
+    frameworks: str = "",
 ) -> FileFacts:
     if not isinstance(imports, str) or not isinstance(seam, bool):
         raise TypeError("no facts")
-    return FileFacts(imports, seam, estimators, marked, script, placement, _names(*names))
+    first = (imports, seam, estimators, marked, script, placement)
+    return FileFacts(*first, _names(*names), frameworks)
 
 
 def _names(
@@ -181,12 +183,13 @@ def dependencies_of(row: Mapping[str, Any], paths: Paths) -> DiskDependencies:
 
 def programs_row(programs: Programs) -> list[object]:
     """Return the programs for JSON."""
-    return [programs.jobs, programs.marked, programs.spelled, programs.passed_over]
+    rows = programs.jobs, programs.marked, programs.spelled, programs.passed_over
+    return [*rows, dict(programs.using)]
 
 
 def programs_of(row: Row) -> Programs:
     """Return the programs of a row."""
-    jobs, marked, spelled, passed_over = row
+    jobs, marked, spelled, passed_over, using = row
     return Programs(
         tuple(
             Job(tuple(seeds), tuple((path, state) for path, state in placed), size)
@@ -195,6 +198,7 @@ def programs_of(row: Row) -> Programs:
         tuple(marked),
         tuple(_spelled(*row) for row in spelled),
         tuple(PassedOver(*row) for row in passed_over),
+        dict(using),
     )
 
 
@@ -233,6 +237,7 @@ def analysis_row(analysis: Analysis, paths: Paths) -> dict[str, object]:
             (paths.relative(os.path.abspath(path)), reason, is_too_large)
             for path, reason, is_too_large in analysis.passed_over
         ],
+        "programs": analysis.programs,
     }
 
 
@@ -246,6 +251,10 @@ def analysis_of(row: Mapping[str, Any], paths: Paths) -> Analysis:
         passed_over=tuple(
             PassedOver(paths.absolute(path), reason, is_too_large)
             for path, reason, is_too_large in row["passed_over"]
+        ),
+        programs=tuple(
+            ProgramCoverage(begins, tuple(files), unreached)
+            for begins, files, unreached in row["programs"]
         ),
     )
 

@@ -99,7 +99,7 @@ class FileFacts(NamedTuple):
     imports: the hash of its import statements, "" where it has none. seam: it shows the seam.
     estimators: it does, and names a TPUEstimator. marked: it may hold suppressions. script: it is
     run as a program. placement: the certainty with which it turns soft placement on. names: what
-    it names of TensorFlow.
+    it names of TensorFlow. frameworks: the initials of those that it imports.
     """
 
     imports: str = ""
@@ -109,6 +109,7 @@ class FileFacts(NamedTuple):
     script: bool = False
     placement: str | None = None
     names: NamesInFile = NamesInFile()
+    frameworks: str = ""
 
 
 class Job(NamedTuple):
@@ -123,13 +124,26 @@ class Programs(NamedTuple):
     """The programs of a batch.
 
     marked: files that may hold suppressions. spelled: names that the TensorFlow of their files
-    lacks. passed_over: files that were not read for what they are.
+    lacks. passed_over: files that were not read for what they are. using: how many of the files to
+    report on import a framework, by its initial.
     """
 
     jobs: tuple[Job, ...] = ()
     marked: tuple[str, ...] = ()
     spelled: tuple[Spelled, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
+    using: Mapping[str, int] = {}
+
+
+class ProgramCoverage(NamedTuple):
+    """A program that was read: the file that it begins in, and all files that were read.
+
+    unreached: how many functions of them use TensorFlow, and nothing that was read calls them.
+    """
+
+    begins: str
+    files: tuple[str, ...]
+    unreached: int = 0
 
 
 class Analysis(NamedTuple):
@@ -137,9 +151,10 @@ class Analysis(NamedTuple):
 
     messages: for standard error, apart from the failures. notes: such lines of a verbose check.
     marked: files that may hold suppressions. skipped: functions that were not followed, by the
-    reason. unfollowed: calls that a limit of the analysis kept from being followed. passed_over:
+    reason. unfollowed: calls that were not followed although they may matter. passed_over:
     files that were not read for what they are. times: seconds by rule. dependencies: what the
-    findings in one program depend on.
+    findings in one program depend on. programs: the TPU programs that were read. using: how many
+    files import a framework, by its initial.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -152,6 +167,8 @@ class Analysis(NamedTuple):
     passed_over: tuple[PassedOver, ...] = ()
     times: Mapping[str, float] = {}
     dependencies: DiskDependencies | None = None
+    programs: tuple[ProgramCoverage, ...] = ()
+    using: Mapping[str, int] = {}
 
 
 def merged(parts: Sequence[Analysis]) -> Analysis:
@@ -172,4 +189,6 @@ def merged(parts: Sequence[Analysis]) -> Analysis:
         frozenset().union(*(part.unfollowed for part in parts)),
         tuple(dict.fromkeys(file for part in parts for file in part.passed_over)),
         times,
+        programs=tuple(dict.fromkeys(program for part in parts for program in part.programs)),
+        using=next((part.using for part in parts if part.using), {}),
     )

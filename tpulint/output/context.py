@@ -14,16 +14,30 @@ if TYPE_CHECKING:
     from tpulint.source import Source
 
 
+class Coverage(NamedTuple):
+    """How much was analyzed: the TPU programs that were read, and how many of the files.
+
+    unreached: how many functions of these files use TensorFlow, and nothing that was read calls
+    them. using: how many of all files import a framework, by its initial.
+    """
+
+    programs: int
+    read: int
+    files: int
+    unreached: int = 0
+    using: Mapping[str, int] = MappingProxyType({})
+
+
 class RenderContext(NamedTuple):
     """The run's surroundings.
 
     `here` is the absolute working directory, `sources` hold the files that findings and
     their steps are in, `hidden` counts by code the possible findings that are not shown, and
     `fixed` those that were fixed before. `incomplete` says that something asked for was not
-    checked, `unfollowed` holds the calls that a limit of the analysis kept from being followed,
+    checked, `unfollowed` holds the calls that were not followed although they may matter,
     `unparsed` counts files that are no Python and of which no finding says so, `files`
-    those that were looked at (None: not counted), and `unset` holds the configuration keys
-    that have no value.
+    those that were looked at (None: not counted), `unset` holds the configuration keys
+    that have no value, and `coverage` what was read, where a check says it.
     """
 
     here: str
@@ -38,6 +52,7 @@ class RenderContext(NamedTuple):
     files: int | None = None
     unset: frozenset[str] = frozenset()
     unfollowed: Sequence[UnfollowedCall] = ()
+    coverage: Coverage | None = None
 
     def line(self, filename: str, row: int) -> str:
         """Return the text of a row; empty where the file cannot be read."""

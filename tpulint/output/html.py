@@ -11,7 +11,7 @@ from tpulint.finding import DEVICE_LANE, HOST_LANE, Finding, Span, Step
 from tpulint.map.pictures import model
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
 from tpulint.output.context import RenderContext
-from tpulint.output.summary import count_line, hidden_lines
+from tpulint.output.summary import count_line, hidden_lines, unfollowed_lines
 from tpulint.output.text import excerpt, one_line, shown
 from tpulint.output.text import marked as stretch
 
@@ -46,6 +46,7 @@ def render_html(findings: Sequence[Finding], context: RenderContext) -> str:
     notes = [count_line(len(findings), context)]
     if context.hidden:
         notes += hidden_lines(context.hidden, context.unset)
+    notes += unfollowed_lines(context.unfollowed)
     summary = "".join(f"<p>{prose(note)}</p>\n" for note in notes)
     articles = "".join(
         article(finding, context, f"m{number}") for number, finding in enumerate(findings)

@@ -62,7 +62,21 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
     if notifications:
         shown = united(notifications, place_of_note)
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": shown}]
+    properties = [run.get("properties", {}) for run in runs]
+    parts = [each["coverage"] for each in properties if "coverage" in each]
+    run.pop("properties", None)  # it comes last, as a run writes it
+    if parts:
+        run["properties"] = {"coverage": summed(parts)}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n", len(run["results"])
+
+
+def summed(parts: Sequence[MergedRow]) -> MergedRow:
+    """Return the sums of numbers, by their keys; shards share no file and no program."""
+    sums: MergedRow = {}
+    for key in dict.fromkeys(key for part in parts for key in part):
+        values = [part[key] for part in parts if key in part]
+        sums[key] = summed(values) if isinstance(values[0], dict) else sum(values)
+    return sums
 
 
 def notifications_of(run: MergedRow) -> list[MergedRow]:

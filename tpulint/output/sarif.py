@@ -36,6 +36,8 @@ def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
     }
     if context.unfollowed:
         run["invocations"] = [invocation(context)]
+    if context.coverage is not None:
+        run["properties"] = {"coverage": coverage_item(context)}
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
@@ -44,6 +46,19 @@ def invocation(context: RenderContext) -> dict[str, object]:
     """Return the invocation, with a notification for each call that was not analyzed."""
     notifications = [notification(call, context) for call in context.unfollowed]
     return {"executionSuccessful": True, "toolExecutionNotifications": notifications}
+
+
+def coverage_item(context: RenderContext) -> dict[str, object]:
+    """Return what was analyzed, and how many calls were not, by the kind of reason."""
+    coverage = context.coverage
+    assert coverage is not None
+    return {
+        "programs": coverage.programs,
+        "filesRead": coverage.read,
+        "files": coverage.files,
+        "functionsNotReached": coverage.unreached,
+        "callsNotAnalyzed": dict(sorted(Counter(c.kind for c in context.unfollowed).items())),
+    }
 
 
 def notification(call: UnfollowedCall, context: RenderContext) -> dict[str, object]:

@@ -8,8 +8,17 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tpulint.codes import CODES
-from tpulint.finding import Applicability, Finding, UnfollowedCall
-from tpulint.output.context import RenderContext
+from tpulint.finding import (
+    LIMIT,
+    OUTSIDE,
+    UNKNOWN_FUNCTION,
+    UNREAD,
+    Applicability,
+    Finding,
+    UnfollowedCall,
+)
+from tpulint.frontends.tensorflow.file_facts import JAX, TORCH_XLA
+from tpulint.output.context import Coverage, RenderContext
 from tpulint.output.text import GREEN, is_safe, paint
 
 # The last lines of the formats for people: findings found, fixed, hidden and not checked.
@@ -23,9 +32,9 @@ def summary(findings: Sequence[Finding], context: RenderContext) -> str:
     """Count the findings that were found, fixed, are fixable or hidden; say nothing if quiet."""
     if context.quiet:
         return ""
-    lines = [count_line(len(findings), context)]
-    if lines == [PASSED] and context.color:
-        lines = [paint(PASSED, GREEN)]
+    line = count_line(len(findings), context)
+    is_clean = context.coverage is not None and line == coverage_line(context.coverage)
+    lines = [paint(line, GREEN) if is_clean and context.color else line]
     fixes = [finding.fix.applicability for finding in findings if finding.fix is not None]
     safe, unsafe = fixes.count(Applicability.SAFE), fixes.count(Applicability.UNSAFE)
     if safe:
@@ -39,25 +48,30 @@ def summary(findings: Sequence[Finding], context: RenderContext) -> str:
     return "\n".join(lines) + "\n"
 
 
+KINDS = {
+    LIMIT: "beyond a limit",
+    UNKNOWN_FUNCTION: "of unknown functions",
+    UNREAD: "of modules that were not read",
+    OUTSIDE: "of other packages",
+}
+
+
 def unfollowed_lines(calls: Sequence[UnfollowedCall]) -> list[str]:
     """Return a line that counts the calls that were not analyzed, if there are any."""
     if not calls:
         return []
-    functions = len({call.function for call in calls})
-    of = f"{count(len(calls), 'call')} of {count(functions, 'function')}"
+    numbers = Counter(call.kind for call in calls)
+    kinds = ", ".join(f"{numbers[kind]:,} {text}" for kind, text in KINDS.items() if numbers[kind])
     were = "was" if len(calls) == 1 else "were"
-    return [f"{of} {were} not analyzed, because a limit was reached. See `--statistics`."]
+    return [f"{count(len(calls), 'call')} {were} not analyzed: {kinds}. See `--statistics`."]
 
 
 def count(number: int, word: str) -> str:
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
-PASSED = "All checks passed!"
-
-
 def count_line(left: int, context: RenderContext) -> str:
-    """Return the number of findings; that all is well only where everything was checked."""
+    """Return the number of findings; where there is none, what was checked."""
     unread = "; not everything was checked" if context.incomplete else ""
     if context.fixed:
         done = f"({context.fixed} fixed, {left} remaining)"
@@ -69,7 +83,23 @@ def count_line(left: int, context: RenderContext) -> str:
     if context.unparsed:
         files = "1 file that cannot" if context.unparsed == 1 else f"{context.unparsed} that cannot"
         return f"Found no errors, but did not check {files} be parsed (TPU001)."
-    return PASSED if context.files != 0 else "No files were checked."
+    if context.files == 0:
+        return "No files were checked."
+    return coverage_line(context.coverage or Coverage(0, 0, context.files or 0))
+
+
+NOT_CHECKED = {JAX: "JAX", TORCH_XLA: "PyTorch/XLA"}
+
+
+def coverage_line(coverage: Coverage) -> str:
+    """Return how many programs were checked, in how many of the files."""
+    files = count(coverage.files, "file")
+    if coverage.programs:
+        return f"Checked {count(coverage.programs, 'TPU program')} in {coverage.read:,} of {files}."
+    line = f"No TPU program found in {files}."
+    using = {name: coverage.using.get(initial, 0) for initial, name in NOT_CHECKED.items()}
+    listed = [f"{count(number, 'file')} with {name}" for name, number in using.items() if number]
+    return f"{line} Not checked: {', '.join(listed)}." if listed else line
 
 
 def errors(number: int) -> str:
@@ -114,18 +144,26 @@ def statistics(findings: Sequence[Finding], times: Mapping[str, float], style: s
     return "".join(line(row, width) for row in rows)
 
 
-def skipped_lines(skipped: Mapping[str, int]) -> list[str]:
-    """Lines that say how many functions were reached and not followed, and why."""
+def coverage_lines(coverage: Coverage | None, skipped: Mapping[str, int]) -> list[str]:
+    """Return lines that say what was checked, and which functions were not, with the reasons."""
+    lines = []
+    if coverage is not None:
+        lines = [coverage_line(coverage)]
+        if coverage.unreached:
+            use, them = ("uses", "it") if coverage.unreached == 1 else ("use", "them")
+            functions = count(coverage.unreached, "function")
+            lines.append(f"{functions} that {use} TensorFlow: nothing that was read calls {them}")
     rows = sorted(skipped.items(), key=lambda row: (-row[1], row[0]))
-    return [f"{number:,} reached functions were not followed: {why}" for why, number in rows]
+    lines += [f"{number:,} reached functions were not followed: {why}" for why, number in rows]
+    return lines
 
 
-def limit_lines(calls: Sequence[UnfollowedCall]) -> list[str]:
-    """Return lines that count the calls that were not analyzed, by function and limit."""
+def unfollowed_rows(calls: Sequence[UnfollowedCall]) -> list[str]:
+    """Return lines that count the calls that were not analyzed, by function and reason."""
     counts = Counter((call.limit, call.function) for call in calls)
     rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
     return [
-        f"{number:,} calls of `{function}` were not analyzed: {limit}"
+        f"{count(number, 'call')} of `{function}` not analyzed: {limit}"
         for (limit, function), number in rows
     ]
 

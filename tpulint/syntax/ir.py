@@ -125,6 +125,13 @@ class FunctionCode:
         self.read_if(lambda text: any(has_name(name, text) for name in names))
         return self.known is not None and not names.isdisjoint(self.known.mentions)
 
+    def mentions_any(self, names: frozenset[str]) -> bool:
+        """Return whether one of `names` is in it; while it is unread, in its text."""
+        if self.known is not None or self.reader is None:
+            return not names.isdisjoint(self.mentions)
+        text = self.reader.text(self)
+        return any(has_name(name, text) for name in names)
+
     def read_if(self, may_matter: Callable[[str], bool]) -> None:
         """Read it now if it is unread and its text may matter."""
         if self.known is None and self.reader is not None and may_matter(self.reader.text(self)):

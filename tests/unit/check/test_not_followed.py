@@ -1,4 +1,4 @@
-"""A check counts what it leaves out, with the reason."""
+"""A check says how much it has analyzed, and counts what it leaves out, with the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tpulint.cli.main import main
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.output.merged import merged
-from tpulint.output.summary import skipped_lines
+from tpulint.output.summary import coverage_lines
 from tpulint.testing import write
 
 PROGRAM = """
@@ -40,8 +40,9 @@ def test_host_code_without_a_tpu_is_counted(tmp_path: Path) -> None:
     request = driver.Request(Config(root=str(tmp_path)), frozenset(CODES), (str(tmp_path),))
     run = driver.check(driver.discover(request))
     assert dict(run.skipped) == {"on the host, in a module without TPU code": 1}
-    assert skipped_lines(run.skipped) == [
-        "1 reached functions were not followed: on the host, in a module without TPU code"
+    assert coverage_lines(run.coverage, run.skipped) == [
+        "Checked 1 TPU program in 1 of 2 files.",
+        "1 reached functions were not followed: on the host, in a module without TPU code",
     ]
 
 
@@ -55,7 +56,8 @@ def top(x):
     return x
 tpu.rewrite(top, [1.0])
 """
-LINE = "2 calls of 1 function were not analyzed, because a limit was reached. See `--statistics`.\n"
+LINE = "2 calls were not analyzed: 2 beyond a limit. See `--statistics`.\n"
+CHECKED = "Checked 1 TPU program in 1 of 1 file."
 
 
 @pytest.fixture
@@ -71,9 +73,9 @@ def test_calls_that_a_limit_cuts_are_one_line(capsys: pytest.CaptureFixture[str]
     """A silent gap: a function that is called often was read a few times, and nothing said so."""
     for _ in range(2):  # the second check takes its result from the cache
         main(["check", "main.py"])
-        assert capsys.readouterr().out == f"All checks passed!\n{LINE}"
+        assert capsys.readouterr().out == f"{CHECKED}\n{LINE}"
     main(["check", "--no-cache", "main.py"])
-    assert capsys.readouterr().out == f"All checks passed!\n{LINE}"
+    assert capsys.readouterr().out == f"{CHECKED}\n{LINE}"
     main(["check", "-q", "main.py"])
     assert capsys.readouterr() == ("", "")
 
@@ -89,8 +91,8 @@ def test_other_formats_count_the_cut_calls_on_standard_error(
 @pytest.mark.usefixtures("called_often")
 def test_the_statistics_name_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
     main(["check", "--statistics", "main.py"])
-    line = "tpulint: 2 calls of `log` were not analyzed: read often enough\n"
-    assert capsys.readouterr().err == line
+    line = "tpulint: 2 calls of `log` not analyzed: read often enough\n"
+    assert capsys.readouterr().err == f"tpulint: {CHECKED}\n{line}"
     main(["check", "-v", "main.py"])
     said = capsys.readouterr().err
     assert "main.py:6:29: this call of `log` was not analyzed: read often enough\n" in said
@@ -107,3 +109,121 @@ def test_sarif_has_a_notification_of_each_cut_call(capsys: pytest.CaptureFixture
             note["locations"][0]["physicalLocation"]["region"]["startColumn"] for note in notes
         ]
         assert columns == [29, 37]
+        coverage = json.loads(log)["runs"][0]["properties"]["coverage"]
+        assert coverage["callsNotAnalyzed"] == {"limit": 2 if log is text else 4}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to an empty project."""
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_clean_check_says_what_it_has_read(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A false calm: "All checks passed!" was said of projects of which a sixth had been read."""
+    files = program(
+        """
+        # file: train.py
+        import tensorflow as tf
+        import step
+        tf.compat.v1.tpu.rewrite(step.train, [tf.ones([8])])
+        # file: step.py
+        import tensorflow as tf
+        def train(x):
+            return x + 1
+        def evaluate(x):
+            return tf.unique(x)
+        def report(path):
+            return open(path)
+        # file: reading.py
+        import tensorflow as tf
+        def rows(name):
+            return tf.data.TFRecordDataset(name)
+        # file: notes.py
+        TEXT = "about a TPU"
+        """
+    )
+    write(files, project)
+    for _ in range(2):  # the second check takes its result from the cache
+        assert main(["check"]) == 0
+        assert capsys.readouterr().out == "Checked 1 TPU program in 2 of 4 files.\n"
+    assert main(["check", "reading.py"]) == 0
+    assert capsys.readouterr().out == "No TPU program found in 1 file.\n"
+    main(["check", "step.py"])
+    assert capsys.readouterr().out == "Checked 1 TPU program in 1 of 1 file.\n"
+    main(["check", "--statistics"])
+    said = capsys.readouterr().err
+    assert "tpulint: 1 function that uses TensorFlow: nothing that was read calls it\n" in said
+
+
+def test_other_frameworks_are_not_checked(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = {
+        "a.py": "import os, jax.numpy as jnp\n",
+        "b.py": "from jax import jit\n",
+        "c.py": "import torch_xla.core.xla_model as xm\n",
+        "d.py": "import jaxtyping\n",
+    }
+    for name, text in texts.items():
+        (project / name).write_text(text)
+    for _ in range(2):
+        assert main(["check"]) == 0
+        assert capsys.readouterr().out == (
+            "No TPU program found in 4 files."
+            " Not checked: 2 files with JAX, 1 file with PyTorch/XLA.\n"
+        )
+    (project / "c.py").write_text("def train(strategy):\n    strategy.run(lambda: 1)\n")
+    main(["check"])
+    assert capsys.readouterr().out == "Checked 1 TPU program in 1 of 4 files.\n"
+
+
+def test_device_code_that_was_not_read_is_counted(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = program(
+        """
+        # file: train.py
+        import numpy as np
+        import tensorflow as tf
+        import tensorflow_addons as tfa
+        import registry
+        def step(x):
+            np.sqrt(8)
+            np.ones_like(x)
+            x = tf.nn.relu(x)
+            x = tfa.activations.gelu(x)
+            return registry.pick("net")(x)
+        tf.compat.v1.tpu.rewrite(step, [tf.ones([8])])
+        # file: registry.py
+        def pick(name):
+            return globals()[name]
+        """
+    )
+    write(files, project)
+    main(["check"])
+    assert capsys.readouterr().out == (
+        "Checked 1 TPU program in 2 of 2 files.\n"
+        "2 calls were not analyzed: 1 of unknown functions, 1 of other packages."
+        " See `--statistics`.\n"
+    )
+    main(["check", "--statistics"])
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "tpulint: 1 call of `tensorflow_addons.activations.gelu` not analyzed:"
+        " `tensorflow_addons` is not in the project",
+        "tpulint: 1 call of `?` not analyzed: nothing tells which function it is",
+    ]
+    main(["check", "--output-format", "sarif"])
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["properties"]["coverage"] == {
+        "programs": 1,
+        "filesRead": 2,
+        "files": 2,
+        "functionsNotReached": 0,
+        "callsNotAnalyzed": {"outside": 1, "unknown": 1},
+    }
+    assert len(run["invocations"][0]["toolExecutionNotifications"]) == 2

@@ -96,6 +96,7 @@ def test_what_is_found_without_the_files_is_what_is_found_with_them(
     assert found.findings == here.findings
     assert found.dependencies == here.dependencies
     assert found.skipped == here.skipped
+    assert found.programs == here.programs
 
 
 def test_a_module_that_is_no_file_of_the_run_keeps_its_name(

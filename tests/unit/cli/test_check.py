@@ -36,7 +36,7 @@ def test_findings_and_their_summary(tpulint: Terminal) -> None:
 def test_nothing_found(tpulint: Terminal, here: Path) -> None:
     (here / "c.py").write_text("ok\n")
     assert tpulint("check", "c.py") == 0
-    assert tpulint.out == "All checks passed!\n"
+    assert tpulint.out == "No TPU program found in 1 file.\n"
 
 
 def test_nothing_to_check_is_a_warning_and_no_pass(tpulint: Terminal, here: Path) -> None:

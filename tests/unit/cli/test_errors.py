@@ -32,6 +32,7 @@ class Program:
     skipped: dict[str, int] = field(default_factory=dict)
     unfollowed: dict[object, int] = field(default_factory=dict)
     failures: tuple[object, ...] = ()
+    is_for_tpu: bool = False
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tpulint.frontends.tensorflow.names.spelling_search import NamesInFile, Spel
 from tpulint.frontends.tensorflow.names.target_release import Requirement, Target
 from tpulint.incremental import codec
 from tpulint.incremental.disk import DiskDependencies
-from tpulint.incremental.model import Analysis, FileFacts, Job, Programs
+from tpulint.incremental.model import Analysis, FileFacts, Job, ProgramCoverage, Programs
 from tpulint.syntax.api_spellings import FileSpellings, SpelledName
 
 START, END = Location(1, 2), Location(3, 4)
@@ -49,6 +49,7 @@ def test_an_analysis() -> None:
         skipped={"too deep": 3},
         unfollowed=frozenset([UnfollowedCall("a.py", 1, 2, "f", "often enough")]),
         passed_over=(PassedOver("/top/here/large.py", "it is large", True),),
+        programs=(ProgramCoverage("a.py", ("a.py", "b.py"), 3),),
     )
     row = json.loads(codec.encoded(codec.analysis_row(analysis, PATHS)))
     assert codec.analysis_of(row, PATHS) == analysis
@@ -74,6 +75,7 @@ def test_programs() -> None:
     spelled = Spelled(NAME, SPAN, 7, target, {"tf": ("tensorflow",)}, True)
     job = Job(("a.py",), (("/top/here/a.py", "on"),), 3)
     programs = Programs((job,), ("a.py",), (spelled,), (PassedOver("/x", "it is large", True),))
+    programs = programs._replace(using={"j": 2})
     row = json.loads(codec.encoded(codec.programs_row(programs)))
     assert codec.programs_of(row) == programs
     without = spelled._replace(target=Target(4, False))
@@ -88,6 +90,7 @@ def test_facts() -> None:
         FileFacts("hash", script=True),
         FileFacts("", True, True, True, True, "on", NamesInFile(("tf.a",), True, spellings)),
         FileFacts(names=NamesInFile(("tf.a",))),
+        FileFacts("hash", frameworks="tj"),
     ]
     assert codec.encoded_facts(facts[0]) == "[]"
     assert codec.decoded_facts(map(codec.encoded_facts, facts)) == facts

@@ -20,9 +20,19 @@ from tests.unit.sample import (
     ODD_ONE,
 )
 from tpulint import rules
-from tpulint.finding import Finding, Location, Span, Step
+from tpulint.finding import (
+    LIMIT,
+    OUTSIDE,
+    UNKNOWN_FUNCTION,
+    UNREAD,
+    Finding,
+    Location,
+    Span,
+    Step,
+    UnfollowedCall,
+)
 from tpulint.output import FORMATS, load
-from tpulint.output.context import RenderContext
+from tpulint.output.context import Coverage, RenderContext
 from tpulint.output.summary import hidden_lines, statistics, summary
 from tpulint.output.text import columns, wanted
 from tpulint.source import read_source
@@ -38,7 +48,8 @@ def test_golden(name: str, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest
     """The golden file holds the output for some findings, and the output for none."""
     monkeypatch.setattr(rules, "page", lambda code: f"# {code}\n\nIts page.\n")
     render = load(name)
-    output = render(FINDINGS, CONTEXT) + NOTHING + render((), RenderContext("/project"))
+    clean = RenderContext("/project", files=57, coverage=Coverage(3, 41, 57))
+    output = render(FINDINGS, CONTEXT) + NOTHING + render((), clean)
     output = output.replace(tpulint.__version__, "VERSION")
     golden = GOLDENS / f"{name}.txt"
     if pytestconfig.getoption("--update", default=False):
@@ -201,14 +212,42 @@ def test_summary_counts() -> None:
     assert summary([NAME], RenderContext("/p", quiet=True)) == ""
 
 
-def test_summary_says_passed_only_where_everything_was_checked() -> None:
-    assert summary([], RenderContext("/p", files=2)) == "All checks passed!\n"
-    for context in (
-        RenderContext("/p", files=0),
-        RenderContext("/p", files=2, incomplete=True),
-        RenderContext("/p", files=2, unparsed=1),
+def test_without_findings_the_summary_says_what_was_checked() -> None:
+    context = RenderContext("/p", files=57, coverage=Coverage(3, 41, 57))
+    assert summary([], context) == "Checked 3 TPU programs in 41 of 57 files.\n"
+    one = context._replace(coverage=Coverage(1, 1, 1))
+    assert summary([], one) == "Checked 1 TPU program in 1 of 1 file.\n"
+    none = context._replace(coverage=Coverage(0, 0, 57, using={"t": 9}))
+    assert summary([], none) == "No TPU program found in 57 files.\n"
+    others = context._replace(coverage=Coverage(0, 0, 57, using={"j": 2, "x": 1}))
+    assert summary([], others) == (
+        "No TPU program found in 57 files."
+        " Not checked: 2 files with JAX, 1 file with PyTorch/XLA.\n"
+    )
+    for other in (
+        context._replace(files=0),
+        context._replace(incomplete=True),
+        context._replace(unparsed=1),
     ):
-        assert "passed" not in summary([], context)
+        assert "Checked" not in summary([], other)
+
+
+def test_only_a_clean_result_is_green() -> None:
+    context = RenderContext("/p", files=57, coverage=Coverage(3, 41, 57), color=True)
+    assert "\x1b[" in summary([], context)
+    assert "\x1b[" not in summary([], context._replace(incomplete=True))
+
+
+def test_the_summary_counts_what_was_left_out_by_its_kind() -> None:
+    kinds = (LIMIT, LIMIT, OUTSIDE, UNREAD, UNKNOWN_FUNCTION)
+    calls = [UnfollowedCall("a.py", row, 1, "f", "why", kind) for row, kind in enumerate(kinds, 1)]
+    assert summary([], RenderContext("/p", files=1, unfollowed=calls)).splitlines()[1] == (
+        "5 calls were not analyzed: 2 beyond a limit, 1 of unknown functions,"
+        " 1 of modules that were not read, 1 of other packages. See `--statistics`."
+    )
+
+
+def test_summaries_with_findings() -> None:
     assert summary([NAME, NAME], RenderContext("/p", incomplete=True)).startswith(
         "Found 2 errors; not everything was checked."
     )

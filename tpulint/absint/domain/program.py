@@ -60,7 +60,7 @@ class ProgramEvents:
     where no computation is being built. calls, uses, accesses: those outside every computation.
     modules: those that were read. feeds: the input pipelines of devices.
     skipped: how many functions were reached and not followed, by the reason. unfollowed: the calls
-    that a limit of the analysis kept from being followed.
+    that were not followed although they may matter.
     failures: what could not be read, by an error of the analysis itself.
     answers: what several queries ask for once all is read, by what is asked.
     find_importers: gives `importers`.

@@ -15,7 +15,7 @@ from tpulint.absint.domain.values import Value, options
 from tpulint.absint.interpreter.budgets import RECURSION, Arguments, Budgets, Identity, Pushed
 from tpulint.absint.interpreter.module_linking import ModuleLinker
 from tpulint.absint.resolver.project import Project
-from tpulint.finding import UnfollowedCall
+from tpulint.finding import LIMIT, UnfollowedCall
 
 
 class GraphOperations:
@@ -104,7 +104,7 @@ class Session(ModuleLinker):
         self._generic: dict[int, Instance] = {}
         self._budgets = Budgets()
         self._reasons: dict[int, dict[str, None]] = {}  # why calls were not followed, by code
-        self._unfollowed: dict[tuple[Site, str, str], None] = {}  # with names and limits
+        self._unfollowed: dict[tuple[Site, str, str, str], None] = {}  # with names and reasons
         self._run = 0
 
     # Runs and budgets
@@ -127,16 +127,16 @@ class Session(ModuleLinker):
             self.note_unfollowed(site, function.name or "a lambda", budget)
         return False
 
-    def note_unfollowed(self, site: Site, name: str, limit: str) -> None:
-        """Note that a limit of the analysis keeps a call of `name` from being followed."""
-        self._unfollowed[site, name, limit] = None
+    def note_unfollowed(self, site: Site, name: str, reason: str, kind: str = LIMIT) -> None:
+        """Note that a call of `name` is not followed, for a limit of the analysis by default."""
+        self._unfollowed[site, name, reason, kind] = None
 
     @property
     def unfollowed(self) -> list[UnfollowedCall]:
-        """The calls that a limit of the analysis kept from being followed, by place."""
+        """The calls that were not followed although they may matter, by place."""
         return sorted(
-            UnfollowedCall(site.span.filename, *site.span.start, name, limit)
-            for site, name, limit in self._unfollowed
+            UnfollowedCall(site.span.filename, *site.span.start, name, reason, kind)
+            for site, name, reason, kind in self._unfollowed
         )
 
     def skipped(self) -> set[str]:

@@ -6,7 +6,7 @@ Entry points are the modules that show the seam, and functions that nothing read
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER, Scope
@@ -44,7 +44,7 @@ from tpulint.frontends.tensorflow.never_compiled import (
     drop_refused_branches,
 )
 from tpulint.frontends.tensorflow.prefilter import opens_clusters
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.program import Program, Unreached
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.soft_programs import importers
 from tpulint.syntax.summaries import Store
@@ -81,6 +81,7 @@ def build_program(
         read_all(interpreter, modules, settings.seam_names)
     drop_disabled_estimators(program, files.disk)
     drop_refused_branches(program)
+    program.unreached = list(unreached(interpreter, program))
     store.release()
     program.failures = interpreter.failures
     skipped = interpreter.skipped()
@@ -89,6 +90,31 @@ def build_program(
     paths = [module.path for module in program.modules]
     program.find_importers = functools.partial(importers, ImportGraph(files), paths)
     return program
+
+
+def unreached(interpreter: Interpreter, program: Program) -> Iterator[Unreached]:
+    """Yield the functions that use TensorFlow in the modules, and that nothing that was read calls.
+
+    Functions in such functions are not listed.
+    """
+    for module in program.modules:
+        bound = interpreter.module_env(module).names.items()
+        names = frozenset(
+            name
+            for name, value in bound
+            if isinstance(value, External) and seam.is_tensorflow(value.path)
+        )
+        listed: set[int] = set()
+        for code in module.facts.functions if names else ():
+            if code.parent in listed:
+                listed.add(code.index)
+            elif (
+                id(code) not in interpreter.called
+                and not code.is_lambda
+                and code.mentions_any(names)
+            ):
+                listed.add(code.index)
+                yield Unreached(code.name, Site(module, code.place))
 
 
 ENTRY_NAMES = (

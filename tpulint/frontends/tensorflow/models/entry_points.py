@@ -242,7 +242,8 @@ def _training_loop(call: Call) -> Value:
     if isinstance(inputs, Sequence) and not inputs.open:
         values = [_loop_input(call, item) for item in inputs.items]
     scope = Scope(WHILE, call.site)
-    for position, keyword in ((0, "condition"), (1, "body")):
+    called = [(1, "body")] if call.name == "repeat" else [(0, "condition"), (1, "body")]
+    for position, keyword in called:
         callee = call.get(keyword, position)
         if callee is not None and not isinstance(callee, Tensor):
             args: list[Value] = [UNKNOWN] if values is None else values

@@ -5,6 +5,8 @@ Here are also the facts of `calls.toml`, and tensors whose dtype and shape are i
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -17,7 +19,7 @@ from tpulint.absint.domain.structures import all_tensors, tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.finding import Certainty
+from tpulint.finding import OUTSIDE, UNREAD, Certainty
 from tpulint.frontends.tensorflow import layer_calls
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
@@ -37,6 +39,8 @@ def answer(call: Call) -> Value:
     if call.receiver is not None:
         return unseen(call)
     kind = result_kind(call.path)
+    if kind == "unseen":
+        note_outside(call.frame, call.path, call.values, call.site)
     if kind == "operation":
         return call.operation("operation")
     if kind == "object":
@@ -122,6 +126,7 @@ def _of_object(call: Call, receiver: ExternalObject) -> Value:
     if call.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
         mode = seam.METRIC_METHODS[call.name]
         transfer.access(call.frame, weights(receiver), mode, call.name, call.site)
+    note_outside(call.frame, f"{receiver.path}.{call.name}", call.values, call.site)
     certainty = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
     transfer.touch(call.frame, call.values, call.site, call.name, certainty, "unknown")
     if all_tensors(call.values):
@@ -137,6 +142,7 @@ def call_object(
     """Call an outside object: a layer reads its weights and gives a tensor."""
     frame.count_possible_operation()
     items = [argument.value for argument in args]
+    note_outside(frame, callee.path, items, site)
     transfer.touch(frame, items, site, callee.last)
     owned = weights(callee)
     if owned.sort == "weights":
@@ -170,6 +176,30 @@ def unseen(call: Call) -> Value:
     if any(_is_optimizer(value) for value in values):
         return make_object(call)  # a wrapper of what it is given, by all that is seen of it
     return UNKNOWN
+
+
+# Roots of names whose functions compute with Python values and arrays, and build no operation.
+BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", "six"}
+
+
+def note_outside(frame: Frame, path: str, values: Iterable[Value], site: Site) -> None:
+    """Note that device code hands tensors to a function that is not in the project."""
+    root = path.lstrip(".").partition(".")[0]
+    if not root or root in BUILDS_NOTHING or is_tensorflow(path):
+        return
+    if path[0] == "." or frame.session.project.files.locate(frame.module.path, root, 0):
+        note_unread(frame, path, "its module was not read", UNREAD, values, site)
+    else:
+        note_unread(frame, path, f"`{root}` is not in the project", OUTSIDE, values, site)
+
+
+def note_unread(
+    frame: Frame, name: str, reason: str, kind: str, values: Iterable[Value], site: Site
+) -> None:
+    """Note a call in device code that takes tensors and leads to code that is not read."""
+    context = frame.context
+    if context.on_device and not context.is_unrecorded and all_tensors(values):
+        frame.session.note_unfollowed(site, name, reason, kind)
 
 
 def _is_optimizer(value: Value) -> bool:

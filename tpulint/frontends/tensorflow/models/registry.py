@@ -16,10 +16,11 @@ from tpulint.absint.domain.objects import (
     TraceTimeValue,
 )
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, DeferredName, External, Opaque, Value
 from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
 from tpulint.absint.interpreter.frame import Frame
+from tpulint.finding import UNKNOWN_FUNCTION
 from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.knowledge.calls import CallFacts, call_facts
@@ -116,6 +117,9 @@ class Models(Hooks):
         call = _record(frame, record)
         result = self._evaluate(call, is_resolved=False)
         if result is None:
+            if callee != NONE:
+                why = "nothing tells which function it is"
+                operations.note_unread(frame, path, why, UNKNOWN_FUNCTION, call.values, site)
             return _with_frozen_arguments(frame, record, operations.unseen(call))
         record.result = result
         return _with_frozen_arguments(frame, record, result)
