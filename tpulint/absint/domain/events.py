@@ -115,7 +115,8 @@ class Tensor(Value):
     are known where literals give them; a dimension that is None is dynamic or not seen. `starts`:
     the known start of a string. `operation`: what makes it; None outside computations, and for
     their arguments. `unread`: the variable whose write made it; taking the tensor reads that.
-    `layer`: where it is symbolic, the call of a layer that made it.
+    `layer`: where it is symbolic, the call of a layer that made it. `of_all`: the call that gave
+    it, where it is no tensor but holds one of each replica (or a structure of such).
     """
 
     made: Context | None
@@ -135,6 +136,7 @@ class Tensor(Value):
     operation: Operation | None = None
     unread: Variable | None = None
     layer: LayerCall | None = None
+    of_all: ApiCall | None = None
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else str(self.shape).replace("None", "?")

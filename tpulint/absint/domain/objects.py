@@ -178,7 +178,8 @@ class ExternalObject(Value):
     """The result of calling something external: a layer, an optimizer, a dataset.
 
     source, inner: what a dataset's method was called on, what the function given to it gives.
-    callee, given: who was called with what, where a module was passed by.
+    callee, given: who was called with what, where a module was passed by. element: what a loop
+    over it gives.
     """
 
     path: str
@@ -190,6 +191,7 @@ class ExternalObject(Value):
     inner: Value | None = None
     callee: DeferredName | None = None
     given: tuple[Argument, ...] = ()
+    element: Value | None = None
 
     def __repr__(self) -> str:
         return f"{self.path} object"

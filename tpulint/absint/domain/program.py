@@ -58,6 +58,7 @@ class ProgramEvents:
 
     computations: those that an entry point builds. orphan_clusters: host clusters that are opened
     where no computation is being built. calls, uses, accesses: those outside every computation.
+    operands: what operators outside every computation take of values of all replicas.
     modules: those that were read. feeds: the input pipelines of devices.
     skipped: how many functions were reached and not followed, by the reason. unfollowed: the calls
     that were not followed although they may matter.
@@ -71,6 +72,7 @@ class ProgramEvents:
     calls: list[ApiCall] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
+    operands: list[Use] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
     skipped: Mapping[str, int] = field(default_factory=dict)

@@ -57,7 +57,9 @@ def operation(
         return drawn or UNKNOWN
     if drawn is not None:
         transfer.note_trace_time_value(frame, "computes", drawn, site)
-    transfer.touch(frame, listed, site, name, operands=_sites(frame, operands, site))
+    sites = _sites(frame, operands, site)
+    transfer.touch(frame, listed, site, name, operands=sites)
+    transfer.note_operands(frame, listed, sites or (site,) * len(listed), name)
     result = transfer.result(frame, listed, site)
     result.uniform = uniform(listed) or _is_how_often(name, listed)
     result.shape = () if name != "getitem" and of_scalars(listed) else None
@@ -261,6 +263,8 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
     if isinstance(base, Mapping):
         return item_of(base, index)
     if isinstance(base, Tensor):
+        if base.of_all is not None and base.sort == "tensor":
+            return UNKNOWN  # what holds a tensor of each replica has no items: this is a structure
         if base.sort == "structure":
             frame.count_possible_operation()
             return replace(base, sort="tensor")
@@ -298,6 +302,8 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
     frame.count_possible_operation()
     if isinstance(value, Tensor):
         return replace(value, shape=None)
+    if isinstance(value, ExternalObject) and value.element is not None:
+        return value.element
     return UNKNOWN
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import drop, put
@@ -59,6 +60,8 @@ def _assign_item(frame: Frame, base: Value, index: Value, item: Value) -> None:
     elif isinstance(base, Sequence):
         base.open = True
         base.add(item)
+    elif isinstance(base, Tensor):
+        base.of_all = None  # of a structure of such values, one may be reduced
 
 
 def _assign_all(frame: Frame, target: nodes.Display, item: Value) -> None:

@@ -147,6 +147,17 @@ def take(
             uses.append(use)
 
 
+def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], name: str) -> None:
+    """Write down that the operator `name` takes what holds a tensor of each replica."""
+    context = frame.context
+    if context.is_unrecorded or context.computation is not None:
+        return
+    for item, site in zip(items, sites, strict=False):
+        if isinstance(item, Tensor) and item.of_all is not None:
+            use = Use(item, site, context, Certainty.DEFINITE, name)
+            frame.session.program.operands.append(use)
+
+
 def _source(tensor: Tensor) -> Operation | None:
     """Return the operation of which another one takes `tensor`."""
     return None if _is_read(tensor) else tensor.operation

@@ -80,6 +80,10 @@ REPLICA = _row(
     r"replica_context|has_strategy",
     "a test whether a replica runs this: the branch is then chosen for who runs it",
 )
+ONE_REPLICA = _row(
+    r"(?i)num_(?:replicas|cores|workers|gpus|devices)|replicas|distribut|perreplica|per_replica",
+    "a test of how many replicas there are: with one, a value of all replicas is a tensor",
+)
 SUMMARIES = _row(
     r"summar",
     "a test whether summaries are written: programs answer no on a TPU",

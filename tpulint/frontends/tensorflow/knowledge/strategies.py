@@ -75,3 +75,33 @@ KERAS_RUNS = words(
     evaluate_generator predict_generator
     """
 )
+
+# tensorflow/python/distribute/values.py: a `PerReplica` is no tensor, and has no operators.
+# These are Python's, which ask for one number.
+ASK_ONE_NUMBER = words("float int round abs isnan isinf isfinite sqrt exp log fabs")
+# These make a tensor of what they are given (`tf.identity`, `tf.print` and `tf.nest` do not).
+OPERATIONS_ON_TENSORS = words(
+    """
+    add add_n argmax argmin as_string cast check_numerics concat constant convert_to_tensor divide
+    equal exp expand_dims gather greater histogram image is_finite is_nan less log multiply one_hot
+    ones_like rank reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_sum reshape
+    round scalar shape sigmoid size softmax split sqrt square squeeze stack subtract tile top_k
+    transpose unstack zeros_like
+    """
+)
+# The operators that it refuses, by their classes in Python's syntax; `==` and truth it has.
+COMPUTE_WITH_OPERATORS = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "FloorDivide": "//",
+    "Power": "**",
+    "MatrixMultiply": "@",
+    "LessThan": "<",
+    "LessThanEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanEqual": ">=",
+    "Minus": "-",
+}
+ADD_OR_JOIN = words("Add Multiply LessThan LessThanEqual GreaterThan GreaterThanEqual")

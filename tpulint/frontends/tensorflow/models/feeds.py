@@ -19,6 +19,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
+from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, force_deferred, parameter_count
 from tpulint.frontends.tensorflow.models.table import model, observe
@@ -36,6 +37,7 @@ FROM_FUNCTION = frozenset(
 )
 # The arguments that TPUEstimator gives to an input_fn that asks for them.
 GIVEN = ("params", "config", "mode", "input_context")
+DISTRIBUTED = "tensorflow.distribute.DistributedDataset"
 STRATEGY, ESTIMATOR = "tf.distribute.Strategy", "tf.estimator.tpu.TPUEstimator"
 
 
@@ -95,7 +97,17 @@ def _distribute(call: Call) -> Value:
     if strategy.kind == "tpu":
         data = force_deferred(call, data)
         _note(call, Feed("distribute", call.site, call.frame.context, strategy, data))
+        return _distributed(call, data)
     return data
+
+
+def _distributed(call: Call, data: Value) -> ExternalObject:
+    """Return the dataset whose elements are values of all replicas, made of `data`."""
+    source = data if is_dataset(data) else None
+    element = Tensor(None, call.site, "structure", of_all=call.record)
+    return ExternalObject(
+        DISTRIBUTED, call.site, call.frame.context, source=source, element=element
+    )
 
 
 @model(*(f"{STRATEGY}.{name}" for name in sorted(FROM_FUNCTION)))
@@ -105,7 +117,7 @@ def _distribute_from_function(call: Call) -> Value | None:
     if not call.values:
         return UNKNOWN
     if strategy.kind == "tpu":
-        return _read(call, "distribute", strategy, call.values[0], NONE)
+        return _distributed(call, _read(call, "distribute", strategy, call.values[0], NONE))
     return call.values[0] if "dataset" in call.name else UNKNOWN
 
 
@@ -186,6 +198,13 @@ def _mapped_step(call: Call) -> Value:
     step = _step(call, call.receiver)
     step.inner = _elements_made(call)
     return step
+
+
+# tensorflow/python/distribute/input_lib.py
+@model(f"{DATASET}.get_next")
+def _next_of_distributed(call: Call) -> Value | None:
+    iterated = call.receiver
+    return iterated.element if isinstance(iterated, ExternalObject) else None
 
 
 @model(*(f"{DATASET}.{name}" for name in sorted(seam.DATASET_METHODS - seam.PIPELINE)))

@@ -317,6 +317,7 @@ def _packed(call: Call, flat: Value) -> Value:
 
 # Methods of tensors
 
+CHANGES_OF_DICTS = frozenset(["update", "setdefault"])
 OF_DICTS = frozenset(["get", "pop", "values", "keys", "items", "copy"])
 
 
@@ -339,4 +340,6 @@ def _structure_method(call: Call, receiver: Tensor) -> Value:
         return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
     if call.name in OF_DICTS and call.name != "keys":
         return replace(receiver)
+    if call.name in CHANGES_OF_DICTS:
+        receiver.of_all = None  # one may be reduced
     return UNKNOWN

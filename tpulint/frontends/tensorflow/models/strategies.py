@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from tpulint.absint.domain.context import CROSS_REPLICA, OTHER_STRATEGY, SCOPE, WITH, Scope
@@ -15,7 +15,7 @@ from tpulint.absint.domain.objects import (
     Sequence,
 )
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Opaque, Value
-from tpulint.absint.interpreter import calls
+from tpulint.absint.interpreter import calls, transfer
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import is_for_another
 from tpulint.frontends.tensorflow.hooks import settings_of
@@ -131,7 +131,7 @@ def _call_for_each_replica(call: Call) -> Value | None:
     strategy = _strategy(call)
     if strategy is None:
         return None
-    callee, arguments = call.get("fn", 0) or UNKNOWN, tuple(_arguments(call) or ())
+    callee, arguments = call.get("fn", 0) or UNKNOWN, _of_one(_arguments(call) or ())
     if strategy.kind == "other":
         return call.run_inside(_of_another(call, strategy), callee, arguments)
     return calls.call(call.frame, callee, arguments, call.site, "")
@@ -154,12 +154,23 @@ def _run(call: Call) -> Value | None:
     if strategy.kind == "other" and not call.frame.session.opens_clusters:
         call.frame.session.known(callee)  # none of what it does is a TPU's
     elif strategy.kind == "other":
-        call.run_inside(_of_another(call, strategy), callee, tuple(arguments or ()))
+        call.run_inside(_of_another(call, strategy), callee, _of_one(arguments or ()))
     else:
         tpu = strategy.kind == "tpu" and not is_for_another(call.frame.context, strategy)
         certainty = Certainty.DEFINITE if tpu else Certainty.POSSIBLE
         trace(call, call.name, callee, arguments, certainty=certainty, mode="function")
+        return Tensor(call.frame.context, call.site, "structure", of_all=call.record)
     return Tensor(call.frame.context, call.site, "structure")
+
+
+def _of_one(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
+    """Return the arguments as one replica gets them."""
+    return tuple(
+        argument._replace(
+            value=transfer.each_tensor(argument.value, lambda tensor: replace(tensor, of_all=None))
+        )
+        for argument in arguments
+    )
 
 
 def _arguments(call: Call) -> list[Argument] | None:

@@ -1,0 +1,194 @@
+"""TPU711: what holds a tensor of each replica is used as if it were one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tpulint.absint.domain.context import DATA, GUESSES, UNSEEN
+from tpulint.absint.domain.events import ApiCall, Context, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import Choice, Value, options
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
+from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge.strategies import (
+    ADD_OR_JOIN,
+    ASK_ONE_NUMBER,
+    COMPUTE_WITH_OPERATORS,
+    OPERATIONS_ON_TENSORS,
+)
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.rules.base import Report, Rule, register
+
+INSTEAD = "reduce it with `strategy.reduce`, or take it apart with `experimental_local_results`"
+TENSOR = "tensor"
+CURRENT = "get_strategy"
+
+
+class Taken(NamedTuple):
+    """A value of all replicas that something takes: at `site`, by what is called `taker`.
+
+    of_structures: a structure of such values could be taken so, too.
+    """
+
+    tensor: Tensor
+    site: Site
+    context: Context
+    taker: str
+    of_structures: bool = False
+
+
+@register
+class PerReplicaValueAsTensor(Rule):
+    code = "TPU711"
+    name = "per-replica-value-as-tensor"
+    severity = Severity.ERROR
+    summary = "values of all replicas where a single tensor is due"
+
+    def check(self, program: Program, report: Report) -> None:
+        for taken in (*taken_by_calls(program), *taken_by_operators(program)):
+            source = taken.tensor.of_all
+            assert source is not None
+            certainty = certainty_of(program, taken, source)
+            if certainty is None:
+                continue
+            is_result = source.last in seam.STRATEGY_RUN
+            whole = f"the result of `{source.last}`" if is_result else "an element of the dataset"
+            made = "gives one value per replica" if is_result else "distributes the dataset"
+            report(
+                taken.site.span,
+                f"{whole} holds a value of each replica, so {taken.taker} cannot take it as a"
+                f" tensor: {INSTEAD}",
+                certainty=certainty,
+                trace=(
+                    traces.step(HOST_LANE, source.site, made),
+                    traces.step(HOST_LANE, taken.site, "uses what holds all values as a tensor"),
+                ),
+            )
+
+
+def taken_by_calls(program: Program) -> Iterator[Taken]:
+    """Yield what methods of tensors, Python's numbers, TensorFlow and metrics are given."""
+    for call in program.calls:
+        if isinstance(call.receiver, Tensor):
+            receiver = value_of_all(receiver_of(program, call))
+            if receiver is not None and call.last in seam.METHODS:
+                yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
+            continue
+        for value, site in values_due(call):
+            tensor = value_of_all(value)
+            if tensor is not None:
+                yield Taken(tensor, site, call.context, f"`{call.last}`")
+
+
+def receiver_of(program: Program, call: ApiCall) -> Value:
+    """Return what a method is called on: of several things each is recorded as a call."""
+    receivers = [
+        other.receiver
+        for other in program.at[call.site]
+        if other.context.call_chain == call.context.call_chain and other.receiver is not None
+    ]
+    return receivers[0] if len(receivers) == 1 else Choice(tuple(receivers))
+
+
+def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
+    """Yield the arguments of a call for which only a tensor will do."""
+    home, _, last = call.path.rpartition(".")
+    if call.receiver is not None:
+        metric = call.receiver
+        if not (isinstance(metric, ExternalObject) and ".metrics." in metric.path):
+            return
+        if last not in ("update_state", "__call__"):
+            return
+    elif not (home in ("builtins", "math") and last in ASK_ONE_NUMBER) and not (
+        seam.is_tensorflow(call.path) and last in OPERATIONS_ON_TENSORS
+    ):
+        return
+    for argument in call.arguments:
+        if isinstance(argument.value, Sequence):
+            yield from ((item, argument.site) for item in argument.value.items)
+        else:
+            yield argument.value, argument.site
+
+
+def taken_by_operators(program: Program) -> Iterator[Taken]:
+    for use in program.operands:
+        if use.taker in COMPUTE_WITH_OPERATORS:
+            symbol = COMPUTE_WITH_OPERATORS[use.taker]
+            is_join = use.taker in ADD_OR_JOIN
+            yield Taken(use.tensor, use.site, use.context, f"`{symbol}`", is_join)
+
+
+def value_of_all(value: Value | None) -> Tensor | None:
+    """Return what holds a value of each replica: with another strategy it is one tensor.
+
+    Of a choice all must come from one place, else it may have been reduced meanwhile.
+    """
+    if isinstance(value, Tensor):
+        return value if value.of_all is not None else None
+    if not isinstance(value, Choice):
+        return None
+    tensors = [option for option in options(value) if isinstance(option, Tensor)]
+    held = [tensor for tensor in tensors if tensor.of_all is not None]
+    if not held or len(tensors) < len(value.options):
+        return None
+    assert held[0].of_all is not None
+    place = held[0].of_all.site
+    is_one = all(place == (tensor.of_all or tensor).site for tensor in tensors)
+    return held[0] if is_one else None
+
+
+def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty | None:
+    """Return the certainty; None where the place may be one for values that are taken apart."""
+    context, strategy = taken.context, source.receiver
+    # The current strategy may well be the default one, for one device.
+    if not isinstance(strategy, Strategy) or strategy.path.endswith(CURRENT):
+        return None
+    if asks_about(context, naming.ONE_REPLICA) or asks_about(context, naming.KIND_OF_VALUE):
+        return None
+    if any(scope.kind == DATA for scope in context.scopes):
+        return None
+    computation = next((built for built in program.computations if built.call is source), None)
+    if computation is not None and not may_be_tpus(computation):
+        return None
+    result = computation.result if computation is not None else None
+    is_whole = taken.tensor.sort == TENSOR or is_one_tensor(result)
+    if taken.of_structures and not is_whole and result is not None and result_is_structure(result):
+        return None
+    is_sure = computation is None or computation.certainty is Certainty.DEFINITE
+    return definite_if(
+        is_sure,
+        is_for_many(program, strategy, context),
+        is_whole or not taken.of_structures,
+        not context.is_tried and not context.with_blocks(UNSEEN),
+        all(key.identity == taken.site for key, _ in context.conditions if key.kind in GUESSES),
+    )
+
+
+def is_one_tensor(result: Value | None) -> bool:
+    return isinstance(result, Tensor) and result.sort == TENSOR
+
+
+def result_is_structure(result: Value) -> bool:
+    return not any(isinstance(option, Tensor) for option in options(result))
+
+
+def is_for_many(program: Program, strategy: Strategy, context: Context) -> bool:
+    """Return whether this is a TPU's strategy, and nothing says that it has a single replica."""
+    if strategy.kind != "tpu" or is_for_another(context, strategy):
+        return False
+    made = program.by_result.get(id(strategy), ())
+    return not any(
+        argument is not None
+        for call in made
+        for argument in (
+            call.argument("experimental_device_assignment", 1),
+            call.argument("device_assignment"),
+        )
+    )
