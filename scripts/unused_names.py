@@ -21,6 +21,18 @@ used.uses_runtime
 # Python calls or reads them.
 used.__class__
 used.__delitem__
+used.close_connection
+used.do_CONNECT
+used.do_DELETE
+used.do_GET
+used.do_HEAD
+used.do_PATCH
+used.do_POST
+used.do_PUT
+used.log_message
+used.protocol_version
+used.timeout
+used.wbufsize
 
 # TensorFlow, or what is built on it, calls them, or gives arguments by these names.
 used.EnterGradientColocation

@@ -30,6 +30,7 @@ def run(options: argparse.Namespace) -> int:
     session = RunSession(request)
     session.note_threads()
     session.interrupts.listen()
+    session.open_storage()
     after_import("tensorflow", session.emulate)
     # Registered first, and so called last: after the program's threads and its own last words.
     atexit.register(session.finish)
@@ -76,7 +77,7 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
     machine = Machine(replicas, options.topology, hosts, workers, options.processes)
-    return RunRequest(program, machine, options.deadline, options.report, file)
+    return RunRequest(program, machine, options.deadline, options.report, file, options.storage)
 
 
 # `tpulint worker`: one host of an emulated pod, for programs on this and on other machines.

@@ -23,6 +23,7 @@ from tpulint.run.report import (
     files_section,
     headed,
     headline,
+    storage_lines,
     verdict,
 )
 
@@ -49,6 +50,9 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
     if ran.unfinished:
         rows = "".join(f"<li>{escape(line)}</li>\n" for line in ran.unfinished)
         parts.append(f"<p>{UNFINISHED}</p>\n<ul>\n{rows}</ul>\n")
+    if ran.storage:
+        rows = "".join(f"<li>{escape(line)}</li>\n" for line in storage_lines(ran.storage))
+        parts.append(f"<ul>\n{rows}</ul>\n")
     for number, fault in enumerate(ran.faults):
         parts.append(f"<p>{prose(verdict(fault))}</p>\n")
         parts += [article(fault.finding, context, f"f{number}")] if fault.finding else []

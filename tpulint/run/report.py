@@ -17,6 +17,7 @@ from tpulint.codes import CODES
 from tpulint.finding import Finding, Span
 from tpulint.output.context import RenderContext
 from tpulint.source import Source, UnreadableSource, read_source
+from tpulint.storage.session import StorageUse
 
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
 NOTE = "Counts and bytes are those of a TPU; times are this CPU's."
@@ -84,6 +85,7 @@ class FinishedRun(NamedTuple):
     unfinished: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     checked: Checked | None = None
+    storage: tuple[StorageUse, ...] = ()
 
 
 def text(ran: FinishedRun, context: RenderContext) -> str:
@@ -92,10 +94,26 @@ def text(ran: FinishedRun, context: RenderContext) -> str:
     lines += [*computation_table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
     if ran.unfinished:
         lines += ["", UNFINISHED, *(f"  {line}" for line in ran.unfinished)]
+    lines += ["", *storage_lines(ran.storage)] if ran.storage else []
     lines += [f"\n{explained(fault, context)}" for fault in ran.faults]
     lines += [f"\n{note}" for note in ran.notes]
     lines += ["", *files_section(ran, ran.checked, context)] if ran.checked else []
     return "\n".join(lines) + "\n"
+
+
+def storage_lines(storage: Sequence[StorageUse]) -> Iterator[str]:
+    """Yield a line for each bucket: what was read from it, and written to it."""
+    for use in storage:
+        amounts = {
+            "read": (use.objects_read, use.bytes_read),
+            "wrote": (use.objects_written, use.bytes_written),
+        }
+        said = [
+            f"{verb} {objects:,} object{'s' * (objects != 1)}, {size:,} bytes"
+            for verb, (objects, size) in amounts.items()
+            if objects
+        ]
+        yield f"gs://{use.bucket}: {'; '.join(said)}"
 
 
 def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) -> list[str]:

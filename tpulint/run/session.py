@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.check.discover import shown
 from tpulint.run.failure import missing_estimator, strip_tpulint_frames, unconnected, write_stderr
 from tpulint.run.interrupt import Interrupts
 from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from tpulint.run.explain import Explained
     from tpulint.run.report import ComputationRun, FinishedRun
     from tpulint.runtime.run_statistics import Totals, Watch
+    from tpulint.storage.session import ServedStorage
+
+GS_PATH = re.compile(r"gs://[^\s'\"`,;)\]}]*[^\s'\"`,;:.)\]}]")
 
 
 class Machine(NamedTuple):
@@ -45,7 +50,8 @@ class Machine(NamedTuple):
 class RunRequest(NamedTuple):
     """The settings of a run: program, cores, seconds for a step, and the report's format.
 
-    Without a `file` it goes to standard error.
+    Without a `file` it goes to standard error. `storage` is the directory of the buckets, None for
+    the default one.
     """
 
     program: UserProgram
@@ -53,6 +59,7 @@ class RunRequest(NamedTuple):
     deadline: float | None
     report: str
     file: str | None
+    storage: str | None = None
 
 
 class RunSession:
@@ -65,6 +72,7 @@ class RunSession:
         self.started = time.monotonic()
         self.open = ExitStack()
         self.watch: Watch | None = None
+        self.storage: ServedStorage | None = None
         self.ended = Ended(0)
         self.of_threads: list[BaseException] = []
         self.explained: Explained | None = None
@@ -85,6 +93,12 @@ class RunSession:
             self.watch = self.interrupts.watch = self.open.enter_context(machine)
         except Exception as error:
             raise CannotRun from error
+
+    def open_storage(self) -> None:
+        """Serve `gs://` from a directory: the program has not begun."""
+        from tpulint.storage.session import serving
+
+        self.storage = self.open.enter_context(serving(self.request.storage))
 
     def note_threads(self) -> None:
         """From now on, notes also what ends a thread of the program."""
@@ -150,6 +164,8 @@ class RunSession:
         from tpulint.output.context import RenderContext
         from tpulint.run import page, report
 
+        if self.storage is not None:
+            self.storage.close()
         with working_in(self.here):
             sources = self.explained.sources if self.explained else {}
             form = page.html if self.request.report == "html" else report.text
@@ -160,7 +176,7 @@ class RunSession:
         """Return the report."""
         from tpulint.run.report import FinishedRun
 
-        request = self.request
+        request, storage = self.request, self.storage
         computations = self.watch.computations if self.watch else {}
         return FinishedRun(
             f"-m {request.program.name}" if request.program.is_module else request.program.name,
@@ -175,8 +191,11 @@ class RunSession:
                 *(self.explained.messages if self.explained else ()),
                 *missing_estimator(self.ended.error),
                 *unconnected(self.ended.error, on_a_pod=request.machine.is_pod),
+                *(storage.problems if storage else ()),
+                *missing_objects([*self.of_threads, self.ended.error], storage),
             ),
             self.explained.checked if self.explained else None,
+            storage.uses if storage else (),
         )
 
     def write(self, report: str) -> None:
@@ -191,8 +210,6 @@ class RunSession:
         except OSError as error:
             write_stderr(f"tpulint: {file}: cannot write the report: {error.strerror}\n")
         else:
-            from tpulint.check.discover import shown
-
             write_stderr(f"tpulint: the report is in {shown(file)}\n")
 
 
@@ -217,6 +234,20 @@ def hidden_fault(
             ):
                 return None
     return first
+
+
+def missing_objects(
+    errors: Sequence[BaseException | None], storage: ServedStorage | None
+) -> Iterator[str]:
+    """Yield what to copy where, for each object that an error names and that is not there."""
+    from tpulint.run.failure import chain_of
+
+    texts = (str(link) for error in errors for link in chain_of(error))
+    for path in dict.fromkeys(path for text in texts for path in GS_PATH.findall(text)):
+        place = storage.place_of_missing(path) if storage else None
+        if storage and place:
+            folder = shown(storage.folder)
+            yield (f"{path} is not in {folder}: copy a sample to {shown(place)}")
 
 
 def warnings_without_rule(watch: Watch) -> Iterator[str]:

@@ -1,0 +1,230 @@
+"""The requests of TensorFlow and of Python's clients, without sockets."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest
+from tpulint.storage.objects import ObjectStore
+
+BASE = "https://www.googleapis.com"
+
+
+@pytest.fixture(name="api")
+def api_fixture(tmp_path: Path) -> StorageApi:
+    return StorageApi(ObjectStore(str(tmp_path)))
+
+
+def ask(api: StorageApi, method: str, target: str, body: bytes = b"", **headers: str) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return api.answer(StorageRequest(method, target, named, io.BytesIO(body).read, BASE))
+
+
+def said(answer: Answer) -> Any:
+    assert answer.headers["Content-Type"] == "application/json"
+    return json.loads(answer.body)
+
+
+def put(api: StorageApi, name: str, content: bytes, bucket: str = "bucket") -> Answer:
+    target = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={quote(name, safe='')}"
+    return ask(api, "POST", target, content)
+
+
+def begun(api: StorageApi, name: str = "big") -> str:
+    answer = ask(api, "POST", f"/upload/storage/v1/b/bucket/o?uploadType=resumable&name={name}")
+    assert answer.headers["Location"].startswith(BASE)
+    return answer.headers["Location"].removeprefix(BASE)
+
+
+def read(api: StorageApi, name: str, **headers: str) -> tuple[int, bytes]:
+    answer = ask(api, "GET", f"/bucket/{quote(name, safe='')}", **headers)
+    if answer.file is None:
+        return answer.status, answer.body
+    with open(answer.file, "rb") as file:
+        file.seek(answer.start)
+        return answer.status, file.read(answer.length)
+
+
+def test_an_object_is_written_in_one_request_and_read_in_ranges(api: StorageApi) -> None:
+    assert said(put(api, "a/b c", b"0123456789"))["size"] == "10"
+    assert read(api, "a/b c") == (200, b"0123456789")
+    assert read(api, "a/b c", Range="bytes=2-4") == (206, b"234")
+    assert read(api, "a/b c", Range="bytes=8-1000") == (206, b"89")
+    assert read(api, "a/b c", Range="bytes=7-") == (206, b"789")
+    assert read(api, "a/b c", Range="bytes=-3") == (206, b"789")
+    assert read(api, "a/b c", Range="bytes=10-12")[0] == 416
+    stat = said(ask(api, "GET", "/storage/v1/b/bucket/o/a%2Fb%20c?fields=size,generation,updated"))
+    assert stat["size"] == "10"
+    assert stat["updated"].endswith("Z")
+
+
+def test_a_missing_object_is_an_answer(api: StorageApi) -> None:
+    for bucket in ("bucket", "missing"):
+        put(api, "there", b"")
+        assert ask(api, "GET", f"/storage/v1/b/{bucket}/o/none").status == 404
+        assert ask(api, "GET", f"/{bucket}/none").status == 404
+        assert ask(api, "DELETE", f"/storage/v1/b/{bucket}/o/none").status == 404
+    assert ask(api, "GET", "/storage/v1/b/missing/o?prefix=a").status == 404
+    assert not api.problems
+
+
+def test_a_bucket_is_there_once_something_is_written(api: StorageApi) -> None:
+    assert ask(api, "GET", "/storage/v1/b/bucket").status == 404
+    put(api, "a", b"")
+    assert ask(api, "GET", "/storage/v1/b/bucket").status == 200
+
+
+def test_a_bucket_that_tensorflow_asks_for_in_a_loop_is_made(api: StorageApi) -> None:
+    """Its `makedirs` takes a missing bucket for its own parent, and asks for ever."""
+    statuses = [ask(api, "GET", "/storage/v1/b/bucket").status for _ in range(5)]
+    assert statuses == [404, 404, 404, 200, 200]
+    assert ask(api, "GET", "/storage/v1/b/another").status == 404
+
+
+def test_an_object_is_written_in_several_requests(api: StorageApi) -> None:
+    place = begun(api)
+    first = ask(api, "PUT", place, b"01234", Content_Range="bytes 0-4/10")
+    assert (first.status, first.headers["Range"]) == (308, "bytes=0-4")
+    assert ask(api, "GET", "/storage/v1/b/bucket/o/big").status == 404
+    second = ask(api, "PUT", place, b"56789", Content_Range="bytes 5-9/10")
+    assert said(second)["size"] == "10"
+    assert read(api, "big") == (200, b"0123456789")
+    assert said(ask(api, "PUT", place, Content_Range="bytes */10"))["size"] == "10"
+
+
+def test_an_upload_that_broke_off_goes_on_where_it_was(api: StorageApi) -> None:
+    place = begun(api)
+    blocks = [b"0123"]
+
+    def broken(size: int) -> bytes:
+        if blocks:
+            return blocks.pop()
+        raise BrokenBodyError
+
+    headers = {"Content-Range": "bytes 0-9/10"}
+    with pytest.raises(BrokenBodyError):
+        api.answer(StorageRequest("PUT", place, headers, broken, BASE))
+    asked = ask(api, "PUT", place, Content_Range="bytes */10")
+    assert (asked.status, asked.headers["Range"]) == (308, "bytes=0-3")
+    assert ask(api, "PUT", place, b"456789", Content_Range="bytes 4-9/10").status == 200
+    assert read(api, "big") == (200, b"0123456789")
+
+
+def test_nothing_has_come_of_an_upload_that_broke_off_at_once(api: StorageApi) -> None:
+    asked = ask(api, "PUT", begun(api), Content_Range="bytes */10")
+    assert (asked.status, asked.headers) == (308, {})
+
+
+def test_an_empty_object_is_written(api: StorageApi) -> None:
+    assert ask(api, "PUT", begun(api, "empty"), Content_Range="bytes */0").status == 200
+    assert read(api, "empty")[1] == b""
+
+
+def test_an_upload_that_nobody_began_is_refused(api: StorageApi) -> None:
+    target = "/upload/storage/v1/b/bucket/o?uploadType=resumable&upload_id=none"
+    assert ask(api, "PUT", target, b"x", Content_Range="bytes 0-0/1").status == 410
+
+
+def test_an_upload_of_python_has_a_description_and_a_content(api: StorageApi) -> None:
+    content = b"a\r\n--other\r\n\r\n\0"
+    body = (
+        b'--==x==\r\ncontent-type: application/json\r\n\r\n{"name": "a/b"}\r\n'
+        b"--==x==\r\ncontent-type: image/png\r\n\r\n" + content + b"\r\n--==x==--"
+    )
+    target = "/upload/storage/v1/b/bucket/o?uploadType=multipart"
+    kind = 'multipart/related; boundary="==x=="'
+    assert said(ask(api, "POST", target, body, Content_Type=kind))["name"] == "a/b"
+    assert read(api, "a/b") == (200, content)
+    assert ask(api, "POST", target, b"nothing", Content_Type=kind).status == 400
+
+
+def test_a_listing_has_pages(api: StorageApi) -> None:
+    for number in range(7):
+        put(api, f"data/{number}", b"")
+    target, names = "/storage/v1/b/bucket/o?prefix=data/&maxResults=3&delimiter=/", []
+    token = ""
+    while True:
+        page = said(ask(api, "GET", f"{target}&pageToken={token}"))
+        names += [item["name"] for item in page["items"]]
+        if "nextPageToken" not in page:
+            break
+        token = quote(page["nextPageToken"])
+    assert names == [f"data/{number}" for number in range(7)]
+    assert said(ask(api, "GET", "/storage/v1/b/bucket/o?delimiter=/"))["prefixes"] == ["data/"]
+    assert len(said(ask(api, "GET", "/storage/v1/b/bucket/o?maxResults=1"))["items"]) == 1
+
+
+def test_an_object_is_copied_joined_and_deleted(api: StorageApi) -> None:
+    put(api, "a", b"1")
+    put(api, "b", b"2")
+    target = "/storage/v1/b/bucket/o/a/rewriteTo/b/other-bucket/o/x%2Fy"
+    assert said(ask(api, "POST", target))["done"] is True
+    assert ask(api, "GET", "/storage/v1/b/other-bucket/o/x%2Fy").status == 200
+    sources = json.dumps({"sourceObjects": [{"name": "a"}, {"name": "b"}]}).encode()
+    ask(api, "POST", "/storage/v1/b/bucket/o/a/compose", sources)
+    assert read(api, "a") == (200, b"12")
+    assert ask(api, "DELETE", "/storage/v1/b/bucket/o/a").status == 204
+    assert ask(api, "DELETE", "/storage/v1/b/bucket/o/a").status == 404
+
+
+def test_a_folder_that_exists_is_not_made_again(api: StorageApi) -> None:
+    target = "/upload/storage/v1/b/bucket/o?uploadType=media&name=a%2F&ifGenerationMatch=0"
+    assert [ask(api, "POST", target).status for _ in range(2)] == [200, 412]
+
+
+class FullDisk(io.BytesIO):
+    """A file that takes some bytes and no more."""
+
+    name = "full"
+
+    def write(self, data: Any) -> int:
+        if self.tell() >= 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data[:4])
+
+
+@pytest.mark.parametrize("name", ["kept", "new"])
+def test_a_full_disk_is_an_answer_and_loses_nothing(name: str, api: StorageApi) -> None:
+    put(api, "kept", b"before")
+    place = begun(api, name)
+    api._uploads[place.rpartition("=")[2]].file = FullDisk()
+    answer = ask(api, "PUT", place, b"0123456789", Content_Range="bytes 0-9/10")
+    assert answer.status == 413  # FAILED_PRECONDITION, which TensorFlow does not try again
+    assert "No space left on device" in said(answer)["error"]["message"]
+    assert read(api, "kept") == (200, b"before")
+    assert ask(api, "GET", "/storage/v1/b/bucket/o/new").status == 404
+    assert ["No space left" in problem for problem in api.problems] == [True]
+
+
+@pytest.mark.parametrize("name", ["%0A", "a" * 1100])
+def test_a_name_that_no_object_has_is_a_final_error(name: str, api: StorageApi) -> None:
+    target = f"/upload/storage/v1/b/bucket/o?uploadType=resumable&name={name}"
+    assert ask(api, "POST", target).status == 400
+    assert ask(api, "GET", f"/bucket/{name}").status == 400
+
+
+def test_credentials_are_exchanged_for_nothing(api: StorageApi) -> None:
+    body = b"refresh_token=secret"
+    assert said(ask(api, "POST", "/oauth2/v3/token", body))["access_token"] == "local"
+
+
+def test_what_is_not_emulated_says_so(api: StorageApi) -> None:
+    answer = ask(api, "POST", "/storage/v1/b/bucket/o/a/acl")
+    assert answer.status == 404
+    assert "Not emulated" in said(answer)["error"]["message"]
+
+
+def test_objects_and_bytes_are_counted(api: StorageApi) -> None:
+    put(api, "a", b"0123456789")
+    for _ in range(2):
+        read(api, "a", Range="bytes=0-3")
+    use = api.uses["bucket"]
+    assert (use.read, use.bytes_read, use.written, use.bytes_written) == ({"a"}, 8, {"a"}, 10)

@@ -1,0 +1,208 @@
+"""The server as a process of its own: its proxy, its token, and its end."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tpulint.storage.session import ServedStorage, StorageUse
+
+ROOT = Path(__file__).parents[3]
+HOST = "www.googleapis.com"
+
+
+@pytest.fixture(name="served")
+def served_fixture(tmp_path: Path) -> Iterator[ServedStorage]:
+    served = ServedStorage(str(tmp_path / "storage"))
+    yield served
+    served.close()
+
+
+class Client:
+    """What TensorFlow's libcurl does, in Python."""
+
+    def __init__(self, served: ServedStorage, *, token: str | None = None) -> None:
+        self.served = served
+        word = base64.b64encode(f":{token or served.token}".encode()).decode()
+        self.headers = {"Proxy-Authorization": f"Basic {word}", "User-Agent": "TSL"}
+
+    def tunnel(self, host: str = HOST, port: int = 443) -> socket.socket:
+        """Return a connection through the proxy."""
+        connection = socket.create_connection(("127.0.0.1", self.served.port), 20)
+        lines = [f"{name}: {value}" for name, value in self.headers.items()]
+        head = "\r\n".join([f"CONNECT {host}:{port} HTTP/1.1", *lines, "", ""])
+        connection.sendall(head.encode())
+        answer = b""
+        while not answer.endswith(b"\r\n\r\n"):
+            byte = connection.recv(1)
+            assert byte, answer
+            answer += byte
+        if b" 200 " not in answer.splitlines()[0]:
+            connection.close()
+            raise ConnectionRefusedError(answer.splitlines()[0].decode())
+        return connection
+
+    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+        """Return the status and the body of an answer."""
+        with self.tunnel() as plain:
+            authorities = self.served.environment()["CURL_CA_BUNDLE"]
+            context = ssl.create_default_context(cafile=authorities)
+            connection = HTTPSConnection(HOST)
+            connection.sock = context.wrap_socket(plain, server_hostname=HOST)
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, named)
+            answer: HTTPResponse = connection.getresponse()
+            content = answer.read()
+            connection.close()
+            return answer.status, content
+
+
+def test_an_object_goes_there_and_back(served: ServedStorage, tmp_path: Path) -> None:
+    client = Client(served)
+    target = "/upload/storage/v1/b/bucket/o?uploadType=media&name=a"
+    assert client.ask("POST", target, b"content")[0] == 200
+    assert (tmp_path / "storage/bucket/a").read_bytes() == b"content"
+    assert client.ask("GET", "/bucket/a") == (200, b"content")
+    served.close()
+    assert served.uses == (StorageUse("bucket", 1, 7, 1, 7),)
+
+
+def test_a_body_is_chunked_whatever_its_length_says(served: ServedStorage) -> None:
+    """So TensorFlow sends it."""
+    chunks = b"4\r\n0123\r\n6;x=y\r\n456789\r\n0\r\n\r\n"
+    headers = {"Transfer_Encoding": "chunked", "Content_Length": "10", "Expect": "100-continue"}
+    target = "/upload/storage/v1/b/bucket/o?uploadType=media&name=a"
+    client = Client(served)
+    assert client.ask("POST", target, chunks, **headers)[0] == 200
+    assert client.ask("GET", "/bucket/a") == (200, b"0123456789")
+
+
+def test_another_user_of_the_machine_is_refused(served: ServedStorage) -> None:
+    with pytest.raises(ConnectionRefusedError, match="407"):
+        Client(served, token="guessed").tunnel()
+    for path in ("/guessed/storage/v1/b", "/storage/v1/b", "/"):
+        connection = HTTPConnection("127.0.0.1", served.port, timeout=20)
+        connection.request("GET", path)
+        assert connection.getresponse().status == 401
+        connection.close()
+
+
+def test_the_server_is_on_loopback_only(served: ServedStorage) -> None:
+    another = "127.0.0.2" if sys.platform == "linux" else "::1"
+    with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+        socket.create_connection((another, served.port), 2)
+
+
+def test_another_host_is_handed_through_unchanged(served: ServedStorage) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(20)
+        with Client(served).tunnel("127.0.0.1", other.getsockname()[1]) as here:
+            there, _ = other.accept()
+            with there:
+                there.settimeout(20)
+                here.sendall(b"\x00anything")
+                assert there.recv(100) == b"\x00anything"
+                there.sendall(b"answer")
+                assert here.recv(100) == b"answer"
+
+
+def test_a_client_that_is_not_tensorflow_is_handed_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on to the user's own proxy, where there is one."""
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        proxy.settimeout(20)
+        monkeypatch.setenv("https_proxy", f"http://me:word@127.0.0.1:{proxy.getsockname()[1]}")
+        served = ServedStorage(str(tmp_path))
+        client = Client(served)
+        client.headers["User-Agent"] = "curl/8"
+        with socket.create_connection(("127.0.0.1", served.port), 20) as here:
+            lines = [f"{name}: {value}" for name, value in client.headers.items()]
+            here.sendall("\r\n".join([f"CONNECT {HOST}:443 HTTP/1.1", *lines, "", ""]).encode())
+            there, _ = proxy.accept()
+            with there:
+                head = there.recv(10000)
+                there.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                assert here.recv(10000).startswith(b"HTTP/1.1 200 ")
+        served.close()
+    assert head.startswith(b"CONNECT www.googleapis.com:443 HTTP/1.1\r\n")
+    assert base64.b64encode(b"me:word") in head
+    assert served.token.encode() not in head
+
+
+def test_a_host_that_does_not_answer_is_an_error(served: ServedStorage) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(ConnectionRefusedError, match="502"):
+        Client(served).tunnel("127.0.0.1", port)
+
+
+def test_python_sees_no_variable_of_it(served: ServedStorage) -> None:
+    for name in served.environment():
+        assert served.environment()[name] != os.environ.get(name)
+    seen = subprocess.run(["env"], capture_output=True, text=True, check=True, timeout=20).stdout
+    assert all(f"{name}={value}" in seen for name, value in served.environment().items())
+    served.close()
+    seen = subprocess.run(["env"], capture_output=True, text=True, check=True, timeout=20).stdout
+    assert not any(value in seen for value in served.environment().values() if len(value) > 5)
+
+
+def test_a_run_that_asks_for_nothing_starts_and_ends_in_no_time(tmp_path: Path) -> None:
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        served = ServedStorage(str(tmp_path))
+        times.append(time.perf_counter() - begin)
+        time.sleep(0.2)  # the program runs
+        begin = time.perf_counter()
+        served.close()
+        times[-1] += time.perf_counter() - begin
+        assert not served.uses
+    assert min(times) < 0.05
+    assert not os.listdir(tmp_path)
+
+
+PROGRAM = """\
+import sys, time
+from tpulint.storage.session import ServedStorage
+served = ServedStorage(sys.argv[1])
+print(served._server.pid, served.port, served.environment()["CURL_CA_BUNDLE"], flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+def test_the_server_ends_when_the_program_is_killed(is_used: bool, tmp_path: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert program.stdout is not None
+    with program, program.stdout:
+        pid, port, authorities = program.stdout.readline().split()
+        if is_used:
+            with socket.create_connection(("127.0.0.1", int(port)), 20) as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                assert b"401" in connection.recv(1000)
+            assert Path(authorities).exists()
+        program.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and psutil.pid_exists(int(pid)):
+        time.sleep(0.01)
+    assert not Path(authorities).parent.exists()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", int(port)), 20)

@@ -1,0 +1,467 @@
+"""The requests that TensorFlow and Python's clients send to Google Cloud Storage, answered.
+
+The JSON API at `/storage/v1` and `/upload/storage/v1`, and reads at `/BUCKET/OBJECT`. An answer is
+final: TensorFlow repeats a request for minutes if the connection breaks or the status is of 5xx.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from tpulint.storage.objects import (
+    NoSuchObjectError,
+    ObjectStore,
+    StorageProblem,
+    StoredObject,
+    first_sorted,
+    is_full,
+)
+
+PAGE = 1000
+LONGEST_BODY_BYTES = 16 << 20
+"""Of a request that is JSON; the content of objects has no limit."""
+LOOP_REQUESTS, LOOP_SECONDS = 3, 1.0
+"""So many requests in so short a time are a loop of TensorFlow's."""
+_BLOCK_BYTES = 1 << 20
+_MEDIA_PREFIXES = ("/download/storage/v1/", "/storage/v1/")
+_UPLOAD_PREFIXES = ("/upload/storage/v1/", "/resumable/upload/storage/v1/")
+
+
+class StorageRequest(NamedTuple):
+    """A request. `read(n)` returns up to n bytes of the body, none at its end.
+
+    It raises OSError if the connection ends before the body does.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    read: Callable[[int], bytes]
+    base: str
+    """The address of the server, for those that it hands out."""
+
+
+@dataclass
+class Answer:
+    """An answer: its body, or the part of a file that is one."""
+
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    file: str | None = None
+    start: int = 0
+    length: int = 0
+
+
+@dataclass
+class BucketUse:
+    """The objects of one bucket that were read and written, and their bytes."""
+
+    read: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+class Upload:
+    """What has come of an object that is written in several requests, or in one that broke off."""
+
+    def __init__(self, bucket: str, name: str, file: BinaryIO, *, is_new: bool) -> None:
+        self.bucket = bucket
+        self.name = name
+        self.file = file
+        self.is_new = is_new
+        self.size = 0
+        self.stored: StoredObject | None = None
+        self.lock = threading.Lock()
+
+
+class StorageApi:
+    """The service, on the objects of `store`."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self.store = store
+        self.uses: dict[str, BucketUse] = {}
+        self.problems: dict[str, None] = {}
+        """What the user should know: refused names, a full disk."""
+        self._uploads: dict[str, Upload] = {}
+        self._asked: dict[str, list[float]] = {}
+        self._lock = threading.Lock()
+
+    def answer(self, request: StorageRequest) -> Answer:
+        """Return the answer. Raises nothing but what `read` raises."""
+        try:
+            return self._route(request)
+        except StorageProblem as problem:
+            if problem.status not in (404, 412):
+                self.problems.setdefault(f"gs://: {problem}")
+            return _failed(problem.status, str(problem))
+        except BrokenBodyError:
+            raise
+        except OSError as error:
+            # 413 is FAILED_PRECONDITION to TensorFlow, which gives up at once, with this text.
+            status = 413 if is_full(error) else 403
+            message = f"{self.store.folder}: {error.strerror or error}"
+            self.problems.setdefault(f"gs://: {message}")
+            return _failed(status, message)
+
+    def _route(self, request: StorageRequest) -> Answer:
+        parts = urlsplit(request.target)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        path = parts.path
+        for prefix in _UPLOAD_PREFIXES:
+            if path.startswith(prefix):
+                return self._upload(request, path.removeprefix(prefix), query)
+        for prefix in _MEDIA_PREFIXES:
+            if path.startswith(prefix):
+                return self._resource(request, path.removeprefix(prefix), query)
+        if request.method == "POST" and re.fullmatch(r"/oauth2/v\d/token|/token", path):
+            # Who has credentials exchanges them: they must not leave this machine.
+            token = {"access_token": "local", "expires_in": 3600, "token_type": "Bearer"}
+            return _json(token)
+        bucket, _, name = path.lstrip("/").partition("/")
+        if request.method in ("GET", "HEAD") and name:
+            return self._media(request, unquote(bucket), unquote(name))
+        raise StorageProblem(404, f"Not emulated: {request.method} {path}")
+
+    def _resource(self, request: StorageRequest, path: str, query: dict[str, str]) -> Answer:
+        """Answer a request about a bucket or an object."""
+        words = [unquote(word) for word in path.split("/")]
+        method = request.method
+        if words[0] != "b":
+            raise StorageProblem(404, f"Not emulated: {method} {path}")
+        match words[1:]:
+            case []:
+                return self._buckets(request)
+            case [bucket]:
+                return self._bucket(method, bucket)
+            case [bucket, "o"]:
+                return self._list(bucket, query)
+            case [bucket, "o", name, "compose"] if method == "POST":
+                return self._compose(request, bucket, name)
+            case [bucket, "o", name, "rewriteTo" | "copyTo" as verb, "b", other, "o", target]:
+                return self._copy(verb, (bucket, name), (other, target), query)
+            case [bucket, "o", name] if method == "DELETE":
+                self.store.delete(bucket, name)
+                return Answer(204)
+            case [bucket, "o", name] if method == "GET" and query.get("alt") == "media":
+                return self._media(request, bucket, name)
+            case [bucket, "o", name] if method in ("GET", "PATCH", "PUT"):
+                return _json(resource(self._find(bucket, name)))
+        raise StorageProblem(404, f"Not emulated: {method} {path}")
+
+    def _buckets(self, request: StorageRequest) -> Answer:
+        """List the buckets, or make one."""
+        if request.method == "POST":
+            bucket = str(_body_json(request).get("name", ""))
+            self.store.make_bucket(bucket)
+            return self._bucket("GET", bucket)
+        return _json({"kind": "storage#buckets", "items": list(map(_of_bucket, self.store))})
+
+    def _bucket(self, method: str, bucket: str) -> Answer:
+        if not self.store.has_bucket(bucket):
+            self._make_if_insisted(bucket)
+        if method == "DELETE":
+            self.store.delete_bucket(bucket)
+            return Answer(204)
+        return _json(_of_bucket(bucket))
+
+    def _make_if_insisted(self, bucket: str) -> None:
+        """Make the bucket if TensorFlow asks for it in a loop, which it never leaves otherwise.
+
+        So does `tf.io.gfile.makedirs`, which takes a bucket that does not exist for its own parent.
+        """
+        now = time.monotonic()
+        with self._lock:
+            recent = [asked for asked in self._asked.get(bucket, []) if now - asked < LOOP_SECONDS]
+            self._asked[bucket] = [*recent, now]
+        if len(recent) < LOOP_REQUESTS:
+            raise NoSuchObjectError(f"The specified bucket does not exist: {bucket}")
+        self.store.make_bucket(bucket)
+
+    def _list(self, bucket: str, query: dict[str, str]) -> Answer:
+        most = min(int(query.get("maxResults") or PAGE), PAGE)
+        items = self.store.list(bucket, query.get("prefix", ""), query.get("delimiter", ""))
+        page = first_sorted(items, most + (most > 2), unquote(query.get("pageToken", "")))
+        listed = page[:most]
+        answer: dict[str, Any] = {"kind": "storage#objects"}
+        if len(page) > most:
+            answer["nextPageToken"] = quote(listed[-1].name)
+        answer["items"] = [resource(item) for item in listed if item.path]
+        answer["prefixes"] = [item.name for item in listed if not item.path]
+        return _json(answer)
+
+    def _find(self, bucket: str, name: str) -> StoredObject:
+        return self.store.find(bucket, name)
+
+    def _media(self, request: StorageRequest, bucket: str, name: str) -> Answer:
+        """Answer a read, of a range or of all."""
+        stored = self._find(bucket, name)
+        start, end = 0, stored.size
+        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", request.headers.get("Range", ""))
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "X-Goog-Generation": str(stored.generation),
+            "X-Goog-Stored-Content-Length": str(stored.size),
+            "ETag": f'"{stored.generation}"',
+            "Accept-Ranges": "bytes",
+        }
+        if wanted and (wanted[1] or wanted[2]):
+            if wanted[1]:
+                start = int(wanted[1])
+                end = min(end, int(wanted[2]) + 1) if wanted[2] else end
+            else:
+                start = max(0, end - int(wanted[2]))
+            if start >= stored.size:
+                return Answer(416, {**headers, "Content-Range": f"bytes */{stored.size}"})
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{stored.size}"
+        length = end - start
+        with self._lock:
+            use = self.uses.setdefault(bucket, BucketUse())
+            use.read.add(name)
+            use.bytes_read += length
+        return Answer(206 if wanted else 200, headers, b"", stored.path, start, length)
+
+    def _copy(
+        self, verb: str, source: tuple[str, str], target: tuple[str, str], query: dict[str, str]
+    ) -> Answer:
+        stored = self._find(*source)
+        copied = self.store.join([stored], *target)
+        self._note_written(copied)
+        if verb == "copyTo":
+            return _json(resource(copied))
+        size = str(copied.size)
+        return _json(
+            {
+                "kind": "storage#rewriteResponse",
+                "totalBytesRewritten": size,
+                "objectSize": size,
+                "done": True,
+                "resource": resource(copied),
+            }
+        )
+
+    def _compose(self, request: StorageRequest, bucket: str, name: str) -> Answer:
+        sources = _body_json(request).get("sourceObjects", [])
+        stored = [self._find(bucket, str(source["name"])) for source in sources]
+        joined = self.store.join(stored, bucket, name)
+        self._note_written(joined)
+        return _json(resource(joined))
+
+    # Writing: in one request, or begun by one that hands out an address for the others.
+
+    def _upload(self, request: StorageRequest, path: str, query: dict[str, str]) -> Answer:
+        words = [unquote(word) for word in path.split("/")]
+        if len(words) != 3 or words[0] != "b" or words[2] != "o":
+            raise StorageProblem(404, f"Not emulated: {request.method} {path}")
+        bucket, number = words[1], query.get("upload_id")
+        if number is not None:
+            return self._continue(request, number)
+        is_new = query.get("ifGenerationMatch") == "0"
+        kind = query.get("uploadType", "media")
+        if kind == "resumable":
+            name = query.get("name") or str(_body_json(request).get("name", ""))
+            return self._begin(request, bucket, name, is_new=is_new)
+        if kind == "multipart":
+            described, content = _multipart(request)
+            name = str(described.get("name") or query.get("name", ""))
+            return self._write(bucket, name, iter([content]), is_new=is_new)
+        content_blocks = iter(lambda: request.read(_BLOCK_BYTES), b"")
+        return self._write(bucket, query.get("name", ""), content_blocks, is_new=is_new)
+
+    def _write(self, bucket: str, name: str, blocks: Iterator[bytes], *, is_new: bool) -> Answer:
+        """Write an object whose content comes in one request."""
+        self._check_writable(bucket, name)
+        with self.store.new_file() as file:
+            try:
+                for block in blocks:
+                    file.write(block)
+                stored = self.store.commit(file.name, bucket, name, is_new=is_new)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(file.name)
+                raise
+        self._note_written(stored)
+        return _json(resource(stored, hashes=True))
+
+    def _check_writable(self, bucket: str, name: str) -> None:
+        """Refuse names that no object can have before the content comes."""
+        if not name:
+            raise StorageProblem(400, "Required parameter: name")
+        self.store.path_of(bucket, name)
+
+    def _begin(self, request: StorageRequest, bucket: str, name: str, *, is_new: bool) -> Answer:
+        self._check_writable(bucket, name)
+        number = secrets.token_hex(16)
+        upload = Upload(bucket, name, self.store.new_file(), is_new=is_new)
+        with self._lock:
+            self._uploads[number] = upload
+        address = f"{request.base}/upload/storage/v1/b/{bucket}/o?uploadType=resumable"
+        return Answer(200, {"Location": f"{address}&upload_id={number}"})
+
+    def _continue(self, request: StorageRequest, number: str) -> Answer:
+        """Take some of the content of an object, or say how much of it has come."""
+        upload = self._uploads.get(number)
+        if upload is None:
+            raise StorageProblem(410, "There is no such upload")
+        if request.method == "DELETE":
+            self._drop(number)
+            return Answer(499)
+        asked = re.fullmatch(
+            r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", request.headers.get("Content-Range", "bytes 0-*")
+        )
+        with upload.lock:
+            if upload.stored is not None:
+                return _json(resource(upload.stored, hashes=True))
+            total = int(asked[3]) if asked and asked[3] != "*" else None
+            if asked is None or asked[1] is not None:
+                start = int(asked[1]) if asked and asked[1] else 0
+                if start > upload.size:
+                    return _incomplete(upload)
+                self._append(request, number, upload, start)
+                if asked is None:
+                    total = upload.size
+            if total is None or upload.size < total:
+                return _incomplete(upload)
+            upload.file.close()
+            upload.stored = self.store.commit(
+                upload.file.name, upload.bucket, upload.name, is_new=upload.is_new
+            )
+        self._note_written(upload.stored)
+        return _json(resource(upload.stored, hashes=True))
+
+    def _append(self, request: StorageRequest, number: str, upload: Upload, start: int) -> None:
+        """Write what comes; if the connection ends before it does, what has come counts."""
+        upload.file.seek(start)
+        upload.size = start
+        try:
+            while block := request.read(_BLOCK_BYTES):
+                view = memoryview(block)
+                while view:
+                    view = view[upload.file.write(view) :]
+                upload.size += len(block)
+        except BrokenBodyError:
+            raise
+        except OSError:
+            self._drop(number)
+            raise
+
+    def _drop(self, number: str) -> None:
+        with self._lock:
+            upload = self._uploads.pop(number)
+        upload.file.close()
+        with contextlib.suppress(OSError):
+            os.unlink(upload.file.name)
+
+    def _note_written(self, stored: StoredObject) -> None:
+        with self._lock:
+            use = self.uses.setdefault(stored.bucket, BucketUse())
+            use.written.add(stored.name)
+            use.bytes_written += stored.size
+
+
+class BrokenBodyError(OSError):
+    """The connection has ended before the body of a request."""
+
+
+def resource(stored: StoredObject, *, hashes: bool = False) -> dict[str, Any]:
+    """Return what the service says about an object."""
+    seconds = stored.modified_ns / 1e9
+    updated = datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    described = {
+        "kind": "storage#object",
+        "id": f"{stored.bucket}/{stored.name}/{stored.generation}",
+        "name": stored.name,
+        "bucket": stored.bucket,
+        "size": str(stored.size),
+        "generation": str(stored.generation),
+        "metageneration": "1",
+        "updated": updated,
+        "timeCreated": updated,
+        "storageClass": "STANDARD",
+        "contentType": "application/octet-stream",
+        "etag": str(stored.generation),
+    }
+    return {**described, **_hashes(stored.path)} if hashes else described
+
+
+def _hashes(path: str) -> dict[str, str]:
+    """Return the checksums that Python's clients compare with their own."""
+    with open(path, "rb") as file:
+        md5 = hashlib.md5(usedforsecurity=False)
+        while block := file.read(_BLOCK_BYTES):
+            md5.update(block)
+    return {"md5Hash": base64.b64encode(md5.digest()).decode()}
+
+
+def _of_bucket(bucket: str) -> dict[str, Any]:
+    return {
+        "kind": "storage#bucket",
+        "id": bucket,
+        "name": bucket,
+        "location": "US",
+        "locationType": "multi-region",
+        "storageClass": "STANDARD",
+    }
+
+
+def _incomplete(upload: Upload) -> Answer:
+    return Answer(308, {"Range": f"bytes=0-{upload.size - 1}"} if upload.size else {})
+
+
+def _json(body: Mapping[str, Any]) -> Answer:
+    return Answer(200, {"Content-Type": "application/json"}, json.dumps(body).encode())
+
+
+def _failed(status: int, message: str) -> Answer:
+    errors = [{"domain": "global", "reason": "tpulint", "message": message}]
+    answer = _json({"error": {"code": status, "message": message, "errors": errors}})
+    answer.status = status
+    return answer
+
+
+def _body(request: StorageRequest) -> bytes:
+    blocks, size = [], 0
+    while block := request.read(_BLOCK_BYTES):
+        size += len(block)
+        if size > LONGEST_BODY_BYTES:
+            raise StorageProblem(413, "The body of the request is too long")
+        blocks.append(block)
+    return b"".join(blocks)
+
+
+def _body_json(request: StorageRequest) -> dict[str, Any]:
+    try:
+        body = json.loads(_body(request) or b"{}")
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise StorageProblem(400, "The body of the request is no JSON object")
+    return body
+
+
+def _multipart(request: StorageRequest) -> tuple[dict[str, Any], bytes]:
+    """Return the description and the content of an object, the two parts of a request."""
+    boundary = re.search(r'boundary="?([^";]+)', request.headers.get("Content-Type", ""))
+    parts = []
+    if boundary:
+        line = b"--" + boundary[1].encode()
+        parts = (b"\r\n" + _body(request)).split(b"\r\n" + line)[1:3]
+    contents = [part.partition(b"\r\n\r\n")[2] for part in parts]
+    with contextlib.suppress(ValueError):
+        if len(contents) == 2:
+            return dict(json.loads(contents[0])), contents[1]
+    raise StorageProblem(400, "The body of the request has not the two parts of an upload")

@@ -1,0 +1,253 @@
+"""The connections of a program: a proxy that answers for Google Cloud Storage, and no one else.
+
+TensorFlow's libcurl asks it for a tunnel. One to Google's storage ends here, with a certificate of
+this run's own authority; any other is handed through, byte for byte.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hmac
+import selectors
+import socket
+import ssl
+import time
+import urllib.request
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler
+from io import BufferedIOBase
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest
+
+HOSTS = frozenset({"www.googleapis.com", "storage.googleapis.com"})
+AGENT = "TSL"
+"""How TensorFlow's C++ calls itself to a proxy."""
+SECONDS = 120.0
+"""A connection on which nothing happens for so long is closed."""
+_BLOCK_BYTES = 1 << 20
+
+
+class ProxySettings:
+    """What connections need: the service, its certificate, the token, and the user's own proxy."""
+
+    def __init__(
+        self, api: StorageApi, tls: ssl.SSLContext, token: str, environment: Mapping[str, str]
+    ) -> None:
+        self.api = api
+        self.tls = tls
+        self.token = token
+        self.environment = environment
+
+    def is_allowed(self, authorization: str) -> bool:
+        """Return whether a `Proxy-Authorization` has this run's token."""
+        expected = base64.b64encode(f":{self.token}".encode()).decode()
+        return hmac.compare_digest(authorization.encode(), f"Basic {expected}".encode())
+
+
+class StorageConnection(BaseHTTPRequestHandler):
+    """One connection: plain HTTP of a Python client, or a tunnel."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = SECONDS
+    rbufsize = 1 << 18
+    wbufsize = 0
+
+    def __init__(self, connection: socket.socket, settings: ProxySettings) -> None:
+        self.settings = settings
+        self.host: str | None = None
+        super().__init__(connection, connection.getpeername(), None)  # type: ignore[arg-type]
+
+    def do_CONNECT(self) -> None:
+        """Open a tunnel."""
+        self.close_connection = True
+        if not self.settings.is_allowed(self.headers.get("Proxy-Authorization", "")):
+            self.send_error(407)
+            return
+        host, _, port = self.path.rpartition(":")
+        if host in HOSTS and self.headers.get("User-Agent", "").startswith(AGENT):
+            self._begin_tls(host)
+        else:
+            self._hand_through(host, int(port or 443))
+
+    def _begin_tls(self, host: str) -> None:
+        """Be the host that was asked for, from here on."""
+        self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        self.connection = self.settings.tls.wrap_socket(self.connection, server_side=True)
+        self.rfile = self.connection.makefile("rb", self.rbufsize)
+        self.wfile = _Writer(self.connection)  # type: ignore[assignment]
+        self.host = host
+        self.close_connection = False
+
+    def finish(self) -> None:
+        super().finish()
+        with contextlib.suppress(OSError):
+            if isinstance(self.connection, ssl.SSLSocket):
+                self.connection.close()
+
+    def answer(self) -> None:
+        """Answer a request to the service."""
+        target, base = self.path, f"https://{self.host}"
+        if self.host is None:
+            prefix = f"/{self.settings.token}"
+            begin, _, rest = self.path.lstrip("/").partition("/")
+            if not hmac.compare_digest(unquote(begin).encode(), self.settings.token.encode()):
+                self.close_connection = True
+                self.send_error(401)
+                return
+            target, base = f"/{rest}", f"http://{self.headers.get('Host', '')}{prefix}"
+        headers = {name.title(): value for name, value in self.headers.items()}
+        body = _Body(self.rfile, headers)
+        request = StorageRequest(self.command, target, headers, body.read, base)
+        try:
+            answer = self.settings.api.answer(request)
+            body.skip()
+        except BrokenBodyError:
+            self.close_connection = True
+            return
+        self._send(answer)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815
+
+    def _send(self, answer: Answer) -> None:
+        length = answer.length if answer.file is not None else len(answer.body)
+        lines = [f"HTTP/1.1 {answer.status} {'OK' if answer.status < 300 else 'Answer'}"]
+        headers = {**answer.headers, "Content-Length": str(length)}
+        if answer.status == 204:
+            del headers["Content-Length"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        if self.command == "HEAD" or answer.file is None:
+            self.wfile.write(head + (b"" if self.command == "HEAD" else answer.body))
+            return
+        with open(answer.file, "rb", buffering=0) as file:
+            file.seek(answer.start)
+            self.wfile.write(head)
+            block, left = memoryview(bytearray(min(_BLOCK_BYTES, length))), length
+            while left:
+                size = file.readinto(block[: min(left, len(block))])
+                if not size:  # someone has cut the file
+                    self.close_connection = True
+                    return
+                self.wfile.write(block[:size])
+                left -= size
+
+    def _hand_through(self, host: str, port: int) -> None:
+        """Connect to another host, by the user's own proxy if there is one, and pass all on."""
+        try:
+            there = self._connected(host, port)
+        except (OSError, ValueError):
+            self.send_error(502)
+            return
+        with there:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            _pass_on(self.connection, there)
+
+    def _connected(self, host: str, port: int) -> socket.socket:
+        environment = self.settings.environment
+        proxy = environment.get("https_proxy") or environment.get("HTTPS_PROXY")
+        excepted = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+        is_excepted = urllib.request.proxy_bypass_environment(host, {"no": excepted})  # type: ignore[attr-defined]
+        if not proxy or is_excepted:
+            return socket.create_connection((host.strip("[]"), port), SECONDS)
+        parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+        there = socket.create_connection((parts.hostname or "", parts.port or 80), SECONDS)
+        lines = [f"CONNECT {host}:{port} HTTP/1.1", f"Host: {host}:{port}"]
+        if parts.username or parts.password:
+            user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+            lines.append(f"Proxy-Authorization: Basic {base64.b64encode(user.encode()).decode()}")
+        there.sendall("\r\n".join([*lines, "", ""]).encode())
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            byte = there.recv(1)
+            if not byte or len(head) > 1 << 16:
+                raise OSError("the proxy has closed the connection")
+            head += byte
+        if b" 200" not in head.split(b"\r\n", 1)[0]:
+            raise OSError("the proxy has refused the connection")
+        return there
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing: the output is the program's."""
+
+
+class _Writer:
+    """The writing end of a connection, as `http.server` has it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.closed = False
+
+    def write(self, data: bytes | memoryview) -> int:
+        self.connection.sendall(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: nothing is kept back."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class _Body:
+    """The body of a request, which is chunked or has a length.
+
+    TensorFlow announces both for a chunked one.
+    """
+
+    def __init__(self, file: BufferedIOBase, headers: Mapping[str, str]) -> None:
+        self.file = file
+        self.is_chunked = "chunked" in headers.get("Transfer-Encoding", "").lower()
+        self.left = 0 if self.is_chunked else int(headers.get("Content-Length") or 0)
+        self.is_at_end = not self.is_chunked and not self.left
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, none at the end."""
+        try:
+            if self.is_chunked and not self.left and not self.is_at_end:
+                self._begin_chunk()
+            if self.is_at_end:
+                return b""
+            data = self.file.read(min(size, self.left))
+        except (OSError, ValueError) as error:
+            raise BrokenBodyError(str(error)) from error
+        if not data:
+            raise BrokenBodyError("the connection has ended within a request")
+        self.left -= len(data)
+        if not self.is_chunked:
+            self.is_at_end = not self.left
+        elif not self.left:
+            self.file.readline(1024)
+        return data
+
+    def _begin_chunk(self) -> None:
+        self.left = int(self.file.readline(1024).partition(b";")[0], 16)
+        if not self.left:
+            self.is_at_end = True
+            while self.file.readline(1 << 16) not in (b"\r\n", b"\n", b""):
+                pass
+
+    def skip(self) -> None:
+        """Read what nobody has asked for: the next request comes after it."""
+        while self.read(_BLOCK_BYTES):
+            pass
+
+
+def _pass_on(here: socket.socket, there: socket.socket) -> None:
+    """Pass bytes on in both directions until one side ends, or nothing comes."""
+    others = {here: there, there: here}
+    with selectors.DefaultSelector() as selector:
+        for side in others:
+            side.settimeout(SECONDS)
+            selector.register(side, selectors.EVENT_READ)
+        deadline = time.monotonic() + SECONDS
+        with contextlib.suppress(OSError):
+            while time.monotonic() < deadline:
+                for key, _ in selector.select(SECONDS):
+                    data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]
+                    if not data:
+                        return
+                    others[key.fileobj].sendall(data)  # type: ignore[index]
+                    deadline = time.monotonic() + SECONDS

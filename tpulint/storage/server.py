@@ -1,0 +1,80 @@
+"""The server: a thread for each connection, until the run ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import ssl
+import threading
+from typing import Any
+
+from tpulint.storage.api import StorageApi
+from tpulint.storage.objects import ObjectStore
+from tpulint.storage.proxy import HOSTS, ProxySettings, StorageConnection
+
+
+def serve(listener: socket.socket, request: dict[str, Any]) -> dict[str, Any]:
+    """Serve `listener` until standard input says so or ends, and return what was used."""
+    store = ObjectStore(request["folder"], is_default=request["is_default"])
+    api = StorageApi(store)
+    context = certify(request["authority"], request["environment"])
+    settings = ProxySettings(api, context, request["token"], request["environment"])
+    try:
+        ends = [0, listener.fileno()]
+        while 0 not in (readable := select.select(ends, [], [])[0]):
+            for _ in readable:
+                connection, _address = listener.accept()
+                threading.Thread(target=_take, args=(connection, settings), daemon=True).start()
+    finally:
+        store.close()
+    return used(api)
+
+
+def _take(connection: socket.socket, settings: ProxySettings) -> None:
+    """Answer the requests of a connection; the program sees if it breaks."""
+    with connection, contextlib.suppress(OSError):
+        StorageConnection(connection, settings)
+
+
+def certify(path: str, environment: dict[str, str]) -> ssl.SSLContext:
+    """Make an authority, and write it to `path` behind those that the machine trusts.
+
+    A program that TensorFlow's process starts reads this file as well: it has to trust the rest of
+    the world. The key is of an elliptic curve: each request is a new connection.
+    """
+    import trustme
+
+    authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
+    certificate = authority.issue_cert(*sorted(HOSTS), key_type=trustme.KeyType.ECDSA)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.configure_cert(context)
+    trusted = trusted_authorities(environment)
+    with open(f"{path}.new", "wb") as file:
+        file.write(authority.cert_pem.bytes() + trusted)
+    os.replace(f"{path}.new", path)
+    return context
+
+
+def trusted_authorities(environment: dict[str, str]) -> bytes:
+    """Return the authorities that the user's programs trust."""
+    places = [environment.get("CURL_CA_BUNDLE"), ssl.get_default_verify_paths().cafile]
+    with contextlib.suppress(ImportError):
+        import certifi
+
+        places.append(certifi.where())
+    for place in places:
+        if place:
+            with contextlib.suppress(OSError), open(place, "rb") as file:
+                return file.read()
+    return b""
+
+
+def used(api: StorageApi) -> dict[str, Any]:
+    """Return what the report says about the buckets."""
+    buckets = {
+        bucket: [len(use.read), use.bytes_read, len(use.written), use.bytes_written]
+        for bucket, use in sorted(api.uses.items())
+    }
+    return {"buckets": buckets, "problems": list(api.problems)}

@@ -1,0 +1,161 @@
+"""A run's storage: the variables that lead TensorFlow to the server, and the server's start."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tpulint.storage.objects import ObjectStore, StorageProblem
+
+DEFAULT_FOLDER = ".tpulint_storage"
+CLOUD = "cloud"
+_ANSWER_SECONDS = 10.0
+
+
+class StorageUse(NamedTuple):
+    """What a run did with one bucket."""
+
+    bucket: str
+    objects_read: int
+    bytes_read: int
+    objects_written: int
+    bytes_written: int
+
+
+class ServedStorage:
+    """`gs://` of this process and of those that it starts, in `folder`, until `close`."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        self.folder = os.path.abspath(DEFAULT_FOLDER if folder is None else folder)
+        self.token = secrets.token_hex(16)
+        self.uses: tuple[StorageUse, ...] = ()
+        self.problems: tuple[str, ...] = ()
+        self.is_open = True
+        self._process = os.getpid()
+        private = tempfile.mkdtemp(prefix="tpulint-storage-")
+        authority = os.path.join(private, "authorities.pem")
+        with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+            self.port = listener.getsockname()[1]
+            listener.set_inheritable(True)
+            request = {
+                "folder": self.folder,
+                "is_default": folder is None,
+                "listener": listener.fileno(),
+                "token": self.token,
+                "private": private,
+                "authority": authority,
+                "path": [_packages(), *sys.path],
+                "environment": dict(os.environ),
+            }
+            self._server = subprocess.Popen(
+                [sys.executable, "-I", "-S", os.path.join(_HERE, "process.py")],
+                stdin=subprocess.PIPE,  # its end is the end of this process
+                stdout=subprocess.PIPE,
+                env=dict(os.environ),
+                pass_fds=[listener.fileno()],
+                start_new_session=True,  # Ctrl-C is for the program
+            )
+        self._tell(json.dumps(request).encode() + b"\n")
+        self._variables = self._set_variables(authority)
+
+    def _set_variables(self, authority: str) -> dict[str, str]:
+        """Set what libcurl and TensorFlow read, and Python does not: `os.environ` stays as it is.
+
+        Other clients of this process, as urllib, find the world as it was.
+        """
+        variables = {
+            "https_proxy": f"http://:{self.token}@127.0.0.1:{self.port}",
+            "CURL_CA_BUNDLE": authority,
+            "NO_GCE_CHECK": "true",
+            # Nobody reads the user's credentials, and nobody exchanges them.
+            "GOOGLE_AUTH_TOKEN_FOR_TESTING": "local",
+        }
+        for name, value in variables.items():
+            os.putenv(name, value)
+        return variables
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables for a process that is started with an environment of its own."""
+        return dict(self._variables)
+
+    def place_of_missing(self, path: str) -> str | None:
+        """Return where the object `path` ("gs://bucket/object") belongs; None if it is there."""
+        bucket, _, name = path.removeprefix("gs://").partition("/")
+        store = ObjectStore(self.folder)
+        try:
+            if not name or store.has(bucket, name) or any(store.list(bucket, f"{name}/")):
+                return None
+        except StorageProblem:
+            pass
+        try:
+            return store.path_of(bucket, name)
+        except StorageProblem:  # no such names
+            return None
+
+    def close(self) -> None:
+        """End the server, and learn what it did."""
+        if not self.is_open or self._process != os.getpid():
+            return
+        self.is_open = False
+        for name in self._variables:
+            before = os.environ.get(name)
+            if before is None:
+                os.unsetenv(name)
+            else:
+                os.putenv(name, before)
+        self._tell(b"end\n")
+        answer = self._answer()
+        self.uses = tuple(StorageUse(name, *use) for name, use in answer.get("buckets", {}).items())
+        self.problems = tuple(answer.get("problems", ()))
+
+    def _tell(self, line: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            assert self._server.stdin is not None
+            self._server.stdin.write(line)
+            self._server.stdin.flush()
+
+    def _answer(self) -> dict[str, Any]:
+        """Return the server's last words; nothing if it has none, or takes too long."""
+        out = self._server.stdout
+        assert out is not None
+        deadline, said = time.monotonic() + _ANSWER_SECONDS, b""
+        while (left := deadline - time.monotonic()) > 0 and select.select([out], [], [], left)[0]:
+            block = os.read(out.fileno(), 1 << 16)
+            if not block:
+                break
+            said += block
+        else:
+            self._server.kill()
+        self._server.wait()
+        answer: dict[str, Any] = json.loads(said or b"{}")
+        return answer
+
+
+@contextlib.contextmanager
+def serving(folder: str | None) -> Iterator[ServedStorage | None]:
+    """Serve `gs://` in the context: from `folder`, or the default one; not if it is "cloud"."""
+    if folder == CLOUD:
+        yield None
+        return
+    served = ServedStorage(folder)
+    try:
+        yield served
+    finally:
+        served.close()
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _packages() -> str:
+    return os.path.dirname(os.path.dirname(_HERE))
