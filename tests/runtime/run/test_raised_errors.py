@@ -82,6 +82,15 @@ ESTIMATORS = [
     ("train(input_fn, max_steps=1)", "predict(input_fn).__next__()", "TPU610"),
     ("    train_batch_size=8,\n", "", "TPU610"),
 ]
+# What a metric_fn returns for the tensor x that it gets.
+METRICS = [
+    '{"m": -x}',
+    '{"m": tf.reduce_mean(x)}',
+    '{"m": 3}',
+    "[tf1.metrics.mean(x)]",
+    '{"m": tf.keras.metrics.Mean()}',
+    '{"loss": tf1.metrics.mean(x)}',
+]
 STRATEGY = """\
 import math
 import tensorflow as tf
@@ -172,6 +181,15 @@ if hasattr(tf.compat.v1, "estimator"):
         assert ESTIMATOR.count(sound) == 1
         error = error_of(ESTIMATOR.replace(sound, wrong), tmp_path)
         assert linked(error, tmp_path) == [(rule, rule)], error
+
+    @pytest.mark.parametrize("result", METRICS)
+    def test_what_a_metric_fn_returns_leads_to_its_finding(result: str, tmp_path: Path) -> None:
+        program = ESTIMATOR.replace(
+            "host_call=host_call", f"eval_metrics=(lambda x: {result}, [labels])"
+        ).replace("train(input_fn, max_steps=1)", "evaluate(input_fn, steps=1)")
+        sized = program.replace("train_batch_size=8", "train_batch_size=8, eval_batch_size=8")
+        error = error_of(sized, tmp_path)
+        assert linked(error, tmp_path) == [("TPU611", "TPU611")], error
 
 
 @pytest.mark.parametrize(("rule", "wrong"), STEPS)

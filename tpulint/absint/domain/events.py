@@ -116,7 +116,8 @@ class Tensor(Value):
     the known start of a string. `operation`: what makes it; None outside computations, and for
     their arguments. `unread`: the variable whose write made it; taking the tensor reads that.
     `layer`: where it is symbolic, the call of a layer that made it. `of_all`: the call that gave
-    it, where it is no tensor but holds one of each replica (or a structure of such).
+    it, where it is no tensor but holds one of each replica (or a structure of such). `single`: it
+    certainly is one tensor, and no pair or list: an operator made it, or it was sent to the host.
     """
 
     made: Context | None
@@ -137,6 +138,7 @@ class Tensor(Value):
     unread: Variable | None = None
     layer: LayerCall | None = None
     of_all: ApiCall | None = None
+    single: bool = False
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else str(self.shape).replace("None", "?")

@@ -63,6 +63,7 @@ def operation(
     result = transfer.result(frame, listed, site)
     result.uniform = uniform(listed) or _is_how_often(name, listed)
     result.shape = () if name != "getitem" and of_scalars(listed) else None
+    result.single = name != "getitem"
     return result
 
 

@@ -62,6 +62,7 @@ from tensorflow.python.tpu import (
 )
 from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu.ops import tpu_ops
+from tensorflow.python.training import basic_session_run_hooks
 from tensorflow.python.util import nest, tf_stack, traceback_utils, variable_utils
 
 try:  # of sessions: it left TensorFlow after the Estimator
@@ -80,6 +81,7 @@ __all__ = [
     "AutomaticControlDependencies",
     "autograph_config",
     "backprop_util",
+    "basic_session_run_hooks",
     "c_api",
     "c_api_util",
     "composite_tensor",

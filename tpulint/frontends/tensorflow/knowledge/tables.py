@@ -74,7 +74,7 @@ def raised_errors() -> tuple[RaisedError, ...]:
             text_pattern(row["text"]),
             tuple(row["rules"]),
             row.get("anywhere", False),
-            row.get("source", ""),
+            row.get("source", row.get("through", "")),
         )
         for row in load_toml(RAISED_ERRORS)["error"]
     )

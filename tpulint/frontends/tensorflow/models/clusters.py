@@ -116,9 +116,13 @@ def _send(frame: Frame, cluster: Cluster, argument: Argument) -> None:
 
 def _dequeue(frame: Frame, argument: Argument) -> Value:
     """Return the outfeed's tensors: others than those that were sent."""
-    return transfer.each_tensor(
-        argument.value, lambda tensor: transfer.passed_on(frame, tensor, argument.site)
-    )
+
+    def taken(tensor: Tensor) -> Tensor:
+        other = transfer.passed_on(frame, tensor, argument.site)
+        other.single = other.single or tensor.sort == "tensor"
+        return other
+
+    return transfer.each_tensor(argument.value, taken)
 
 
 def received(frame: Frame, cluster: Cluster, result: Value) -> Value:

@@ -1,0 +1,162 @@
+"""TPU611: a metric_fn returns something else than pairs of a value and an update operation."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tpulint.absint.domain.events import Cluster, Computation, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Severity
+from tpulint.frontends.tensorflow.knowledge.seam import GIVES_ONE_TENSOR
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if, is_in_every_trace
+from tpulint.queries.estimators import host_calls, surely_uses_tpu
+from tpulint.rules.base import Report, Rule, register
+
+# tensorflow_estimator/python/estimator/model_fn.py: `LOSS_METRIC_KEY`.
+LOSS = "loss"
+
+
+class MetricFault(NamedTuple):
+    """What a metric_fn returns for a metric. only_on_tpu: on a CPU, TensorFlow takes it."""
+
+    words: str
+    only_on_tpu: bool = False
+
+
+@register
+class MetricFnResult(Rule):
+    code = "TPU611"
+    name = "metric-fn-result"
+    severity = Severity.ERROR
+    summary = "a metric_fn whose result is no pair of value and update operation"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation, cluster in host_calls(program):
+            if cluster.kind != "eval_metrics" or cluster.result is None:
+                continue
+            results = options(cluster.result)
+            for result in results:
+                if isinstance(result, Mapping):
+                    _check_metrics(program, computation, cluster, result, len(results), report)
+                elif isinstance(result, Sequence) or is_one_tensor(program, computation, result):
+                    _report(
+                        computation,
+                        cluster,
+                        cluster.named,
+                        "no dictionary of metrics, but a"
+                        f" {result.kind if isinstance(result, Sequence) else 'tensor'}",
+                        certain=len(results) == 1
+                        and is_in_every_trace(computation, cluster.context),
+                        report=report,
+                    )
+
+
+def _check_metrics(
+    program: Program,
+    computation: Computation,
+    cluster: Cluster,
+    metrics: Mapping,
+    alternatives: int,
+    report: Report,
+) -> None:
+    for key, value in metrics.items.items():
+        faults = [fault_of(program, computation, key, option) for option in options(value)]
+        fault = next((fault for fault in faults if fault is not None), None)
+        if fault is None:
+            continue
+        site = _site_of(cluster, metrics, key, value)
+        on_tpu = surely_uses_tpu(computation.call) and not computation.host_modes
+        _report(
+            computation,
+            cluster,
+            site,
+            f"{fault.words} for `{key}`",
+            certain=alternatives == 1
+            and None not in faults
+            and key not in metrics.maybe_absent
+            and (on_tpu if fault.only_on_tpu else is_in_every_trace(computation, cluster.context)),
+            report=report,
+        )
+
+
+def _report(
+    computation: Computation,
+    cluster: Cluster,
+    site: Site,
+    words: str,
+    *,
+    certain: bool,
+    report: Report,
+) -> None:
+    report(
+        site.span,
+        f"{traces.callee_name(cluster.callee)} returns {words}: TPUEstimator needs a dictionary of"
+        " pairs of value and update operation, as `tf.metrics.mean` and its kind return",
+        certainty=definite_if(certain, not cluster.context.is_guess),
+        trace=(
+            *traces.to_host_call(computation, cluster),
+            traces.step(HOST_LANE, cluster.named, "computes the metrics"),
+            traces.step(HOST_LANE, site, f"returns {words}"),
+        ),
+    )
+
+
+def _site_of(cluster: Cluster, metrics: Mapping, key: object, value: Value) -> Site:
+    """Return where a metric is put into the dictionary, or made, or the dictionary is."""
+    place = metrics.places.get(key, -1)
+    if metrics.site is not None and place >= 0:
+        return metrics.site.module.site(place)
+    if isinstance(value, Tensor) and value.made is not None and cluster.is_around(value.made):
+        return value.site or cluster.named
+    return metrics.site or cluster.named
+
+
+def fault_of(
+    program: Program, computation: Computation, key: object, value: Value
+) -> MetricFault | None:
+    """Return what is wrong with a metric; None where it may be a pair."""
+    if is_one_tensor(program, computation, value):
+        return MetricFault("a tensor")
+    if value == NONE:
+        return MetricFault("None")
+    if isinstance(value, Const) and isinstance(value.value, (bool, int, float)):
+        return MetricFault("a number")
+    if isinstance(value, Sequence) and not value.open and len(value.items) < 2:
+        return MetricFault(f"a {value.kind} of {len(value.items)}")
+    if isinstance(value, ExternalObject) and is_keras_metric(value):
+        return MetricFault("a Keras metric, which only a CPU evaluates,", only_on_tpu=True)
+    if key == LOSS and isinstance(value, (Tensor, Sequence)):
+        return MetricFault("a metric of the name that Estimator gives to its own,")
+    return None
+
+
+def is_one_tensor(program: Program, computation: Computation, value: Value) -> bool:
+    """Return whether the value certainly is a tensor, and no pair of some.
+
+    What a call returns is a tensor if the call is known to give one, or if it is a part of the
+    pair that a function of `tf.metrics` returns.
+    """
+    if isinstance(value, ExternalObject):  # `metric.result()` of Keras
+        return value.last == "result" and ".keras.metrics." in f".{value.path}"
+    if not isinstance(value, Tensor) or value.sort != "tensor":
+        return False
+    if value.single:
+        return True
+    calls = program.by_result.get(id(value), ())
+    if calls:
+        return all(call.last in GIVES_ONE_TENSOR and not _is_metric(call.path) for call in calls)
+    return any(call.site == value.site and _is_metric(call.path) for call in computation.calls)
+
+
+def _is_metric(path: str) -> bool:
+    return ".metrics." in path and ".keras." not in path
+
+
+def is_keras_metric(value: ExternalObject) -> bool:
+    """Return whether this is an object of a class of Keras's metrics."""
+    module, _, name = value.path.rpartition(".")
+    return f".{module}".endswith(".keras.metrics") and name[:1].isupper()
