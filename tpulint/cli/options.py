@@ -316,8 +316,8 @@ def add_run(command: Parser) -> None:
     """Its own options come first; from SCRIPT or -m on, all words are the program's."""
     command.usage = (
         "tpulint run [--replicas N | --topology SPEC] [--hosts N [--processes] | --workers "
-        "ADDRESSES] [--storage DIR | cloud] [--deadline SECONDS] [--report FORMAT] "
-        "[--report-file FILE] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
+        "ADDRESSES] [--storage DIR | cloud] [--cloud-reads] [--deadline SECONDS] "
+        "[--report FORMAT] [--report-file FILE] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
     )
     add = command.add_argument
     machine = command.add_mutually_exclusive_group()
@@ -338,6 +338,11 @@ def add_run(command: Parser) -> None:
         metavar="DIR",
         help="the directory of the buckets: gs://BUCKET/OBJECT is DIR/BUCKET/OBJECT "
         "(.tpulint_storage); `cloud` leaves gs:// alone",
+    )
+    add(
+        "--cloud-reads",
+        action="store_true",
+        help="copy objects that the directory lacks from the cloud, with your credentials",
     )
     add("--deadline", type=float, metavar="SECONDS", help="the time limit of one step")
     add("--report", choices=("text", "html"), default="text", help="the report's format")

@@ -15,6 +15,7 @@ from types import ModuleType
 from tpulint.config import ConfigError
 from tpulint.run.program import OUR_FAULT, CannotRun, UserProgram, execute
 from tpulint.run.session import Machine, RunRequest, RunSession
+from tpulint.storage.session import CLOUD
 
 # `tpulint run`: the story of a program that runs under the emulator.
 
@@ -77,7 +78,15 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
     machine = Machine(replicas, options.topology, hosts, workers, options.processes)
-    return RunRequest(program, machine, options.deadline, options.report, file, options.storage)
+    storage = options.storage
+    if storage == CLOUD and options.cloud_reads:
+        raise ConfigError("--cloud-reads: `--storage cloud` reads and writes the cloud already")
+    if storage not in (None, CLOUD) and os.path.lexists(storage) and not os.path.isdir(storage):
+        raise ConfigError(f"--storage: {storage}: not a directory")
+    reads_cloud = options.cloud_reads
+    return RunRequest(
+        program, machine, options.deadline, options.report, file, storage, reads_cloud
+    )
 
 
 # `tpulint worker`: one host of an emulated pod, for programs on this and on other machines.

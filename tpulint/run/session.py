@@ -51,7 +51,7 @@ class RunRequest(NamedTuple):
     """The settings of a run: program, cores, seconds for a step, and the report's format.
 
     Without a `file` it goes to standard error. `storage` is the directory of the buckets, None for
-    the default one.
+    the default one. reads_cloud: what is missing there is copied from the cloud.
     """
 
     program: UserProgram
@@ -60,6 +60,7 @@ class RunRequest(NamedTuple):
     report: str
     file: str | None
     storage: str | None = None
+    reads_cloud: bool = False
 
 
 class RunSession:
@@ -98,7 +99,9 @@ class RunSession:
         """Serve `gs://` from a directory: the program has not begun."""
         from tpulint.storage.session import serving
 
-        self.storage = self.open.enter_context(serving(self.request.storage))
+        self.storage = self.open.enter_context(
+            serving(self.request.storage, reads_cloud=self.request.reads_cloud)
+        )
 
     def note_threads(self) -> None:
         """From now on, notes also what ends a thread of the program."""
@@ -247,7 +250,9 @@ def missing_objects(
         place = storage.place_of_missing(path) if storage else None
         if storage and place:
             folder = shown(storage.folder)
-            yield (f"{path} is not in {folder}: copy a sample to {shown(place)}")
+            yield (
+                f"{path} is not in {folder}: copy a sample to {shown(place)}, or use --cloud-reads"
+            )
 
 
 def warnings_without_rule(watch: Watch) -> Iterator[str]:

@@ -21,6 +21,7 @@ from datetime import datetime, timezone
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from tpulint.storage.cloud import CloudStorage
 from tpulint.storage.objects import (
     NoSuchObjectError,
     ObjectStore,
@@ -90,15 +91,17 @@ class Upload:
 
 
 class StorageApi:
-    """The service, on the objects of `store`."""
+    """The service, on the objects of `store`; those that it lacks are read from `cloud`."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, cloud: CloudStorage | None = None) -> None:
         self.store = store
+        self.cloud = cloud
         self.uses: dict[str, BucketUse] = {}
         self.problems: dict[str, None] = {}
         """What the user should know: refused names, a full disk."""
         self._uploads: dict[str, Upload] = {}
         self._asked: dict[str, list[float]] = {}
+        self._fetches: dict[tuple[str, str], threading.Lock] = {}
         self._lock = threading.Lock()
 
     def answer(self, request: StorageRequest) -> Answer:
@@ -155,8 +158,7 @@ class StorageApi:
             case [bucket, "o", name, "rewriteTo" | "copyTo" as verb, "b", other, "o", target]:
                 return self._copy(verb, (bucket, name), (other, target), query)
             case [bucket, "o", name] if method == "DELETE":
-                self.store.delete(bucket, name)
-                return Answer(204)
+                return self._delete(bucket, name)
             case [bucket, "o", name] if method == "GET" and query.get("alt") == "media":
                 return self._media(request, bucket, name)
             case [bucket, "o", name] if method in ("GET", "PATCH", "PUT"):
@@ -172,7 +174,7 @@ class StorageApi:
         return _json({"kind": "storage#buckets", "items": list(map(_of_bucket, self.store))})
 
     def _bucket(self, method: str, bucket: str) -> Answer:
-        if not self.store.has_bucket(bucket):
+        if not self.store.has_bucket(bucket) and not (self.cloud and self.cloud.has_bucket(bucket)):
             self._make_if_insisted(bucket)
         if method == "DELETE":
             self.store.delete_bucket(bucket)
@@ -194,22 +196,72 @@ class StorageApi:
 
     def _list(self, bucket: str, query: dict[str, str]) -> Answer:
         most = min(int(query.get("maxResults") or PAGE), PAGE)
-        items = self.store.list(bucket, query.get("prefix", ""), query.get("delimiter", ""))
+        items = self._items(bucket, query.get("prefix", ""), query.get("delimiter", ""))
         page = first_sorted(items, most + (most > 2), unquote(query.get("pageToken", "")))
         listed = page[:most]
         answer: dict[str, Any] = {"kind": "storage#objects"}
         if len(page) > most:
             answer["nextPageToken"] = quote(listed[-1].name)
-        answer["items"] = [resource(item) for item in listed if item.path]
-        answer["prefixes"] = [item.name for item in listed if not item.path]
+        answer["items"] = [resource(item) for item in listed if not item.is_folder]
+        answer["prefixes"] = [item.name for item in listed if item.is_folder]
         return _json(answer)
 
+    def _items(self, bucket: str, prefix: str, delimiter: str) -> Iterator[StoredObject]:
+        """Yield the objects and folders, those of the directory before the others of the cloud."""
+        names: set[str] = set()
+        is_here = self.store.has_bucket(bucket)
+        if self.cloud is None or is_here:
+            for item in self.store.list(bucket, prefix, delimiter):
+                names.add(item.name)
+                yield item
+        if self.cloud is not None:
+            try:
+                for item in self.cloud.list(bucket, prefix, delimiter):
+                    if item.name not in names:
+                        yield item
+            except NoSuchObjectError:
+                if not is_here:
+                    raise
+
     def _find(self, bucket: str, name: str) -> StoredObject:
-        return self.store.find(bucket, name)
+        """Return what is known of an object, which may be in the cloud."""
+        try:
+            return self.store.find(bucket, name)
+        except NoSuchObjectError:
+            if self.cloud is None:
+                raise
+            return self.cloud.find(bucket, name)
+
+    def _fetch(self, bucket: str, name: str) -> StoredObject:
+        """Return an object of the directory, which is copied from the cloud where it is missing."""
+        stored = self._find(bucket, name)
+        if stored.path or self.cloud is None:
+            return stored
+        with self._lock:
+            lock = self._fetches.setdefault((bucket, name), threading.Lock())
+        with lock:
+            if self.store.has(bucket, name):
+                return self.store.find(bucket, name)
+            with self.store.new_file() as file:
+                try:
+                    self.cloud.read(bucket, name, file)
+                    return self.store.commit(file.name, bucket, name)
+                finally:
+                    with contextlib.suppress(OSError):
+                        os.unlink(file.name)
+
+    def _delete(self, bucket: str, name: str) -> Answer:
+        if not self.store.has(bucket, name) and self.cloud is not None:
+            self.cloud.find(bucket, name)
+            raise StorageProblem(
+                403, f"gs://{bucket}/{name} is in the cloud only, where nothing is deleted"
+            )
+        self.store.delete(bucket, name)
+        return Answer(204)
 
     def _media(self, request: StorageRequest, bucket: str, name: str) -> Answer:
         """Answer a read, of a range or of all."""
-        stored = self._find(bucket, name)
+        stored = self._fetch(bucket, name)
         start, end = 0, stored.size
         wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", request.headers.get("Range", ""))
         headers = {
@@ -238,7 +290,7 @@ class StorageApi:
     def _copy(
         self, verb: str, source: tuple[str, str], target: tuple[str, str], query: dict[str, str]
     ) -> Answer:
-        stored = self._find(*source)
+        stored = self._fetch(*source)
         copied = self.store.join([stored], *target)
         self._note_written(copied)
         if verb == "copyTo":
@@ -256,7 +308,7 @@ class StorageApi:
 
     def _compose(self, request: StorageRequest, bucket: str, name: str) -> Answer:
         sources = _body_json(request).get("sourceObjects", [])
-        stored = [self._find(bucket, str(source["name"])) for source in sources]
+        stored = [self._fetch(bucket, str(source["name"])) for source in sources]
         joined = self.store.join(stored, bucket, name)
         self._note_written(joined)
         return _json(resource(joined))

@@ -54,13 +54,17 @@ class NoSuchObjectError(StorageProblem):
 
 
 class StoredObject(NamedTuple):
-    """An object: its file, and what a program can ask of it."""
+    """An object: its file, and what a program can ask of it.
+
+    The file of one in the cloud has no path. A folder of a listing is one, too.
+    """
 
     bucket: str
     name: str
     path: str
     size: int
     modified_ns: int
+    is_folder: bool = False
 
     @property
     def generation(self) -> int:
@@ -134,8 +138,7 @@ class ObjectStore:
     def list(self, bucket: str, prefix: str = "", delimiter: str = "") -> Iterator[StoredObject]:
         """Yield the objects whose names begin with `prefix`, in no order.
 
-        With the delimiter "/", what is in a folder below is one object, whose `path` is empty and
-        whose name ends with the delimiter.
+        With the delimiter "/", what is in a folder below is one item, whose name ends with it.
         """
         root = self._bucket(bucket)
         if not os.path.isdir(root):
@@ -177,7 +180,7 @@ class ObjectStore:
             if deep:
                 yield from inside
             elif next(inside, None) is not None:
-                yield StoredObject(bucket, f"{start}{part}/", "", 0, 0)
+                yield StoredObject(bucket, f"{start}{part}/", "", 0, 0, is_folder=True)
 
     def new_file(self) -> BinaryIO:
         """Open a new file for what will be an object; the caller closes it."""

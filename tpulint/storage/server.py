@@ -11,6 +11,7 @@ import threading
 from typing import Any
 
 from tpulint.storage.api import StorageApi
+from tpulint.storage.cloud import CloudStorage
 from tpulint.storage.objects import ObjectStore
 from tpulint.storage.proxy import HOSTS, ProxySettings, StorageConnection
 
@@ -18,9 +19,10 @@ from tpulint.storage.proxy import HOSTS, ProxySettings, StorageConnection
 def serve(listener: socket.socket, request: dict[str, Any]) -> dict[str, Any]:
     """Serve `listener` until standard input says so or ends, and return what was used."""
     store = ObjectStore(request["folder"], is_default=request["is_default"])
-    api = StorageApi(store)
-    context = certify(request["authority"], request["environment"])
-    settings = ProxySettings(api, context, request["token"], request["environment"])
+    environment = request["environment"]
+    api = StorageApi(store, CloudStorage(environment) if request["reads_cloud"] else None)
+    context = certify(request["authority"], environment)
+    settings = ProxySettings(api, context, request["token"], environment)
     try:
         ends = [0, listener.fileno()]
         while 0 not in (readable := select.select(ends, [], [])[0]):

@@ -33,9 +33,12 @@ class StorageUse(NamedTuple):
 
 
 class ServedStorage:
-    """`gs://` of this process and of those that it starts, in `folder`, until `close`."""
+    """`gs://` of this process and of those that it starts, in `folder`, until `close`.
 
-    def __init__(self, folder: str | None = None) -> None:
+    reads_cloud: what is missing there is copied from the cloud, which is only read.
+    """
+
+    def __init__(self, folder: str | None = None, *, reads_cloud: bool = False) -> None:
         self.folder = os.path.abspath(DEFAULT_FOLDER if folder is None else folder)
         self.token = secrets.token_hex(16)
         self.uses: tuple[StorageUse, ...] = ()
@@ -50,6 +53,7 @@ class ServedStorage:
             request = {
                 "folder": self.folder,
                 "is_default": folder is None,
+                "reads_cloud": reads_cloud,
                 "listener": listener.fileno(),
                 "token": self.token,
                 "private": private,
@@ -142,12 +146,12 @@ class ServedStorage:
 
 
 @contextlib.contextmanager
-def serving(folder: str | None) -> Iterator[ServedStorage | None]:
+def serving(folder: str | None, *, reads_cloud: bool = False) -> Iterator[ServedStorage | None]:
     """Serve `gs://` in the context: from `folder`, or the default one; not if it is "cloud"."""
     if folder == CLOUD:
         yield None
         return
-    served = ServedStorage(folder)
+    served = ServedStorage(folder, reads_cloud=reads_cloud)
     try:
         yield served
     finally:

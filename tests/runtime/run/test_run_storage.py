@@ -58,5 +58,5 @@ def test_a_second_run_goes_on_from_the_checkpoint_of_the_first(tmp_path: Path) -
     assert second.returncode == 1
     assert "NotFoundError" in second.stderr
     place = ".tpulint_storage/my-data/none.tfrecord"
-    said = f"{missing} is not in .tpulint_storage: copy a sample to {place}"
+    said = f"{missing} is not in .tpulint_storage: copy a sample to {place}, or use --cloud-reads"
     assert said in second.stderr

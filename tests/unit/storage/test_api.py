@@ -13,7 +13,8 @@ from urllib.parse import quote
 import pytest
 
 from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest
-from tpulint.storage.objects import ObjectStore
+from tpulint.storage.cloud import CloudStorage
+from tpulint.storage.objects import NoSuchObjectError, ObjectStore
 
 BASE = "https://www.googleapis.com"
 
@@ -228,3 +229,82 @@ def test_objects_and_bytes_are_counted(api: StorageApi) -> None:
         read(api, "a", Range="bytes=0-3")
     use = api.uses["bucket"]
     assert (use.read, use.bytes_read, use.written, use.bytes_written) == ({"a"}, 8, {"a"}, 10)
+
+
+# What a directory lacks comes from the cloud: here from a second service.
+
+
+class OtherCloud(CloudStorage):
+    """The cloud, whose requests go to another service in place of the network."""
+
+    def __init__(self, api: StorageApi) -> None:
+        super().__init__({"STORAGE_EMULATOR_HOST": "http://cloud"})
+        self.api = api
+        self.asked: list[str] = []
+
+    def _asked(self, path: str) -> Any:
+        self.asked.append(path)
+        answer = ask(self.api, "GET", f"/storage/v1/{path}")
+        if answer.status == 404:
+            raise NoSuchObjectError(path)
+        body = answer.body
+        if answer.file is not None:
+            body = Path(answer.file).read_bytes()
+        file = io.BytesIO(body)
+        file.length = 0  # type: ignore[attr-defined]
+        return file
+
+
+@pytest.fixture(name="clouded")
+def clouded_fixture(tmp_path: Path) -> StorageApi:
+    cloud = StorageApi(ObjectStore(str(tmp_path / "cloud")))
+    for name in ("data/0", "data/1", "data/more/2", "both"):
+        put(cloud, name, f"cloud's {name}".encode())
+    api = StorageApi(ObjectStore(str(tmp_path / "here")), OtherCloud(cloud))
+    put(api, "both", b"here")
+    put(api, "data/9", b"here")
+    return api
+
+
+def test_a_missing_object_is_copied_from_the_cloud_once(
+    clouded: StorageApi, tmp_path: Path
+) -> None:
+    stat = said(ask(clouded, "GET", "/storage/v1/b/bucket/o/data%2F0"))
+    assert stat["size"] == str(len("cloud's data/0"))
+    assert not (tmp_path / "here/bucket/data/0").exists()
+    assert read(clouded, "data/0") == (200, b"cloud's data/0")
+    assert (tmp_path / "here/bucket/data/0").read_bytes() == b"cloud's data/0"
+    (tmp_path / "cloud/bucket/data/0").unlink()
+    assert read(clouded, "data/0", Range="bytes=0-4") == (206, b"cloud")
+
+
+def test_what_is_here_hides_what_is_in_the_cloud(clouded: StorageApi) -> None:
+    assert read(clouded, "both") == (200, b"here")
+
+
+def test_a_listing_has_both(clouded: StorageApi) -> None:
+    page = said(ask(clouded, "GET", "/storage/v1/b/bucket/o?prefix=data/&delimiter=/"))
+    assert [item["name"] for item in page["items"]] == ["data/0", "data/1", "data/9"]
+    assert page["prefixes"] == ["data/more/"]
+    assert len(said(ask(clouded, "GET", "/storage/v1/b/bucket/o"))["items"]) == 5
+    assert ask(clouded, "GET", "/storage/v1/b/missing/o").status == 404
+
+
+def test_nothing_is_written_to_the_cloud(clouded: StorageApi, tmp_path: Path) -> None:
+    def contents() -> dict[str, bytes]:
+        files = (tmp_path / "cloud").rglob("*")
+        return {str(path): path.read_bytes() for path in files if path.is_file()}
+
+    before = contents()
+    put(clouded, "data/1", b"new")
+    ask(clouded, "POST", "/storage/v1/b/bucket/o/data%2F0/rewriteTo/b/bucket/o/copy")
+    assert ask(clouded, "DELETE", "/storage/v1/b/bucket/o/data%2Fmore%2F2").status == 403
+    assert ask(clouded, "DELETE", "/storage/v1/b/bucket/o/copy").status == 204
+    assert ask(clouded, "DELETE", "/storage/v1/b/bucket/o/copy").status == 404
+    assert contents() == before
+
+
+def test_what_neither_has_is_missing(clouded: StorageApi) -> None:
+    assert ask(clouded, "GET", "/storage/v1/b/bucket/o/none").status == 404
+    assert read(clouded, "none")[0] == 404
+    assert ask(clouded, "GET", "/storage/v1/b/missing").status == 404

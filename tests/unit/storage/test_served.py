@@ -174,6 +174,29 @@ def test_a_run_that_asks_for_nothing_starts_and_ends_in_no_time(tmp_path: Path) 
     assert not os.listdir(tmp_path)
 
 
+def test_the_cloud_is_read_over_the_network_and_its_absence_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cloud is a second server, which Google's own variable names."""
+    cloud = ServedStorage(str(tmp_path / "cloud"))
+    (tmp_path / "cloud/bucket").mkdir(parents=True)
+    (tmp_path / "cloud/bucket/a").write_bytes(b"far")
+    address = f"http://127.0.0.1:{cloud.port}/{cloud.token}"
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+    served = ServedStorage(str(tmp_path / "here"), reads_cloud=True)
+    client = Client(served)
+    assert client.ask("GET", "/bucket/a") == (200, b"far")
+    assert (tmp_path / "here/bucket/a").read_bytes() == b"far"
+    assert client.ask("GET", "/bucket/none")[0] == 404
+    cloud.close()
+    assert client.ask("GET", "/bucket/a") == (200, b"far")
+    status, said = client.ask("GET", "/storage/v1/b/bucket/o/none")
+    assert status == 403  # final: TensorFlow does not try again
+    assert b"cannot be read" in said
+    served.close()
+    assert "cannot be read" in " ".join(served.problems)
+
+
 PROGRAM = """\
 import sys, time
 from tpulint.storage.session import ServedStorage

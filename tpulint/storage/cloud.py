@@ -1,0 +1,171 @@
+"""Google Cloud Storage itself, which is only read: for objects that a directory does not have.
+
+With the user's own credentials: google-auth's if it is installed, or the `gcloud` command's, or
+none, which is enough for public buckets. `STORAGE_EMULATOR_HOST` names another server, as it does
+for Google's own clients.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from http.client import HTTPException, HTTPResponse
+from typing import Any, BinaryIO
+from urllib.parse import quote, urlencode
+
+from tpulint.storage.objects import NoSuchObjectError, StorageProblem, StoredObject
+
+ADDRESS = "https://storage.googleapis.com"
+SCOPE = "https://www.googleapis.com/auth/devstorage.read_only"
+SECONDS = 60.0
+_BLOCK_BYTES = 1 << 20
+_ATTEMPTS = 3
+_FIELDS = "items(name,size,updated),prefixes,nextPageToken"
+
+
+class CloudStorage:
+    """The buckets in the cloud. It sends GET requests, and no others."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        address = environment.get("STORAGE_EMULATOR_HOST")
+        self.address = (address or ADDRESS).rstrip("/")
+        if "//" not in self.address:
+            self.address = f"http://{self.address}"
+        self._is_google = not address
+        self._credentials: Any = None
+        self._lock = threading.Lock()
+
+    def find(self, bucket: str, name: str) -> StoredObject:
+        """Return what there is to know of an object: its `path` is empty."""
+        item = self._json(f"b/{quote(bucket)}/o/{quote(name, safe='')}", {"fields": _OF_OBJECT})
+        return _stored(bucket, item)
+
+    def has_bucket(self, bucket: str) -> bool:
+        """Return whether the bucket is there: who reads objects need not see the bucket itself."""
+        try:
+            self._json(f"b/{quote(bucket)}/o", {"maxResults": "1", "fields": "nextPageToken"})
+        except NoSuchObjectError:
+            return False
+        return True
+
+    def list(self, bucket: str, prefix: str, delimiter: str) -> Iterator[StoredObject]:
+        """Yield the objects and folders whose names begin with `prefix`, all without a `path`."""
+        query = {"prefix": prefix, "delimiter": delimiter, "fields": _FIELDS}
+        while True:
+            page = self._json(f"b/{quote(bucket)}/o", query)
+            yield from (_stored(bucket, item) for item in page.get("items", ()))
+            for folder in page.get("prefixes", ()):
+                yield StoredObject(bucket, folder, "", 0, 0, is_folder=True)
+            if "nextPageToken" not in page:
+                return
+            query["pageToken"] = page["nextPageToken"]
+
+    def read(self, bucket: str, name: str, file: BinaryIO) -> None:
+        """Write the content of an object to `file`."""
+        path = f"b/{quote(bucket)}/o/{quote(name, safe='')}?alt=media"
+        with self._asked(path) as answer, _problems_of(self.address):
+            shutil.copyfileobj(answer, file, _BLOCK_BYTES)
+            if answer.length:  # it has ended before its end
+                raise StorageProblem(403, f"{self.address} broke off in gs://{bucket}/{name}")
+
+    def _json(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
+        with self._asked(f"{path}?{urlencode(query)}") as answer, _problems_of(self.address):
+            body: dict[str, Any] = json.load(answer)
+            return body
+
+    def _asked(self, path: str) -> HTTPResponse:
+        request = urllib.request.Request(f"{self.address}/storage/v1/{path}")
+        token = self._token() if self._is_google else None
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        for attempt in range(_ATTEMPTS):
+            try:
+                with _problems_of(self.address):
+                    answer: HTTPResponse = urllib.request.urlopen(request, timeout=SECONDS)
+                    return answer
+            except _BusyError:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+        raise AssertionError("an attempt returns or raises")
+
+    def _token(self) -> str | None:
+        """Return the user's access token, if there are credentials."""
+        with self._lock:
+            if self._credentials is None:
+                self._credentials = _credentials()
+            token: str | None = self._credentials()
+            return token
+
+
+_OF_OBJECT = "name,size,updated"
+
+
+class _BusyError(StorageProblem):
+    """The cloud asks to try again."""
+
+
+@contextlib.contextmanager
+def _problems_of(address: str) -> Iterator[None]:
+    """Turn what goes wrong with the cloud into final answers, which say so."""
+    try:
+        yield
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == 404:
+                raise NoSuchObjectError(f"There is no such object in {address} either") from None
+            busy = error.code in (408, 429) or error.code >= 500
+            kind = _BusyError if busy else StorageProblem
+            raise kind(403, f"{address} answers {error.code} {error.reason}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise StorageProblem(403, f"{address} cannot be read: {reason}") from None
+
+
+def _credentials() -> Any:
+    """Return a function that returns a token that is valid now, or None."""
+    with contextlib.suppress(Exception):  # none, or wrong ones: the next place may have some
+        import google.auth
+        import google.auth.transport.requests
+
+        credentials, _ = google.auth.default(scopes=[SCOPE])
+
+        def token() -> Any:
+            if not credentials.valid:
+                credentials.refresh(google.auth.transport.requests.Request())
+            return credentials.token
+
+        token()
+        return token
+    command = shutil.which("gcloud")
+    if command is None:
+        return lambda: None
+
+    def printed() -> str | None:
+        done = subprocess.run(
+            [command, "auth", "print-access-token"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return done.stdout.strip() or None
+
+    return printed
+
+
+def _stored(bucket: str, item: Mapping[str, Any]) -> StoredObject:
+    updated = str(item.get("updated", "1970-01-01T00:00:00Z")).replace("Z", "+00:00")
+    try:
+        seconds = datetime.fromisoformat(updated).timestamp()
+    except ValueError:  # with digits that Python 3.10 does not read
+        seconds = 0.0
+    size = int(item.get("size", 0))
+    return StoredObject(bucket, str(item["name"]), "", size, int(seconds * 1e9))
