@@ -31,6 +31,19 @@ OPTIONS_END = "<!-- end of options -->"
 PACKAGES_BEGIN = "<!-- packages: written by scripts/docs.py -->"
 PACKAGES_END = "<!-- end of packages -->"
 SHOWN = "examples/deadlock_metrics.py"
+SOURCE = "https://github.com/tpulint/tpulint"
+RELEASED = False  # the owner sets it with the first release
+# How tpulint is installed, said here only.
+INSTALL = re.compile(
+    r"<!-- install ?([\w-]*)(?: with (\w+))?: .*?-->\n.*?<!-- end of install -->", re.S
+)
+INSTALLED = (
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("start", "index", "run", "runtime", "editors", "scale")
+    ),
+    ROOT / "editors" / "vscode" / "README.md",
+)
 
 
 def main() -> int:
@@ -45,6 +58,7 @@ def main() -> int:
         ROOT / "README.md": readme(),
         ROOT / "docs" / "images" / "map.svg": picture(),
     }
+    generated |= {path: installation(read(path)) for path in INSTALLED}
     stale = {path for path, text in generated.items() if read(path) != text}
     for path in sorted(stale):
         if "--write" in sys.argv[1:]:
@@ -131,6 +145,32 @@ def between(path: Path, begin: str, end: str, text: str) -> str:
     return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
+def installation(text: str) -> str:
+    """Return the text with the commands that install tpulint, or it with an extra."""
+    return INSTALL.sub(lambda match: commands(match[1], match[2]), text)
+
+
+def commands(extra: str, other: str | None) -> str:
+    """Return how to install an extra, and `other` with it, from a checkout and from a commit."""
+    name = f"install {extra}".rstrip() + (f" with {other}" if other else "")
+    part = f"[{extra}]" if extra else ""
+    local = f"'.{part}'" if part else "."
+    more = f" {other}" if other else ""
+    lines = [
+        "There is no release yet. In a checkout of the repository:",
+        "",
+        f"    python -m pip install {local}{more}",
+        "",
+        "Without a checkout (append `@COMMIT` to pin one):",
+        "",
+        f"    python -m pip install 'tpulint{part} @ git+{SOURCE}'{more}",
+    ]
+    if RELEASED:
+        lines = [f"    python -m pip install 'tpulint{part}'{more}"]
+    text = "\n".join(lines)
+    return f"<!-- {name}: written by scripts/docs.py -->\n\n{text}\n\n<!-- end of install -->"
+
+
 def picture() -> str:
     """docs/images/map.svg: the map of one of the examples."""
     command = ["map", "--isolated", "--no-cache", "--output-format", "svg", SHOWN]
@@ -158,6 +198,7 @@ def readme() -> str:
         raise RuntimeError(f"the demo's exit status is {done.returncode}: {done.stderr}")
     shot = f"$ tpulint check {SHOWN}\n{done.stdout.rstrip()}"
     text = between(ROOT / "README.md", BEGIN, END, f"```text\n{shot}\n```")
+    text = installation(text)
     reported = "Of {0} public bug reports about TPU programs, tpulint catches {1}, {2} of them"
     return re.sub(reported.format(*[r"\d+"] * 3), reported.format(*counts()), text)
 

@@ -1,18 +1,22 @@
 """Build the sdists and wheels of both distributions and try them in an empty environment.
 
-    python scripts/release_check.py [--keep FOLDER]
+    python scripts/release_check.py [--keep FOLDER] [--tag TAG | --installed]
 
 Everything but the upload: the distributions are built from the files that git tracks, their
-contents are checked, and the wheels are installed together into a new environment, where the
-first commands of the README must work. `--keep` copies the distributions to a folder.
+contents and descriptions are checked, and the wheels are installed together into a new
+environment, where the first commands of the README must work. `--keep` copies the distributions
+to a folder. `--tag` is the release that they must be. `--installed` only tries the commands in
+the environment of this Python.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 import venv
@@ -35,13 +39,21 @@ def main() -> int:
     """Build, inspect, install and run; exit status 1 with the first thing that is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--keep", type=Path, help="copy the distributions to this folder")
+    parser.add_argument("--tag", help="the release that the distributions must be, as v0.1.0")
+    parser.add_argument("--installed", action="store_true", help="try what is installed here")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
+            if options.installed:
+                try_commands(Path(sys.executable), Path(sysconfig.get_path("scripts")), folder)
+                return 0
             built = build(folder)
             for path in built:
                 inspect(path)
+            run(sys.executable, "-m", "twine", "check", "--strict", *map(str, built), cwd=folder)
+            if options.tag is not None:
+                require_release(options.tag, built)
             try_out([path for path in built if path.suffix == ".whl"], folder)
         except ReleaseError as error:
             print(f"release check: {error}", file=sys.stderr)
@@ -105,21 +117,38 @@ def try_out(wheels: list[Path], folder: Path) -> None:
     venv.create(home, with_pip=True)
     python = home / "bin" / "python"
     run(str(python), "-m", "pip", "install", "--quiet", *map(str, wheels), cwd=folder)
-    sample = folder / "sample.py"
-    sample.write_text(SAMPLE, encoding="utf-8")
-    expect(home / "bin" / "tpulint", "version", status=0, words="tpulint ")
-    expect(home / "bin" / "tpulint", "check", str(sample), status=1, words="TPU205")
-    expect(home / "bin" / "tpulint", "rule", "TPU205", status=0, words="cluster-called-not-passed")
-    expect(home / "bin" / "flake8", "--select", "TPU", str(sample), status=1, words="TPU205")
+    try_commands(python, python.parent, folder)
+
+
+def try_commands(python: Path, scripts: Path, folder: Path) -> None:
+    """Run the first commands of an installation, on a program in `folder`."""
+    (folder / "sample.py").write_text(SAMPLE, encoding="utf-8")
+    tpulint, flake8 = (scripts / name for name in ("tpulint", "flake8"))
+    expect(tpulint, "version", cwd=folder, status=0, words="tpulint ")
+    expect(tpulint, "check", "sample.py", cwd=folder, status=1, words="TPU205")
+    expect(tpulint, "rule", "TPU205", cwd=folder, status=0, words="cluster-called-not-passed")
+    expect(tpulint, "map", "sample.py", cwd=folder, status=0, words="sample.py")
+    expect(flake8, "--select", "TPU", "sample.py", cwd=folder, status=1, words="TPU205")
     imported = "import sys, tpulint.cli.main; print('tensorflow' in sys.modules)"
-    expect(python, "-c", imported, status=0, words="False")
+    expect(python, "-c", imported, cwd=folder, status=0, words="False")
 
 
-def expect(program: Path, *arguments: str, status: int, words: str) -> None:
-    """Run a command of the new environment; it must end with `status` and print `words`."""
+def require_release(tag: str, built: list[Path]) -> None:
+    """Refuse distributions of another version, and a version without its entry and date."""
+    version = tag.removeprefix("v")
+    other = [path.name for path in built if f"-{version}" not in path.name]
+    if other:
+        raise ReleaseError(f"{other[0]} is not {tag}")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    if not re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$", changelog, re.M):
+        raise ReleaseError(f"CHANGELOG.md has no dated entry for {version}")
+
+
+def expect(program: Path, *arguments: str, cwd: Path, status: int, words: str) -> None:
+    """Run a command; it must end with `status` and print `words`."""
     done = subprocess.run(
         [str(program), *arguments],
-        cwd=program.parents[2],
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=False,

@@ -15,7 +15,14 @@ import pytest
 from tests.integration.conftest import ROOT
 from tests.integration.programs import NESTED
 
-PUBLISHED = (".pre-commit-hooks.yaml", "pyproject.toml", "README.md", "LICENSE", "tpulint")
+PUBLISHED = (
+    ".pre-commit-hooks.yaml",
+    "pyproject.toml",
+    "setup.py",
+    "README.md",
+    "LICENSE",
+    "tpulint",
+)
 UNUSED = "x = 1  # noqa: TPU999\n"
 DEADLINE = 300  # seconds; pre-commit installs tpulint with what it needs
 WHO = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.invalid"]

@@ -212,7 +212,7 @@ def test_without_tensorflow_one_line_says_what_is_missing(
     pytester.makepyfile("def test_one(emulated_tpu): pass")
     done = run("--tpulint-emulate", "2")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
-    done.stderr.fnmatch_lines(["ERROR: --tpulint-emulate: *pip install 'tpulint[[]runtime]'"])
+    done.stderr.fnmatch_lines(["ERROR: --tpulint-emulate: *pip install *[[]runtime]'"])
     done = run()
     done.assert_outcomes(errors=1)
-    done.stdout.fnmatch_lines(["*pip install 'tpulint[[]runtime]'"])
+    done.stdout.fnmatch_lines(["*pip install *[[]runtime]'"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,10 @@ import yaml
 ROOT = Path(__file__).parents[2]
 FILES = {
     "vendor.github-actions": ["action.yml"],
+    "vendor.github-workflows": sorted(
+        each.relative_to(ROOT).as_posix() for each in (ROOT / ".github/workflows").iterdir()
+    ),
+    "vendor.dependabot": [".github/dependabot.yml"],
     "vendor.github-issue-forms": sorted(
         each.relative_to(ROOT).as_posix() for each in (ROOT / ".github/ISSUE_TEMPLATE").iterdir()
     ),
@@ -30,8 +35,22 @@ def test_a_file_follows_its_schema(schema: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_actions_are_pinned_to_commits() -> None:
+    files = [ROOT / "action.yml", *(ROOT / ".github/workflows").iterdir()]
+    used = [
+        action
+        for file in files
+        for action in re.findall(r"uses: (\S+)", file.read_text(encoding="utf-8"))
+        if action != "./"
+    ]
+    assert len(used) > 8
+    assert [action for action in used if not re.fullmatch(r"[\w/.-]+@[0-9a-f]{40}", action)] == []
+
+
 def test_the_action_writes_a_report_and_ends_as_the_check_did(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
+    (tmp_path / "other.py").write_text("")
+    (tmp_path / "my models").mkdir()
+    (tmp_path / "my models" / "train.py").write_text(
         "import tensorflow as tf\n"
         "tf.compat.v1.tpu.rewrite(lambda x: x, [tf.ones([2])], name='step')\n",
         encoding="utf-8",
@@ -42,7 +61,7 @@ def test_the_action_writes_a_report_and_ends_as_the_check_did(tmp_path: Path) ->
     output = tmp_path / "output"
     environment = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PATHS": defaults["paths"],
+        "PATHS": "my models\nother.py\n",
         "ARGUMENTS": "--select TPU405 --no-cache",
         "SARIF": defaults["sarif-file"],
         "GITHUB_OUTPUT": str(output),

@@ -184,7 +184,7 @@ def test_without_tensorflow_one_line_says_so(folder: Path) -> None:
     without_site_packages = ["-S", "-m", "tpulint", "run", "script.py"]
     ours = by(without_site_packages, folder, [])
     assert ours.returncode == 2
-    said = "tpulint: run: TensorFlow is not installed: pip install 'tpulint[runtime]'\n"
+    said = f"tpulint: run: TensorFlow is not installed: python -m pip install '{ROOT}[runtime]'\n"
     assert (ours.stdout, ours.stderr) == ("", said)
 
 

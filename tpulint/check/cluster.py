@@ -85,7 +85,9 @@ def connected(address: str) -> Iterator[Client]:
         import dask
         from distributed import Client
     except ImportError:
-        raise ConfigError("--scheduler needs Dask: pip install 'tpulint[distributed]'") from None
+        from tpulint.installation import install
+
+        raise ConfigError(f"--scheduler needs Dask: {install('distributed')}") from None
     # A program with its files may be larger than what Dask takes for a mistake.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
         try:

@@ -18,6 +18,7 @@ from tpulint.cli.request import activate, closest, request_of_file
 from tpulint.codes import SHAPE
 from tpulint.config import ConfigError
 from tpulint.disk import OWN_FILE_LIMIT_BYTES, read_regular
+from tpulint.installation import install
 from tpulint.output.merged import Unmergeable, merged
 from tpulint.plugins import KEBAB_CASE, RESERVED
 
@@ -138,9 +139,7 @@ def serve(port: int | None) -> int:
     """Serve an editor; the answer is the exit status."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ConfigError(
-            f"server: {missing[0]} is not installed: python -m pip install 'tpulint[lsp]'"
-        )
+        raise ConfigError(f"server: {missing[0]} is not installed: {install('lsp')}")
     from tpulint.server import main
 
     return main.serve(port)

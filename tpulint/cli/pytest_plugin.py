@@ -17,14 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tpulint.installation import install
+
 if TYPE_CHECKING:
     import pluggy
 
 REPLICAS = 2
 MARKER = "emulated_tpu(num_replicas=2, *, topology=None, hosts=1): the TPU of the fixture"
-MISSING = "an emulated TPU needs TensorFlow: pip install 'tpulint[runtime]'"
 
 _OF_THE_SESSION: pytest.StashKey[AbstractContextManager[None]] = pytest.StashKey()
+
+
+def missing_tensorflow() -> str:
+    return f"an emulated TPU needs TensorFlow: {install('runtime')}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,7 +59,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not asked or config.pluginmanager.has_plugin("dsession"):
         return
     if importlib.util.find_spec("tensorflow") is None:
-        raise pytest.UsageError(f"--tpulint-emulate: {MISSING}")
+        raise pytest.UsageError(f"--tpulint-emulate: {missing_tensorflow()}")
     try:
         machine = emulated(**machine_of(asked))
         machine.__enter__()
@@ -107,7 +112,7 @@ def emulated_tpu_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
     indirect parameter: `@pytest.mark.parametrize("emulated_tpu", [2, 4, "2x2x2"], indirect=True)`.
     """
     if importlib.util.find_spec("tensorflow") is None:
-        pytest.fail(MISSING, pytrace=False)
+        pytest.fail(missing_tensorflow(), pytrace=False)
     asked = asked_by(request)
     if asked is None and _OF_THE_SESSION in request.config.stash:
         yield

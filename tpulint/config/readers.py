@@ -6,6 +6,7 @@ import re
 
 from tpulint.codes import CODES, NAMES, SHAPE, codes_of
 from tpulint.finding import Certainty
+from tpulint.installation import install
 
 TARGET = re.compile(r"1\.15|2\.x|2\.\d+")
 
@@ -107,7 +108,7 @@ def missing_package(url: str) -> str | None:
         from fsspec import get_filesystem_class
         from fsspec.core import split_protocol
     except ImportError:
-        return f"{url!r} needs fsspec: pip install 'tpulint[shared-cache]'"
+        return f"{url!r} needs fsspec: {install('shared-cache')}"
     for link in url.split("::"):
         try:
             get_filesystem_class(split_protocol(link)[0] or link)

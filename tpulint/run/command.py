@@ -13,6 +13,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from tpulint.config import ConfigError
+from tpulint.installation import install
 from tpulint.run.program import OUR_FAULT, CannotRun, UserProgram, execute
 from tpulint.run.session import Machine, RunRequest, RunSession
 from tpulint.storage.session import CLOUD
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the program, have its report written at the end, and return its exit status."""
     request = request_of(options)
     if importlib.util.find_spec("tensorflow") is None:
-        raise ConfigError("run: TensorFlow is not installed: pip install 'tpulint[runtime]'")
+        raise ConfigError(f"run: TensorFlow is not installed: {install('runtime')}")
     session = RunSession(request)
     session.note_threads()
     session.interrupts.listen()
@@ -99,7 +100,7 @@ def worker(port: int) -> int:
     if not 0 <= port < 2**16:
         raise ConfigError("--port: must be a whole number below 65536, or 0 for any that is free")
     if importlib.util.find_spec("tensorflow") is None:
-        raise ConfigError("worker: TensorFlow is not installed: pip install 'tpulint[runtime]'")
+        raise ConfigError(f"worker: TensorFlow is not installed: {install('runtime')}")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from tpulint.runtime.pods.server import serve
 

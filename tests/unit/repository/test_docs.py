@@ -38,6 +38,21 @@ def test_every_link_within_the_repository_leads_somewhere(document: Path) -> Non
     assert not missing
 
 
+def test_commands_that_install_tpulint_are_generated() -> None:
+    """They are written once, in scripts/docs.py: a name that is not uploaded is not installed."""
+    generated = re.compile(r"<!-- install.*?<!-- end of install -->", re.S)
+    documents = [*DOCUMENTS, *ROOT.glob("*/*/README.md")]
+    texts = [generated.sub("", path.read_text("utf-8")) for path in documents]
+    by_hand = [line for text in texts for line in re.findall(r".*pip install .*", text)]
+    elsewhere = [line for line in by_hand if "tpulint" in line or "." in line.split()]
+    assert set(elsewhere) <= {"    python -m pip install . ./plugins/flake8"}
+    assert any(
+        "pip install" in found
+        for text in documents
+        for found in generated.findall(text.read_text("utf-8"))
+    )
+
+
 def test_every_make_target_that_a_document_names_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     named = {

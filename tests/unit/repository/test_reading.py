@@ -18,6 +18,7 @@ OF_THE_PACKAGE = {
     "frontends/tensorflow/knowledge/operations.py",
     "frontends/tensorflow/knowledge/tables.py",
     "incremental/memo.py",
+    "installation.py",  # the record that pip keeps of it
     "rules/__init__.py",
 }
 RUNNING = {"run/program.py"}  # the program, as Python would
