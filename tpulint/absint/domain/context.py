@@ -31,6 +31,7 @@ UNSEEN = "a context that is not seen"
 DECORATED = "a decorator that is not seen"
 OTHER_STRATEGY = "another strategy"
 AFTER_RETURN = "the rest after a return on a tensor"  # conversion makes a branch of it
+EACH_REPLICA = "what each replica runs, though no computation is built"
 CROSS_REPLICA = "the cross-replica context of merge_call"
 # Around code where a traced function converts Python's control flow to operations, or leaves it.
 CONVERTED = "converted control flow"

@@ -89,6 +89,8 @@ OPERATIONS_ON_TENSORS = words(
     transpose unstack zeros_like
     """
 )
+# tensorflow/python/distribute/values_util.py: what `SyncOnReadVariable` refuses if it sums.
+SUMS_AND_DIFFERENCES = words("assign_add assign_sub")
 # The operators that it refuses, by their classes in Python's syntax; `==` and truth it has.
 COMPUTE_WITH_OPERATORS = {
     "Add": "+",

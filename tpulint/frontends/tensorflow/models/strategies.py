@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tpulint.absint.domain.context import CROSS_REPLICA, OTHER_STRATEGY, SCOPE, WITH, Scope
+from tpulint.absint.domain.context import (
+    CROSS_REPLICA,
+    EACH_REPLICA,
+    OTHER_STRATEGY,
+    SCOPE,
+    WITH,
+    Scope,
+)
 from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
@@ -134,7 +141,7 @@ def _call_for_each_replica(call: Call) -> Value | None:
     callee, arguments = call.get("fn", 0) or UNKNOWN, _of_one(_arguments(call) or ())
     if strategy.kind == "other":
         return call.run_inside(_of_another(call, strategy), callee, arguments)
-    return calls.call(call.frame, callee, arguments, call.site, "")
+    return call.run_inside(Scope(WITH, call.site, effect=EACH_REPLICA), callee, arguments)
 
 
 def _of_another(call: Call, strategy: Strategy) -> Scope:

@@ -1,0 +1,151 @@
+"""TPU712: what only a replica may do is done for all replicas at once, outside every `run`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.absint.domain.context import (
+    DECORATED,
+    EACH_REPLICA,
+    NO_KNOWN_CALLER,
+    SCOPE,
+    UNSEEN,
+    WITH,
+    Scope,
+)
+from tpulint.absint.domain.events import Access, ApiCall, Context
+from tpulint.absint.domain.values import External
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.strategies import SUMS_AND_DIFFERENCES
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.strategies import UPDATES, is_optimizer
+from tpulint.rules.base import Report, Rule, register
+
+INSTEAD = "move it into the function that `strategy.run` is given"
+
+
+@register
+class ReplicaCallInCrossReplicaContext(Rule):
+    code = "TPU712"
+    name = "replica-call-in-cross-replica-context"
+    severity = Severity.ERROR
+    summary = "an update that only a replica may make, outside every run"
+
+    def check(self, program: Program, report: Report) -> None:
+        for call in program.calls:
+            if call.last in UPDATES and is_optimizer(call.receiver):
+                optimizer_update(call, report)
+        for access in program.accesses:
+            written(program, access, report)
+
+
+def optimizer_update(call: ApiCall, report: Report) -> None:
+    """Report an update under the scope: an optimizer sums the gradients of replicas."""
+    scope = open_scope(call.context)
+    if scope is None or not isinstance(scope.payload, Strategy):
+        return
+    certainty = certainty_of(call.context, scope.payload, scope.is_uncertain)
+    if certainty is None:
+        return
+    report(
+        call.site.span,
+        f"`{call.last}` sums the gradients of all replicas, but here no replica runs: the code is"
+        f" under `scope()` and in no `run`: {INSTEAD}",
+        certainty=certainty,
+        trace=(
+            traces.step(HOST_LANE, scope.site, "enters the scope, so code is for all replicas"),
+            *traces.calls(HOST_LANE, outside(call.context), call.context),
+            traces.step(HOST_LANE, call.site, f"calls `{call.last}` for all replicas"),
+        ),
+    )
+
+
+def outside(context: Context) -> Context:
+    return context._replace(call_chain=())
+
+
+def written(program: Program, access: Access, report: Report) -> None:
+    """Report a write of a variable of which each replica has a value of its own."""
+    variable, context = access.variable, access.context
+    strategy = scope_strategy(variable.made)
+    if access.mode != "write" or strategy is None or is_called_by_unseen(context):
+        return
+    made = next((call for call in program.by_result.get(id(variable), ())), None)
+    if made is None or made.last != "Variable":
+        return
+    if constant(made, "synchronization", 10) != "ON_READ":
+        return
+    aggregation = constant(made, "aggregation", 11)
+    # tensorflow/python/distribute/values_util.py, `on_read_assign_add_cross_replica`: a sum would
+    # be added once for each replica. Without aggregation there is no way to share a value out.
+    if aggregation not in ("SUM", "NONE"):
+        return
+    if aggregation == "SUM" and access.how not in SUMS_AND_DIFFERENCES:
+        return
+    certainty = certainty_of(context, strategy, False)
+    if certainty is None:
+        return
+    report(
+        access.site.span,
+        f"each replica has a `{variable.name}` of its own, which only a replica may change by"
+        f" `{access.how}`, but this is in no `run`: {INSTEAD}",
+        certainty=certainty,
+        trace=(
+            traces.step(HOST_LANE, made.site, "makes a variable that each replica keeps itself"),
+            *traces.calls(HOST_LANE, outside(context), context),
+            traces.step(HOST_LANE, access.site, f"changes it by `{access.how}` for all replicas"),
+        ),
+    )
+
+
+def constant(call: ApiCall, keyword: str, position: int) -> str:
+    """Return the last name of a member of an enumeration that a call is given; "NONE" without."""
+    argument = call.argument(keyword, position)
+    if argument is None:
+        unseen = any(argument.star for argument in call.arguments)
+        return "" if unseen else "NONE"
+    return argument.value.last if isinstance(argument.value, External) else ""
+
+
+def open_scope(context: Context) -> Scope | None:
+    """Return the strategy's scope that is entered on the way; None where a caller is not seen."""
+    for scope in since_caller(context):
+        if scope.kind == WITH and scope.effect == SCOPE:
+            return scope
+        if scope.kind == WITH and scope.effect == EACH_REPLICA:
+            return None
+    return None
+
+
+def since_caller(context: Context) -> Iterator[Scope]:
+    """Yield the scopes around a place, innermost first, up to a function that nothing calls."""
+    for scope in reversed(context.scopes):
+        if scope.kind == NO_KNOWN_CALLER:
+            return
+        yield scope
+
+
+def is_called_by_unseen(context: Context) -> bool:
+    """Return whether a replica may run this: an unseen caller, or one that calls it on each."""
+    if any(scope.effect == EACH_REPLICA for scope in context.scopes):
+        return True
+    unseen = any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
+    return unseen and open_scope(context) is None
+
+
+def certainty_of(context: Context, strategy: Strategy, is_uncertain: bool) -> Certainty | None:
+    """Return the certainty; None where the strategy is no TPU's, or a test asks who runs this."""
+    if strategy.kind != "tpu" or is_for_another(context, strategy):
+        return None
+    if asks_about(context, naming.REPLICA):
+        return None
+    return definite_if(
+        not is_uncertain,
+        not context.is_guess and not context.is_tried,
+        not context.with_blocks(UNSEEN, "") and not context.with_blocks(DECORATED, ""),
+    )
