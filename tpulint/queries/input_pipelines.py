@@ -7,13 +7,14 @@ dimension has no static size, even for an endless dataset), data/experimental/op
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value, options
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import naming, seam
 from tpulint.frontends.tensorflow.program import Program
@@ -279,3 +280,102 @@ def _shared(left: Context, other: Context) -> int:
 
 def _trains(step: Computation) -> bool:
     return bool(step.updates) or any(naming.TRAINS.is_in(call.last) for call in step.calls)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """The elements of a dataset that ends: at most `count`, where that is known.
+
+    source: the dataset that ends.
+    """
+
+    count: int | None
+    source: ExternalObject
+
+
+# Datasets that end by themselves; a file may be of any length. Those that repeat by default, and
+# generators, which may never end, are not among them.
+READ_ONCE = frozenset(
+    [
+        "TFRecordDataset",
+        "TextLineDataset",
+        "FixedLengthRecordDataset",
+        "CsvDataset",
+        "list_files",
+        "image_dataset_from_directory",
+        "text_dataset_from_directory",
+    ]
+)
+# Methods that hand on some of the elements, or as many as they get.
+NO_MORE = ONE_BY_ONE | {"enumerate", "filter", "shard", "skip", "assert_cardinality", "take_while"}
+
+
+def amounts(data: Value) -> list[Amount | None]:
+    """Return, for each way to `data`, how many examples come by; None where that may be no end.
+
+    Batches count as the examples in them.
+    """
+    found: list[Amount | None] = []
+    for option in options(data):
+        found += _amounts_of(option, STEPS)
+    return found
+
+
+def _amounts_of(step: Value, depth: int) -> list[Amount | None]:
+    if not isinstance(step, ExternalObject) or depth == 0:
+        return [None]
+    source = before(step)
+    if source is None:
+        return [_amount_of_source(step)]
+    earlier = [amount for option in options(source) for amount in _amounts_of(option, depth - 1)]
+    return [amount and _handed_on(step, amount) for amount in earlier]
+
+
+def _amount_of_source(step: ExternalObject) -> Amount | None:
+    arguments = [value for _, value in step.arguments]
+    if step.last == "from_tensors":
+        return Amount(1, step)
+    if step.last == "from_tensor_slices":
+        return Amount(_rows(arguments), step)
+    if step.last == "range":
+        bounds = [value.value for value in arguments if isinstance(value, Const)]
+        known = len(bounds) == len(arguments) and all(type(bound) is int for bound in bounds)
+        return Amount(len(range(*bounds)) if known and 0 not in bounds[2:] else None, step)
+    return Amount(None, step) if step.last in READ_ONCE else None
+
+
+def _rows(arguments: list[Value]) -> int | None:
+    """Return how many rows the tensors have; None where that is not seen."""
+    counts = {(tensor.shape or (None,))[0] for value in arguments for tensor in tensors(value)}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _handed_on(step: ExternalObject, amount: Amount) -> Amount | None:
+    """Return how many examples are left behind a step; None where there may be any number."""
+    if step.last in NO_MORE or step.last in ITERATORS or step.last in ("batch", "padded_batch"):
+        return amount
+    if step.last in ("repeat", "take"):
+        count = step.argument("count", 0)
+        if not isinstance(count, Const) or type(count.value) is not int or count.value < 0:
+            return amount if step.last == "take" and amount.count is not None else None
+        if step.last == "take":
+            return Amount(min(count.value, amount.count or count.value), amount.source)
+        return None if amount.count is None else Amount(amount.count * count.value, amount.source)
+    if step.last in NESTS:
+        function = step.argument("map_func", 0)
+        is_read_once = (isinstance(function, External) and function.last in READ_ONCE) or (
+            step.inner is not None and None not in amounts(step.inner)
+        )
+        return Amount(None, amount.source) if is_read_once else None
+    transformation = step.arguments[0][1] if step.last == "apply" and step.arguments else UNKNOWN
+    if isinstance(transformation, ExternalObject) and transformation.last in (
+        "map_and_batch",
+        "map_and_batch_with_legacy_function",
+        "prefetch_to_device",
+        "ignore_errors",
+        "cache",
+    ):
+        return amount
+    if isinstance(transformation, ExternalObject) and transformation.last == "parallel_interleave":
+        return Amount(None, amount.source)
+    return None

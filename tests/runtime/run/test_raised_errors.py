@@ -81,6 +81,7 @@ ESTIMATORS = [
     ("train(input_fn, max_steps=1)", "evaluate(input_fn, steps=1)", "TPU610"),
     ("train(input_fn, max_steps=1)", "predict(input_fn).__next__()", "TPU610"),
     ("    train_batch_size=8,\n", "", "TPU610"),
+    ("repeat(32)", "repeat(2)", "TPU612"),
 ]
 # What a metric_fn returns for the tensor x that it gets.
 METRICS = [
