@@ -205,6 +205,42 @@ def model_fn(features, labels, mode, params):
 """
     + TRAINING
     + ESTIMATOR,
+    "an evaluation, asked beside the use of a TPU": """
+def model_fn_for(use_tpu):
+    def model_fn(features, labels, mode, params):
+        loss = tf.reduce_mean(tf.layers.dense(features, 1))
+        if mode == EVAL:
+            tf.summary.scalar("loss", loss)
+        if use_tpu and mode != EVAL:
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+
+    return model_fn
+""",
+    "an evaluation, asked with the opposite and another question": """
+def model_fn_for(use_tpu):
+    def model_fn(features, labels, mode, params):
+        loss = tf.reduce_mean(tf.layers.dense(features, 1))
+        if mode == EVAL:
+            tf.summary.scalar("loss", loss)
+        if not (not use_tpu or mode == EVAL):
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+
+    return model_fn
+""",
+    "an evaluation whose specification depends on another question": """
+def model_fn_for(use_tpu, plain):
+    def model_fn(features, labels, mode, params):
+        loss = tf.reduce_mean(tf.layers.dense(features, 1))
+        if mode == EVAL:
+            tf.summary.scalar("loss", loss)  # possible: TPU501
+        if use_tpu and (mode != EVAL or plain):
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+
+    return model_fn
+""",
     "a variable that both lanes of an evaluation touch": """
 def model_fn(features, labels, mode, params):
     total = tf.get_variable("total", [], use_resource=True)

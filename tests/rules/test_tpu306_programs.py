@@ -164,6 +164,26 @@ def computation(x, number):
 def build(x):
     return tf.tpu.shard(computation, [x, tf.range(8)], 8)
 """,
+    "false alarm: replicas have shapes alike": V1
+    + """
+def computation(x):
+    def body(step, total):
+        return step + 1, total + tf.tpu.cross_replica_sum(tf.gather(x, step))
+
+    steps = tf.shape(tf.squeeze(x, 0))[0]
+    return tf.while_loop(lambda step, total: step < steps, body, [0, 0.0])
+
+def build(x):
+    return tf.tpu.shard(computation, [x], 8)
+""",
+    "a last batch of a strategy may be smaller on some replicas": STRATEGY
+    + """
+def step(x):
+    context = tf.distribute.get_replica_context()
+    full = tf.equal(tf.shape(x)[0], 8)
+    tf.cond(full, lambda: context.all_reduce("sum", x), lambda: x)  # possible: TPU306
+"""
+    + TRAINED,
     "the host waits for no replica": V1
     + """
 optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())

@@ -29,13 +29,14 @@ MAX_NESTED_UNROLLED_LOOPS = 2  # loops in one another whose rounds are read one 
 
 
 def if_(frame: Frame, node: nodes.If) -> bool:
-    test = value(frame, node.test)
+    asked = _open_question(frame, node.test) if frame.context.computation else node.test
+    test = value(frame, asked)
     known = truth(test)
     if known is not None:
         return _settled(frame, node, known)
     computation = frame.context.computation
     if computation is not None:
-        answer = frame.library.device_answer(node.test)
+        answer = frame.library.device_answer(asked)
         if answer is None and frame.library.is_host_only(computation, test):
             answer = False
         if answer is not None:
@@ -45,8 +46,8 @@ def if_(frame: Frame, node: nodes.If) -> bool:
         transfer.note_trace_time_value(frame, "decides", test, site)
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
-    transfer.note_tensor_test(frame, test, node.test, "if")
-    key = condition_key(frame.library, test, node.test, site)
+    transfer.note_tensor_test(frame, test, asked, "if")
+    key = condition_key(frame.library, test, asked, site)
     start, before = dict(frame.env.names), frame.exit_count
     with _branch(frame, key, test, True) as then_side:
         ended = frame.block(node.body)
@@ -64,6 +65,24 @@ def if_(frame: Frame, node: nodes.If) -> bool:
         return False
     frame.env.names = _joined(then_names, frame.env.names)
     return False
+
+
+def _open_question(frame: Frame, test: nodes.Expression) -> nodes.Expression:
+    """Return what is left of a test when what the device answers is left out.
+
+    `use_tpu and mode == EVAL` asks for the mode alone.
+    """
+    match test:
+        case nodes.Not(operand=operand):
+            rest = _open_question(frame, operand)
+            return test if rest is operand else nodes.Not(rest)
+        case nodes.BoolOperation(op=op, items=items):
+            settled = op == "and"
+            rows = [item for item in items if frame.library.device_answer(item) is not settled]
+            if len(rows) == len(items) or not rows:
+                return test
+            return rows[0] if len(rows) == 1 else nodes.BoolOperation(op, rows)
+    return test
 
 
 def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Entered:

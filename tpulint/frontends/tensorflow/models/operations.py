@@ -82,10 +82,19 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
     is_random = naming.RANDOM.is_in(call.path)
     if tensor.operation is not None:
         tensor.operation.ordered = is_ordered
-    tensor.uniform = not is_random and uniform(call.values)
+    tensor.uniform = not is_random and (
+        uniform(call.values) or (takes_shape and _has_equal_shapes(call.frame))
+    )
     tensor.data = not takes_shape and (tensor.data or is_random)
     tensor.shape = () if gives_scalar(call.record) else None
     return tensor
+
+
+# A last batch may be smaller on some replicas of a TPUStrategy.
+def _has_equal_shapes(frame: Frame) -> bool:
+    """Return whether all replicas have the same shapes: one program without dynamic ones is all."""
+    computation = frame.context.computation
+    return computation is not None and computation.kind not in seam.STRATEGY_RUN
 
 
 def make_object(call: Call) -> Value:
