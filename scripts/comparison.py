@@ -28,7 +28,7 @@ from tpulint.codes import CODES  # noqa: E402
 from tpulint.testing import Block  # noqa: E402  (the checkout comes first)
 
 PAGE = ROOT / "docs" / "comparison.md"
-MARK = re.compile(r"\s*#\s*(error|possible):.*")
+MARK = re.compile(r"\s*#\s*(error|possible|unlikely):.*")
 ROW = re.compile(r"^(.*?):(\d+):")
 CHECKERS = {
     "ruff, all rules": (

@@ -11,8 +11,9 @@ HEAD = """\
 
 This page lists {all} public bug reports about TensorFlow TPU programs. For {caught} of them, a rule
 catches a small program that shows the pattern: {definite} by default, the others with
-`--certainty possible`, because they depend on something that the source does not show. Each program
-and its corrected twin are in `tests/rules/field/`, and both are tested: the twin gives no finding.
+`--certainty possible` or `--certainty unlikely`, because they depend on something that the source
+does not show. Each program and its corrected twin are in `tests/rules/field/`, and both are tested:
+the twin gives no finding.
 """
 TABLE = "| | reports | said | pattern | rule |\n|---|---|---|---|---|\n"
 
@@ -35,8 +36,8 @@ def counts() -> tuple[int, int, int]:
 
 
 def is_definite(program: Block) -> bool:
-    """Return whether a finding is expected without `--certainty possible`."""
-    return any(mark.certainty != "possible" for mark in program.expected)
+    """Return whether a finding is expected without `--certainty`."""
+    return any(mark.certainty == "definite" for mark in program.expected)
 
 
 def row(report: Report) -> str:
@@ -60,7 +61,8 @@ def verdict(report: Report) -> str:
         return f"none: {report.silent}"
     marks = sorted({(mark.code, mark.certainty) for mark in report.faulty.expected})
     return ", ".join(
-        link(code) + (" (possible)" if certainty == "possible" else "") for code, certainty in marks
+        link(code) + ("" if certainty == "definite" else f" ({certainty})")
+        for code, certainty in marks
     )
 
 

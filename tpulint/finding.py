@@ -18,10 +18,12 @@ class Certainty(enum.Enum):
 
     `DEFINITE`: on every run that reaches the reported line on a TPU.
     `POSSIBLE`: it depends on something that the analysis cannot see.
+    `UNLIKELY`: it may be, but most programs like this one work, and few authors change them.
     """
 
     DEFINITE = "definite"
     POSSIBLE = "possible"
+    UNLIKELY = "unlikely"
 
 
 class Severity(enum.Enum):

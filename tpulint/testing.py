@@ -28,10 +28,10 @@ from tpulint.finding import Certainty, Finding
 
 MAIN = "example.py"
 
-_MARK = re.compile(rf"#\s*(error|possible):\s*({SHAPE}(?:\s*,\s*{SHAPE})*)")
+_MARK = re.compile(rf"#\s*(error|possible|unlikely):\s*({SHAPE}(?:\s*,\s*{SHAPE})*)")
 _FILE = re.compile(r"#\s*file:\s*(\S+)\s*$")
 _MEANING = re.compile(rf"(?:(runs)|(raises|warns):\s*(\w+)(?:\s+({SHAPE}|-))?)?$")
-_CERTAINTY = {"error": "definite", "possible": "possible"}
+_CERTAINTY = {"error": "definite", "possible": "possible", "unlikely": "unlikely"}
 
 
 @dataclass(frozen=True, order=True)
@@ -124,7 +124,7 @@ def assert_marked(block: Block, folder: Path) -> None:
 def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Finding]:
     """Write the program to `folder`, and return every finding of every rule in it."""
     write(block, folder)
-    config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1, wrappers=wrappers)
+    config = Config(root=str(folder), certainty=Certainty.UNLIKELY, jobs=1, wrappers=wrappers)
     request = driver.Request(config, frozenset(CODES), (str(folder),))
     result = driver.check(driver.discover(request))
     assert not result.failures, "\n".join(map(str, result.failures))

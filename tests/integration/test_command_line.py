@@ -290,7 +290,7 @@ def test_each_file_is_analyzed_under_its_own_settings(tmp_path: Path) -> None:
     [
         ("tpulint che", {"check"}),
         ("tpulint check --extend-", {"--extend-select", "--extend-exclude"}),
-        ("tpulint check --certainty ", {"definite", "possible"}),
+        ("tpulint check --certainty ", {"definite", "possible", "unlikely"}),
         ("tpulint rule --output-format m", {"markdown"}),
         ("tpulint generate-shell-completion ", {"bash", "zsh", "fish"}),
     ],

@@ -20,7 +20,7 @@ FIELD = Path(__file__).with_name("field")
 
 _HEAD = re.compile(r"## (\d+) (\S.*)")
 _NOTE = re.compile(r"- (said|pattern|silent): (\S.*)")
-_MARKS = re.compile(r"\s*# (?:error|possible): TPU\d{3}(?:\s*,\s*TPU\d{3})*")
+_MARKS = re.compile(r"\s*# (?:error|possible|unlikely): TPU\d{3}(?:\s*,\s*TPU\d{3})*")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ import pytest
 
 from tests.rules.analysis import certainties
 from tests.rules.openings import STRATEGY, V1
+from tpulint.check import driver
+from tpulint.config import Config
+from tpulint.finding import Certainty
 
 ESTIMATOR = """
 import sys
@@ -69,7 +72,7 @@ ASKED = [
     ("estimator().train(input_fn=ragged, max_steps=9)", "definite"),
     ("estimator().train(even)", ""),
     ("estimator().train(lambda params: ragged(params))", "definite"),
-    ("estimator().train(ragged if flag else even)", ""),
+    ("estimator().train(ragged if flag else even)", "possible"),
     ("estimator().train(foreign)", "definite"),
     ("estimator().train(foreign_even)", ""),
     ("estimator().train(foreign_stack)", ""),
@@ -135,7 +138,10 @@ GIVEN = [
     ("model(strategy).fit(asked)", ""),
     ("model(strategy).fit(rows().batch(1))", ""),
     ("model(strategy).fit(rows().repeat(3).batch(4))", "possible"),
-    ("model(strategy).fit(rows().repeat(int(library.rows / 8) + 50).batch(4))", ""),
+    ("model(strategy).fit(rows().repeat(int(library.rows / 8) + 50).batch(4))", "unlikely"),
+    ("model(strategy).fit(rows().repeat().batch(4))", "unlikely"),
+    ("model(strategy).fit(rows().repeat().batch(4, drop_remainder=False))", ""),
+    ("model(strategy).evaluate(rows().repeat().batch(4))", ""),
     ("model(strategy).fit(even)", ""),
     ("model(strategy).evaluate(ragged)", ""),
     ("model(strategy).predict(ragged)", ""),
@@ -175,3 +181,23 @@ def test_the_pipelines_of_a_strategy_are_checked(
     statement: str, certainty: str, tmp_path: Path
 ) -> None:
     assert certainty_of(STRATEGY + FITTED + statement, tmp_path) == certainty
+
+
+PARTIAL = """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.fit(tf.data.TFRecordDataset("gs://bucket/rows").batch(4))
+"""
+# What --certainty shows of a partial batch in `fit`; the others are not even counted as hidden.
+SHOWN = {Certainty.DEFINITE: 0, Certainty.POSSIBLE: 0, Certainty.UNLIKELY: 1}
+
+
+@pytest.mark.parametrize("lowest", SHOWN)
+def test_unlikely_findings_are_shown_only_if_asked_for(lowest: Certainty, tmp_path: Path) -> None:
+    file = tmp_path / "example.py"
+    file.write_text(STRATEGY + PARTIAL)
+    config = Config(root=str(tmp_path), certainty=lowest, jobs=1)
+    request = driver.Request(config, frozenset(["TPU605"]), (str(tmp_path),))
+    result = driver.check(driver.discover(request))
+    assert len(result.findings) == SHOWN[lowest]
+    assert not result.hidden

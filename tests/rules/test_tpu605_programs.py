@@ -38,7 +38,7 @@ def evaluate(model):
     Evaluation(model, strategy.experimental_distribute_dataset(rows)).run()
 
 def train(model, optimizer):
-    rows = tf.data.TFRecordDataset("gs://bucket/train").batch(8)  # possible: TPU605
+    rows = tf.data.TFRecordDataset("gs://bucket/train").batch(8)  # unlikely: TPU605
     batches = strategy.experimental_distribute_dataset(rows)
 
     @tf.function
@@ -58,12 +58,124 @@ def main():
     evaluate(model)
     score(model, tf.data.TFRecordDataset("gs://bucket/all"))
 """,
+    "a step that trains by a plain mean, and one that scales by the batch": STRATEGY
+    + """
+import library
+
+with strategy.scope():
+    optimizer = tf.keras.optimizers.Adam()
+    model = library.model()
+
+def update(loss):
+    weights = model.trainable_variables
+    optimizer.apply_gradients(zip(tf.gradients(loss, weights), weights))
+
+def plain():
+    rows = tf.data.TFRecordDataset("gs://bucket/train").batch(8)  # possible: TPU605
+    @tf.function
+    def step(each):
+        strategy.run(lambda x: update(tf.reduce_mean(model(x))), (each,))
+
+    for each in strategy.experimental_distribute_dataset(rows):
+        step(each)
+
+def scaled():
+    rows = tf.data.TFRecordDataset("gs://bucket/train").batch(8)  # unlikely: TPU605
+    loss = lambda x: tf.nn.compute_average_loss(model(x), global_batch_size=8)
+
+    @tf.function
+    def step(each):
+        strategy.run(lambda x: update(loss(x)), (each,))
+
+    for each in strategy.experimental_distribute_dataset(rows):
+        step(each)
+
+plain()
+scaled()
+""",
+    "a file that drops other remainders": STRATEGY
+    + """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.fit(tf.data.TFRecordDataset("gs://bucket/a").batch(8, drop_remainder=True))
+model.fit(tf.data.TFRecordDataset("gs://bucket/b").batch(8))  # possible: TPU605
+""",
+    "datasets of tensorflow_datasets": STRATEGY
+    + """
+import tensorflow_datasets as tfds
+
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+one, other = tfds.load("mnist", split=["train", "test"], as_supervised=True)
+model.fit(one.batch(8))  # unlikely: TPU605
+(named, rest), info = tfds.load("mnist", split=("train", "test"), with_info=True)
+model.fit(rest.shuffle(info.splits["test"].num_examples).batch(8))  # unlikely: TPU605
+splits, about = tfds.load(name="mnist", with_info=True)
+model.fit(splits["train"].batch(8))  # unlikely: TPU605
+builder = tfds.builder("mnist")
+first, second = builder.as_dataset(split=["train", "test"])
+model.fit(second.batch(8))  # unlikely: TPU605
+model.fit(tfds.load("mnist", split="train").batch(8))  # unlikely: TPU605
+model.fit(tfds.load("mnist", split="train", batch_size=8))
+model.fit(first)
+""",
+    "pipelines of one estimator, of which one was forgotten": NETWORK
+    + """
+def input_fn(params):
+    if params["kind"] == 0:
+        return tf.data.TFRecordDataset("gs://bucket/a").batch(params["batch_size"], True)
+    elif params["kind"] == 1:
+        rows = tf.data.TFRecordDataset("gs://bucket/b")
+        return rows.batch(params["batch_size"])  # possible: TPU605
+    dataset = tf.data.TFRecordDataset("gs://bucket/c")
+    if params["fixed"]:
+        return dataset.batch(params["batch_size"], True)
+    return dataset.batch(params["batch_size"])
+
+def on_tpu_only(params):
+    if params["use_tpu"]:
+        return tf.data.TFRecordDataset("gs://bucket/a").batch(params["batch_size"], True)
+    return tf.data.TFRecordDataset("gs://bucket/b").batch(params["batch_size"])
+
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, train_batch_size=64, config=tf.estimator.tpu.RunConfig()
+)
+estimator.train(input_fn, max_steps=1)
+estimator.train(on_tpu_only, max_steps=1)
+""",
+    "a GAN's estimator": NETWORK
+    + """
+import tensorflow_gan as tfgan
+
+def generator(noise, mode):
+    return tf.layers.dense(tf.py_func(abs, [noise], tf.float32), 10)  # error: TPU501
+
+def input_fn(params):
+    return tf.data.TFRecordDataset("gs://bucket/a").batch(params["batch_size"])  # error: TPU605
+
+def on_cpu(params):
+    return tf.data.TFRecordDataset("gs://bucket/a").batch(params["batch_size"])
+
+def estimator(use_tpu):
+    return tfgan.estimator.TPUGANEstimator(
+        generator,
+        discriminator_fn=lambda data, conditioning, mode: tf.layers.dense(data, 1),
+        generator_optimizer=tf.train.AdamOptimizer(),
+        train_batch_size=8,
+        use_tpu=use_tpu,
+        config=tf.estimator.tpu.RunConfig(),
+    )
+
+estimator(True).train(input_fn, max_steps=1)
+estimator(False).train(on_cpu, max_steps=1)
+""",
     "a step that is not seen": STRATEGY
     + """
 import library
 
 def main():
-    rows = tf.data.TFRecordDataset("gs://bucket/train").batch(8)  # possible: TPU605
+    rows = tf.data.TFRecordDataset("gs://bucket/train").batch(8)  # unlikely: TPU605
     for each in strategy.experimental_distribute_dataset(rows):
         strategy.run(library.train_on, args=(each,))
 """,
@@ -78,11 +190,11 @@ def batches(rows, size):
 
 def more(rows, size):
     dataset = tf.data.Dataset.from_tensor_slices((rows, tf.constant([1, 0, 0, 1])))
-    return dataset.filter(library.wanted).batch(size)  # possible: TPU605
+    return dataset.filter(library.wanted).batch(size)  # unlikely: TPU605
 
 def uneven(rows, size):
     dataset = tf.data.Dataset.from_tensor_slices((rows, tf.constant([1, 0, 0, 1])))
-    return dataset.batch(size)  # possible: TPU605
+    return dataset.batch(size)  # unlikely: TPU605
 
 with strategy.scope():
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
@@ -207,7 +319,10 @@ train, test = [
     for is_training in [True, False]
 ]
 estimator = tf.estimator.tpu.TPUEstimator(
-    model_fn, use_tpu=True, train_batch_size=64, config=tf.estimator.tpu.RunConfig()
+    model_fn,
+    train_batch_size=64,
+    eval_batch_size=64,
+    config=tf.estimator.tpu.RunConfig(),
 )
 estimator.train(input_fn=train.input_fn, max_steps=1)
 estimator.evaluate(input_fn=test.input_fn, steps=1)
@@ -217,7 +332,7 @@ estimator.evaluate(input_fn=test.input_fn, steps=1)
     + """
 def batched(size):
     def apply(dataset):
-        return dataset.batch(size).prefetch(2)  # possible: TPU605
+        return dataset.batch(size).prefetch(2)  # unlikely: TPU605
     return apply
 
 def dataset_fn(context):
@@ -277,7 +392,7 @@ def shaped(row):
     return tf.reshape(row, [4])
 
 def dataset_fn(context):
-    return tf.data.Dataset.range(100).map(shaped).batch(8)  # possible: TPU605
+    return tf.data.Dataset.range(100).map(shaped).batch(8)  # unlikely: TPU605
 
 batches = strategy.distribute_datasets_from_function(dataset_fn)
 """,

@@ -108,7 +108,11 @@ def resolved(
             findings, result.sources, sorted(suppressors), task.partial, request
         )
     shown = [finding for finding in remaining if is_shown(finding, request)]
-    result.hidden.update(finding.code for finding in remaining if not is_shown(finding, request))
+    result.hidden.update(
+        finding.code
+        for finding in remaining
+        if not is_shown(finding, request) and finding.certainty is not Certainty.UNLIKELY
+    )
     new = new_findings(shown, task.filenames, request, result)
     result.findings = [truncate_trace(finding) for finding in new]
     result.unparsed = len(broken(findings) - broken(result.findings))
@@ -173,7 +177,8 @@ def is_shown(finding: Finding, request: Request) -> bool:
     """Return whether the configuration of its file shows a finding of this certainty."""
     if finding.certainty is Certainty.DEFINITE:
         return True
-    return request.config_of(finding.span.filename).certainty is Certainty.POSSIBLE
+    lowest = request.config_of(finding.span.filename).certainty
+    return lowest is Certainty.UNLIKELY or lowest is finding.certainty
 
 
 def new_findings(

@@ -68,8 +68,8 @@ def add_selection(group: Group) -> None:
     )
     add(
         "--certainty",
-        choices=("definite", "possible"),
-        help="possible: show uncertain findings too",
+        choices=("definite", "possible", "unlikely"),
+        help="possible: show uncertain findings too; unlikely: even those that seldom matter",
     )
     add("--ignore-noqa", action="store_true", help="ignore suppression comments")
 
@@ -225,8 +225,8 @@ def add_explain(explain: Parser) -> None:
     add("--output-format", choices=("text", "json"), default="text")
     add(
         "--certainty",
-        choices=("definite", "possible"),
-        help="possible: show uncertain findings too",
+        choices=("definite", "possible", "unlikely"),
+        help="possible: show uncertain findings too; unlikely: even those that seldom matter",
     )
     add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
     add("-n", "--no-cache", action="store_true", help="do not read or write the cache")

@@ -100,11 +100,11 @@ _KEYS = (
     ConfigKey(
         "certainty",
         readers.certainty,
-        {"type": "string", "enum": ["definite", "possible"]},
+        {"type": "string", "enum": ["definite", "possible", "unlikely"]},
         "definite",
         'certainty = "possible"',
         "The lowest certainty to report. `possible` findings depend on something that the "
-        "analysis cannot see.",
+        "analysis cannot see. `unlikely` ones are of a kind that most programs get away with.",
     ),
     ConfigKey(
         "target-tensorflow",

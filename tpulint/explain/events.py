@@ -372,12 +372,15 @@ class Resolution:
         if self.comments.suppress(finding):
             return "suppressed by a comment"
         if not is_shown(finding, self.request):
-            return "possible and hidden (--certainty possible shows it)"
+            doubt = finding.certainty.value
+            return f"{doubt} and hidden (--certainty {doubt} shows it)"
         result = CheckResult()
         result.sources[self.filename] = self.source
         if not new_findings([finding], [self.filename], self.request, result):
             return "in the baseline"
-        return "reported" if finding.certainty is Certainty.DEFINITE else "reported as possible"
+        if finding.certainty is Certainty.DEFINITE:
+            return "reported"
+        return f"reported as {finding.certainty.value}"
 
     def note(self, finding: Finding) -> RuleNote:
         start = finding.span.start

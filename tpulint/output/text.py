@@ -117,9 +117,10 @@ def one_line(message: str) -> str:
 
 
 def flags(finding: Finding) -> str:
-    """`[possible] ` for what is not sure, `[*] ` for what --fix fixes."""
-    possible = "[possible] " if finding.certainty is Certainty.POSSIBLE else ""
-    return possible + ("[*] " if is_safe(finding) else "")
+    """`[possible] ` or `[unlikely] ` for what is not sure, `[*] ` for what --fix fixes."""
+    is_sure = finding.certainty is Certainty.DEFINITE
+    doubt = "" if is_sure else f"[{finding.certainty.value}] "
+    return doubt + ("[*] " if is_safe(finding) else "")
 
 
 def is_safe(finding: Finding) -> bool:

@@ -147,7 +147,7 @@ def _elements_from(value: Value) -> list[Value]:
     if value.last in JOINS and value.source is None:
         joined = [argument for _, argument in value.arguments]
         items = [dataset for argument in joined for dataset in _listed(argument)]
-        return [item for item in items if is_dataset(item)]
+        return [item for item in items if any(map(is_dataset, options(item)))]
     source = before(value)
     return [source] if source is not None else []
 
@@ -250,22 +250,33 @@ def _is_no_count(count: Value | None) -> bool:
 
 
 def is_for_inference(program: Program, feed: Feed) -> bool:
-    """Return whether batches are handed out in a function whose steps train nothing.
-
-    These are the steps that are run nearest to where the batches are handed out: in the same
-    function, or in those that it calls, or that call it.
-    """
+    """Return whether batches are handed out in a function whose steps train nothing."""
     # `fit` and `evaluate` of Keras say themselves whether they train.
-    if feed.kind != "distribute":
-        return False
+    nearest = _nearest_steps(program, feed) if feed.kind == "distribute" else []
+    return bool(nearest) and not any(map(_trains, nearest))
+
+
+def takes_mean(program: Program, feed: Feed) -> bool:
+    """Return whether a step that trains on the batches takes a plain mean: NaN of no rows."""
+    return any(
+        _trains(step)
+        and any(call.last == "reduce_mean" and call.context.on_device for call in step.calls)
+        for step in _nearest_steps(program, feed)
+    )
+
+
+def _nearest_steps(program: Program, feed: Feed) -> list[Computation]:
+    """Return the steps that are run nearest to where batches are handed out.
+
+    These are in the same function, or in those that it calls, or that call it.
+    """
     runs = [
         computation
         for computation in program.computations
         if computation.kind in seam.STRATEGY_RUN and computation.context.run == feed.context.run
     ]
     shared = [_shared(run.context, feed.context) for run in runs]
-    nearest = [run for run, count in zip(runs, shared, strict=True) if count == max(shared)]
-    return bool(nearest) and not any(map(_trains, nearest))
+    return [run for run, count in zip(runs, shared, strict=True) if count == max(shared)]
 
 
 def _shared(left: Context, other: Context) -> int:

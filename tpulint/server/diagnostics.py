@@ -24,6 +24,8 @@ SEVERITIES = {
     (Severity.ERROR, Certainty.POSSIBLE): types.DiagnosticSeverity.Warning,
     (Severity.WARNING, Certainty.DEFINITE): types.DiagnosticSeverity.Warning,
     (Severity.WARNING, Certainty.POSSIBLE): types.DiagnosticSeverity.Information,
+    (Severity.ERROR, Certainty.UNLIKELY): types.DiagnosticSeverity.Information,
+    (Severity.WARNING, Certainty.UNLIKELY): types.DiagnosticSeverity.Hint,
 }
 TAGS = {"TPU002": types.DiagnosticTag.Unnecessary, "TPU405": types.DiagnosticTag.Deprecated}
 
@@ -144,7 +146,8 @@ def diagnostic_of(
     finding: Finding, sources: Mapping[str, Source], units: Units, documents: Documents
 ) -> types.Diagnostic:
     code = CODES[finding.code]
-    doubt = "" if finding.certainty is Certainty.DEFINITE else " (possible)"
+    is_sure = finding.certainty is Certainty.DEFINITE
+    doubt = "" if is_sure else f" ({finding.certainty.value})"
     return types.Diagnostic(
         range=range_in(sources.get(path_of(finding.span)), finding.span, units),
         message=finding.message + doubt,

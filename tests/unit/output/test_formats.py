@@ -25,6 +25,7 @@ from tpulint.finding import (
     OUTSIDE,
     UNKNOWN_FUNCTION,
     UNREAD,
+    Certainty,
     Finding,
     Location,
     Span,
@@ -34,7 +35,7 @@ from tpulint.finding import (
 from tpulint.output import FORMATS, load
 from tpulint.output.context import Coverage, RenderContext
 from tpulint.output.summary import hidden_lines, statistics, summary
-from tpulint.output.text import columns, wanted
+from tpulint.output.text import columns, flags, wanted
 from tpulint.source import read_source
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -251,6 +252,12 @@ def test_summaries_with_findings() -> None:
     assert summary([NAME, NAME], RenderContext("/p", incomplete=True)).startswith(
         "Found 2 errors; not everything was checked."
     )
+
+
+@pytest.mark.parametrize("certainty", Certainty)
+def test_a_finding_shows_its_doubt(certainty: Certainty) -> None:
+    doubt = {"definite": "", "possible": "[possible] ", "unlikely": "[unlikely] "}
+    assert flags(NAME._replace(certainty=certainty, fix=None)) == doubt[certainty.value]
 
 
 def test_hidden_findings_are_counted_by_code_with_what_to_set() -> None:

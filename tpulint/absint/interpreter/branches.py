@@ -70,7 +70,7 @@ def if_(frame: Frame, node: nodes.If) -> bool:
 def _open_question(frame: Frame, test: nodes.Expression) -> nodes.Expression:
     """Return what is left of a test when what the device answers is left out.
 
-    `use_tpu and mode == EVAL` asks for the mode alone.
+    `on_device and mode == EVAL` asks for the mode alone.
     """
     match test:
         case nodes.Not(operand=operand):

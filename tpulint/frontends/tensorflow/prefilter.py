@@ -21,7 +21,7 @@ _STRATEGY = re.compile(rb"(?:strategy|distribution|replicator)\w*(?:\.extended)?
 _BEFORE = 48  # bytes before a `.run(` or `.scope(` in which its receiver's name is
 # `TPUEstimatorSpec(...)`, `spec = tpu.TPUEstimatorSpec`, `run(TPUStrategy, ...)`; no prose.
 _MAKES = re.compile(
-    rb"(?:TPUEstimator(?:Spec)?|TPUStrategy\w*|TPUDistributionStrategy|TpuReplicator)\s*\("
+    rb"(?:TPU(?:GAN)?Estimator(?:Spec)?|TPUStrategy\w*|TPUDistributionStrategy|TpuReplicator)\s*\("
     rb"|[=(,][ \t]*[\w.()]*\b(?:TPUEstimator(?:Spec)?|TPUStrategy\w*)\b[ \t]*(?:[\n,)#]|if\b)"
 )
 _CALLS = re.compile(rb"tpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")

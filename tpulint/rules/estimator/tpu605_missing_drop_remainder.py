@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from itertools import chain
+from typing import NamedTuple
 
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, UNKNOWN
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
-from tpulint.finding import HOST_LANE, Applicability, Severity
+from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
@@ -24,12 +26,15 @@ from tpulint.queries.input_pipelines import (
     is_for_inference,
     keeps_remainder,
     last_batches,
+    sources,
+    takes_mean,
 )
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import Constant
 
 # Methods that give a tensor a static shape by hand.
 FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])
+POSSIBLE, UNLIKELY = Certainty.POSSIBLE, Certainty.UNLIKELY
 
 
 @register
@@ -46,22 +51,47 @@ class MissingDropRemainder(Rule):
             if feed.kind == "predict" or _feeds_embedding(feed):
                 continue
             batches = last_batches(data_of(program, feed))
-            keeps = [None if batch is None else keeps_remainder(batch) for batch in batches]
-            if False in keeps:
-                continue  # on one way to the TPU the program drops it: so it knows about it
-            is_certain = all(keeps) and not feed.context.is_guess
             for batch in batches:
-                if batch is not None and is_partial_batch_unexpected(program, feed, batch):
-                    _report_batch(feed, batch, is_certain, report)
+                fault = None if batch is None else _fault(program, feed, batch, batches)
+                if batch is not None and fault is not None:
+                    _report_batch(feed, batch, fault, report)
 
 
-def is_partial_batch_unexpected(program: Program, feed: Feed, batch: ExternalObject) -> bool:
-    """Return whether a smaller last batch reaches the TPU, where the author expects none."""
+class _Fault(NamedTuple):
+    """What comes of a smaller last batch, and how sure that is."""
+
+    why: str
+    certainty: Certainty
+
+
+NO_STATIC_SIZE = "the batch has no static size, which TPUEstimator requires"
+OTHER_SIZE = "the TPU program is compiled for one size, and a smaller last batch may fail"
+DYNAMIC = "the batch has no static size, so the TPU compiles for sizes up to it"
+NO_ROWS = (
+    "a replica that gets no rows of the last batch takes the mean of nothing, NaN, unless the rows"
+    " fill all batches"
+)
+
+
+def _fault(
+    program: Program, feed: Feed, batch: ExternalObject, batches: list[ExternalObject | None]
+) -> _Fault | None:
+    """Return what a smaller last batch does on the TPU, None where the author expects it."""
     if not keeps_remainder(batch):
-        return False
+        return None
+    dropping = [other for other in batches if other and keeps_remainder(other) is False]
     if isinstance(feed.owner, Strategy):
-        return _is_unexpected_by_strategy(program, feed, batch)
-    return not _has_fixed_shape(program, feed, batch)
+        # On one way to the TPU the program drops it: so it knows about it.
+        return None if dropping else _fault_of_strategy(program, feed, batch)
+    if _has_fixed_shape(program, feed, batch):
+        return None
+    if dropping:
+        begun = {id(source) for other in dropping for source in sources(other)}
+        chosen = any(id(source) in begun for source in sources(batch))
+        # Of one dataset the program drops the remainder where it must; of another it forgot to.
+        return None if chosen or leaves_tpu(batch.context) else _Fault(NO_STATIC_SIZE, POSSIBLE)
+    is_certain = all(other is not None and keeps_remainder(other) for other in batches)
+    return _Fault(NO_STATIC_SIZE, definite_if(is_certain, not feed.context.is_guess))
 
 
 def _feeds_embedding(feed: Feed) -> bool:
@@ -78,30 +108,37 @@ def _has_fixed_shape(program: Program, feed: Feed, batch: ExternalObject) -> boo
     return any(call.last in FIXES for call in calls[positions[-1] if positions else 0 :])
 
 
-def _is_unexpected_by_strategy(program: Program, feed: Feed, batch: ExternalObject) -> bool:
-    """Return whether a smaller batch may surprise the author, and a TPUStrategy.
+def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _Fault | None:
+    """Return what a smaller batch does to a TPUStrategy, None where the author expects it.
 
     Where the call says in so many words what to drop, the author wants the remainder; and most
     want all examples of an evaluation. A TPUStrategy can take a smaller batch, but for a few
     operations; it fails where it evaluates such a batch and trains on batches of one size.
     """
-    if is_endless(before(batch) or UNKNOWN):
-        return False
     settings = [
         call.argument("drop_remainder", BATCHES[batch.last])
         for call in chain(calls_of(program, feed), program.by_result.get(id(batch), ()))
         if call.result is batch
     ]
     written = [setting.node for setting in settings if setting is not None]
-    if feed.kind != "evaluate":
-        # A file that drops other remainders may have forgotten this one, also where it evaluates.
-        is_wanted = not drops_remainders(batch.site.module) and is_for_inference(program, feed)
-        return not written and not is_wanted and not comes_out_even(batch)
-    return any(isinstance(node, Constant) for node in written) and any(
-        drops_some(program, other)
-        for other in program.feeds
-        if other.kind == "fit" and other.site is feed.site
-    )
+    endless = is_endless(before(batch) or UNKNOWN)
+    if feed.kind == "evaluate":
+        is_forgotten = any(isinstance(node, Constant) for node in written) and any(
+            drops_some(program, other)
+            for other in program.feeds
+            if other.kind == "fit" and other.site is feed.site
+        )
+        return _Fault(OTHER_SIZE, POSSIBLE) if is_forgotten and not endless else None
+    if endless:  # no batch is smaller, but the program is compiled as if one could be
+        return _Fault(DYNAMIC, UNLIKELY) if feed.kind == "fit" and not written else None
+    # A file that drops other remainders may have forgotten this one, also where it evaluates.
+    drops_others = drops_remainders(batch.site.module)
+    is_wanted = not drops_others and is_for_inference(program, feed)
+    if written or is_wanted or comes_out_even(batch):
+        return None
+    if feed.kind == "distribute" and takes_mean(program, feed):
+        return _Fault(NO_ROWS, POSSIBLE)
+    return _Fault(OTHER_SIZE, POSSIBLE if drops_others else UNLIKELY)
 
 
 def drops_some(program: Program, feed: Feed) -> bool:
@@ -110,16 +147,11 @@ def drops_some(program: Program, feed: Feed) -> bool:
     return any(batch is not None and keeps_remainder(batch) is False for batch in batches)
 
 
-def _report_batch(feed: Feed, batch: ExternalObject, is_certain: bool, report: Report) -> None:
-    if isinstance(feed.owner, Strategy):
-        is_certain = False  # today's TPUStrategy compiles some programs with a bounded dimension
-        why = "the TPU program is compiled for one size, and a smaller last batch may fail"
-    else:
-        why = "the batch has no static size, which TPUEstimator requires"
+def _report_batch(feed: Feed, batch: ExternalObject, fault: _Fault, report: Report) -> None:
     report(
         batch.site.span,
-        f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {why}",
-        certainty=definite_if(is_certain),
+        f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {fault.why}",
+        certainty=fault.certainty,
         trace=(
             traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
             traces.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),

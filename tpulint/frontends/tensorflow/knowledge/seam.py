@@ -26,7 +26,7 @@ REPLICATE_FAMILY = words(
 UNMISTAKABLE = words(
     """
     split_compile_and_replicate split_compile_and_shard outside_compilation
-    experimental_map_outside_compilation TPUEstimator TPUEstimatorSpec
+    experimental_map_outside_compilation TPUEstimator TPUEstimatorSpec TPUGANEstimator
     """
 )
 TPU_MODULES = words(
@@ -244,7 +244,13 @@ SIGNS = (
     b"initialize_tpu_system",
 )
 # Signs only where one is made or gets another name: many a file just talks of these classes.
-SIGN_CLASSES = (b"TPUEstimator", b"TPUStrategy", b"TPUDistributionStrategy", b"TpuReplicator")
+SIGN_CLASSES = (
+    b"TPUEstimator",
+    b"TPUGANEstimator",
+    b"TPUStrategy",
+    b"TPUDistributionStrategy",
+    b"TpuReplicator",
+)
 
 # Classes that projects copy into themselves, each with a parameter that a copy has. Their other
 # parameters are not TensorFlow's: copies are made to have some more.

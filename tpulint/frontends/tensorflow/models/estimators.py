@@ -8,7 +8,7 @@ from tpulint.absint.domain.properties import is_scalar
 from tpulint.absint.domain.structures import copied
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value, join, options
 from tpulint.absint.interpreter import transfer
-from tpulint.frontends.tensorflow.knowledge.seam import EVALUATION, MODEL_FN
+from tpulint.frontends.tensorflow.knowledge.seam import EVALUATION, MODEL_FN, words
 from tpulint.frontends.tensorflow.models.call import Call, force_deferred
 from tpulint.frontends.tensorflow.models.clusters import open_cluster
 from tpulint.frontends.tensorflow.models.entry_points import trace
@@ -50,6 +50,38 @@ def _estimator(call: Call) -> Value:
         predicts=call.get("predict_batch_size", 7) not in (None, NONE),
     )
     return estimator
+
+
+# tensorflow_gan/python/estimator/tpu_gan_estimator.py: it derives from TPUEstimator, and wraps the
+# optimizers itself.
+@model("?.TPUGANEstimator")
+def _gan_estimator(call: Call) -> Value:
+    """Read both networks as parts of the model_fn that it makes of them."""
+    networks = [
+        network
+        for position, keyword in enumerate(NETWORKS)
+        if (network := call.get(keyword, position)) is not None
+    ]
+    options_of_base = tuple(
+        argument for argument in call.arguments if argument.keyword in OF_ESTIMATORS
+    )
+    path = f"tensorflow.estimator.tpu.{ESTIMATOR}"
+    record = ApiCall(path, call.site, call.frame.context, options_of_base, None, UNKNOWN)
+    base = Call(call.frame, record)
+    estimator = _estimator(base)
+    if base.get("use_tpu") != Const(False):
+        for network in networks:
+            trace(base, MODEL_FN, network, None, mode="graph", opaque=NOT_TENSORS)
+    return estimator
+
+
+NETWORKS = ("generator_fn", "discriminator_fn")
+OF_ESTIMATORS = words(
+    """
+    model_dir config params use_tpu train_batch_size eval_batch_size predict_batch_size
+    batch_axis eval_on_tpu export_to_tpu warm_start_from
+    """
+)
 
 
 @model("tf.estimator.tpu.TPUEstimator.__init__")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.context import DATA, Scope
 from tpulint.absint.domain.events import Argument, Tensor
-from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import (
     NONE,
@@ -164,6 +164,33 @@ def _arguments(call: Call, input_fn: Value, params: Value) -> tuple[Argument, ..
     names = [name for name in GIVEN if signature is not None and name in signature.parameters]
     values = {"params": params} if params != NONE else {}
     return tuple(Argument(name, "", values.get(name, Opaque(name)), call.site) for name in names)
+
+
+# Datasets of other packages
+
+
+# tensorflow_datasets/core/load.py, dataset_builder.py
+@model("tensorflow_datasets.load", "?.as_dataset")
+def _load_dataset(call: Call) -> Value | None:
+    """`tfds.load(name, split=...)`: a dataset, or one a split; `with_info` adds an object."""
+    is_load = call.name == "load"
+    split = call.get("split", 1 if is_load else 0)
+    if isinstance(split, Sequence) and not split.open:
+        loaded: Value = Sequence("list", [_loaded(call) for _ in split.items], site=call.site)
+    elif split is None or split == NONE:
+        names = ("train", "test", "validation")
+        loaded = Mapping({name: _loaded(call) for name in names}, True, call.site)
+    else:
+        loaded = _loaded(call)
+    if is_load and call.get("with_info") == Const(True):
+        return Sequence("tuple", [loaded, Opaque("info")], site=call.site)
+    return loaded
+
+
+def _loaded(call: Call) -> ExternalObject:
+    dataset = ExternalObject(call.path, call.site, call.frame.context)
+    dataset.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
+    return dataset
 
 
 # Steps of an input pipeline: `tf.data.Dataset`, each with the step before it
