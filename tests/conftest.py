@@ -1,10 +1,12 @@
-"""The order of the test files among workers of pytest-xdist: those that take minutes come first.
+"""The order of the test files among workers of pytest-xdist, and what keeps their processes fast.
 
-A worker that takes one of them last leaves the others idle until the end.
+The files that take minutes come first: a worker that takes one of them last leaves the others idle
+until the end.
 """
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -23,3 +25,13 @@ FIRST = (
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not item.path.relative_to(TESTS).as_posix().startswith(FIRST))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector out of what stays until the end: TensorFlow, and the collected tests.
+
+    TensorFlow collects garbage whenever a TPU is initialized, which many tests do. To look at all
+    these objects takes half a second.
+    """
+    gc.collect()
+    gc.freeze()

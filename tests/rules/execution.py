@@ -7,6 +7,7 @@ so that no program sees another's graph, eager mode, devices or hang.
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
@@ -96,6 +97,8 @@ def main() -> None:
 
     import tpulint.runtime  # noqa: F401
 
+    # Most programs initialize a TPU, and then TensorFlow collects garbage: not in what is shared.
+    gc.freeze()
     scripts: dict[str, Script] = json.load(sys.stdin)
     outcomes = _run_all(scripts)
     print(json.dumps({name: asdict(outcome) for name, outcome in outcomes.items()}))
