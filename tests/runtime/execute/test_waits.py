@@ -20,7 +20,7 @@ LIMIT = 1.0
 """Seconds of stillness, in place of a minute."""
 SLOW = 2.0
 """Seconds that a producer takes."""
-NOTHING_RUNS = "nothing that could end its waits? has run for 1 s"
+NOTHING_RUNS = "nothing runs that could end its waits?"
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +51,13 @@ def takes_infeed() -> Any:
 
 def fills_infeed(x: Any) -> Any:
     return tpu_ops.infeed_enqueue_tuple([x], [[2]], device_ordinal=0)
+
+
+@pytest.fixture
+def closed_only(monkeypatch: Any) -> None:
+    """Let only a process that nothing from outside can wake be idle for too long."""
+    monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", 600.0)
+    monkeypatch.setattr(waiting, "MAX_CLOSED_SECONDS", LIMIT)
 
 
 def slow(x: Any) -> Any:
@@ -188,3 +195,30 @@ def test_a_host_function_that_takes_its_time(session: Any) -> None:
 
     device = tpu.rewrite(computation, [tf.constant([1.0, 2.0])])
     np.testing.assert_allclose(session.run([device, takes_outfeed()])[1], [2.0, 4.0])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads have no known state")
+@pytest.mark.usefixtures("closed_only")
+def test_a_closed_process_is_known_soon(session: Any) -> None:
+    with pytest.raises(tpu.DeadlockError, match="waits in InfeedDequeueTuple"):
+        session.run(tpu.rewrite(takes_infeed))
+
+
+@pytest.mark.usefixtures("closed_only")
+def test_a_pipeline_that_sleeps_may_end_a_wait(session: Any) -> None:
+    test_a_pipeline_that_is_slow_without_python_in_another_thread(session)
+
+
+@pytest.mark.usefixtures("closed_only")
+def test_a_thread_that_waits_for_another_process_may_end_a_wait(session: Any) -> None:
+    device = tpu.rewrite(fills_outfeed, [tf.constant([1.0, 2.0])])
+    value = takes_outfeed()
+    thread, results = in_a_thread(lambda: session.run(value))
+    # As in a pool of processes: a thread of the standard library sets the event.
+    arrived = threading.Event()
+    timer = threading.Timer(SLOW, arrived.set)
+    timer.start()
+    arrived.wait()
+    session.run(device)
+    thread.join()
+    np.testing.assert_allclose(results[0], [2.0, 4.0])

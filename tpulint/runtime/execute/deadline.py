@@ -20,7 +20,6 @@ import tensorflow as tf
 
 from tpulint.runtime import python_functions
 from tpulint.runtime.errors import DeadlockError
-from tpulint.runtime.execute import waiting
 from tpulint.runtime.execute.probes import UnfinishedSegment
 from tpulint.runtime.execute.raising import (
     FaultToken,
@@ -66,7 +65,9 @@ class Clock:
 
     def tick(self) -> Operation:
         """Return an operation that ends at the next tick."""
-        return tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op
+        op = tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op
+        operations.set_attr(op, functions.CLOCK, string_attr("tick"))
+        return op
 
 
 def _sleep_dataset(times: int, microseconds: int) -> Any:
@@ -221,8 +222,7 @@ class Deadline:
         waits = self._all_waits()
         if self._seconds is None and self._limit.is_over(waits, self._tokens):
             fault = deadlock_of_waits(
-                "The step waits, and nothing that could end its waits has run for "
-                f"{waiting.MAX_IDLE_SECONDS:g} s",
+                "The step waits, and nothing runs that could end its waits",
                 waits,
             )
             idle_time.forget(self._tokens)

@@ -24,7 +24,7 @@ from tpulint.runtime import python_functions
 from tpulint.runtime.emulate import cores
 from tpulint.runtime.emulate.cores import Parts, output_parts
 from tpulint.runtime.errors import DeadlockError
-from tpulint.runtime.execute import exchanges, waiting
+from tpulint.runtime.execute import exchanges
 from tpulint.runtime.execute.deadline import watch_loop
 from tpulint.runtime.execute.raising import call_python, report_internal_errors, token_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
@@ -223,10 +223,7 @@ class HostDequeue:
         if self._seconds is not None:
             text = f"The host has waited more than {self._seconds:g} s for {what}"
         else:
-            text = (
-                f"The host waits for {what}, and nothing that could end its wait has run for "
-                f"{waiting.MAX_IDLE_SECONDS:g} s"
-            )
+            text = f"The host waits for {what}, and nothing runs that could end its wait"
         return deadlock_of_waits(text, [self._wait])
 
 

@@ -8,6 +8,10 @@ where it hardly computes, and each of its Python threads waits for another threa
 TensorFlow that waits itself. A thread that runs neither a graph nor code of the program, such as
 those of a notebook, starts no step, and does not count.
 
+Mostly a few seconds show it. The process is closed where each thread of the program is in a graph
+that waits, none of these graphs reads a file or asks another process, and none of the process's
+threads wants to compute. Then nothing outside can end a wait, and `MAX_CLOSED_SECONDS` are enough.
+
 There is also a hang of TensorFlow's own: all its threads wait for one of its threads. It has as
 many as the machine has cores. A Python function of a graph holds one, and a function of
 TensorFlow's that it calls in turn needs another; when all are held like that, none comes free. So
@@ -43,6 +47,8 @@ from tpulint.runtime.tensorflow_internals.threads import (
 _LOOK_SECONDS = 0.25
 # The share of one core below which the process does not compute.
 _IDLE_SHARE = 0.1
+# Looks in a row at which a thread wants to compute, after which it is more than the clock's tick.
+_LOOKS_AT_WORK = 4
 # Seconds for which what has been noted counts: a wait that goes on is noted all the time.
 _NOTE_SECONDS = 5.0
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
@@ -60,8 +66,10 @@ class IdleTime:
         self._waiting: dict[Hashable, tuple[float, tuple[Wait, ...]]] = {}
         """When waits were noted last, by the token of a Python function in their graph, or by their
         Python thread."""
-        self._looked = self._since = float("-inf")
+        self._looked = self._since = self._closed_since = float("-inf")
         self._computed = 0.0
+        self._looks_at_work: dict[str, int] = {}
+        """How many looks in a row found a thread at work, or ready for it, by its number."""
 
     def note(self, waiting: Iterable[Hashable], waits: Sequence[Wait]) -> None:
         """Note the `waits` of a graph, given its tokens, or of a Python thread."""
@@ -80,23 +88,46 @@ class IdleTime:
             self._forget_ended(time.monotonic())
             return tuple(wait for _, waits in self._waiting.values() for wait in waits)
 
-    def seconds(self) -> float:
-        """Return for how long all that goes on has been waits."""
+    def is_too_long(self, since: float) -> bool:
+        """Return whether all that has gone on since then has been waits, and for too long."""
         with self._lock:
             now = time.monotonic()
-            passed = now - self._looked
-            if passed >= _LOOK_SECONDS:
-                computed = time.process_time()
-                computes = computed - self._computed > _IDLE_SHARE * passed
-                # Nobody has looked for a while: what happened then is not known.
-                if passed > _NOTE_SECONDS or computes or self._is_at_work(now):
-                    self._since = now
-                self._looked, self._computed = now, computed
-            return now - self._since
+            if now - self._looked >= _LOOK_SECONDS:
+                self._look(now)
+            idle = now - max(since, self._since)
+            closed = now - max(since, self._closed_since)
+            return idle >= MAX_IDLE_SECONDS or closed >= MAX_CLOSED_SECONDS
 
-    def _is_at_work(self, now: float) -> bool:
+    def _look(self, now: float) -> None:
+        passed = now - self._looked
+        computed = time.process_time()
+        computes = computed - self._computed > _IDLE_SHARE * passed
+        self._looked, self._computed = now, computed
         self._forget_ended(now)
-        return any(self._is_thread_at_work(thread) for thread in sys._current_frames())
+        threads_now = tuple(sys._current_frames())
+        # Nobody has looked for a while: what happened then is not known.
+        if passed > _NOTE_SECONDS or computes or any(map(self._is_thread_at_work, threads_now)):
+            self._since = self._closed_since = now
+        elif self._wants_to_compute() or not all(map(self._is_thread_closed, threads_now)):
+            self._closed_since = now
+
+    def _wants_to_compute(self) -> bool:
+        """Return whether a thread has been at work, or has waited for a core, for a while."""
+        # On a busy machine a thread that computes may get next to nothing of a core.
+        ready = threads.ready_threads()
+        if ready is None:
+            return True
+        self._looks_at_work = {name: self._looks_at_work.get(name, 0) + 1 for name in ready}
+        return max(self._looks_at_work.values(), default=0) >= _LOOKS_AT_WORK
+
+    def _is_thread_closed(self, thread: int) -> bool:
+        """Return whether only a graph that runs now can end what the thread waits for."""
+        graph = threads.graph_in_call(thread)
+        if graph is not None:
+            return not graph.waits_for_others
+        if thread in self._waiting:
+            return True
+        return not any(is_users(filename) for filename, _ in threads.stack_of_thread(thread))
 
     def _forget_ended(self, now: float) -> None:
         for waiting, (noted, _) in tuple(self._waiting.items()):
@@ -106,10 +137,10 @@ class IdleTime:
     def _is_thread_at_work(self, thread: int) -> bool:
         if thread in self._waiting:
             return False
-        tokens = threads.python_functions_in_call(thread)
-        if tokens is not None:
+        graph = threads.graph_in_call(thread)
+        if graph is not None:
             # It runs a graph: at work, unless that graph itself has said that it waits.
-            return tokens.isdisjoint(self._waiting)
+            return graph.tokens.isdisjoint(self._waiting)
         stack = [filename for filename, _ in threads.stack_of_thread(thread)]
         # A breakpoint is no hang, however long it takes.
         if any(filename.endswith(_DEBUGGERS) for filename in stack):
@@ -122,6 +153,8 @@ idle_time = IdleTime()
 
 # Seconds for which nothing may be at work while something waits, where there is no deadline.
 MAX_IDLE_SECONDS = 60.0
+# The same, in a process in which nothing from outside can end a wait.
+MAX_CLOSED_SECONDS = 3.0
 
 
 class CurrentWaits:
@@ -177,8 +210,8 @@ class WaitLimit:
         if self._seconds is not None:
             return now - self._since >= self._seconds
         idle_time.note(waiting, waits)
-        # Both: a wait that has just begun is no hang in a process that was idle before.
-        return min(now - self._since, idle_time.seconds()) >= MAX_IDLE_SECONDS
+        # A wait that has just begun is no hang in a process that was idle before.
+        return idle_time.is_too_long(self._since)
 
 
 def deadlock_of_waits(first_line: str, waits: Sequence[Wait]) -> DeadlockError:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -140,42 +141,66 @@ def token_of(op: Any) -> str:
     return str(op.get_attr(_TOKEN).decode())
 
 
-def tokens_in_session(session: Any, names: Sequence[str] | None = None) -> frozenset[str]:
-    """Return the tokens in the operations `names` of the graph of `session`, and before them.
+class GraphContents(NamedTuple):
+    """What a graph, and the functions that it calls, have in them."""
 
-    Without `names` those of the whole graph.
+    tokens: frozenset[str]
+    """The tokens of its Python functions."""
+    waits_for_others: bool
+    """Whether an operation may take its time without computing in this process."""
+
+
+def contents_of_session(session: Any, names: Sequence[str] | None = None) -> GraphContents:
+    """Return what the operations `names` of the graph of `session`, and those before them, have.
+
+    Without `names` what the whole graph has.
     """
     graph = session.graph.as_graph_def()
     nodes = {node.name: node for node in graph.node}
     functions = {function.signature.name: function.node_def for function in graph.library.function}
     needed = nodes.values() if names is None else _needed(nodes, names)
-    return _tokens(needed, lambda name: functions.get(name, ()))
+    contents = _contents(needed, lambda name: functions.get(name, ()))
+    # A session of another process may wait for anything there.
+    return contents._replace(waits_for_others=True) if session._target else contents
 
 
-def tokens_in_function(name: str) -> frozenset[str]:
-    """Return the tokens in the function `name`, and in those that it calls."""
+def contents_of_function(name: str) -> GraphContents:
+    """Return what the function `name` has, and those that it calls."""
     context = eager_context.context()
 
     def nodes_of(function: str) -> Iterable[Any]:
         has = context.has_function(function)
         return context.get_function_def(function).node_def if has else ()
 
-    return _tokens(nodes_of(name), nodes_of)
+    contents = _contents(nodes_of(name), nodes_of)
+    # Parts of the function may run on other machines.
+    return contents._replace(waits_for_others=True) if context._server_def else contents
 
 
-def _tokens(nodes: Iterable[Any], nodes_of: Callable[[str], Iterable[Any]]) -> frozenset[str]:
+# They run a pipeline, which may read or sleep, read or write files, or ask other processes.
+_WAITS_FOR_OTHERS = re.compile(
+    "GetNext|ReduceDataset|SingleElement|File|^Reader|Restore|Save|Remote|Collective|Recv"
+)
+# On the operations of the emulator's own clock, which wait for nothing but time.
+CLOCK = "_tpulint_clock"
+
+
+def _contents(nodes: Iterable[Any], nodes_of: Callable[[str], Iterable[Any]]) -> GraphContents:
     tokens: set[str] = set()
+    waits_for_others = False
     seen: set[str] = set()
     unread = list(nodes)
     while unread:
         node = unread.pop()
         if _TOKEN in node.attr:
             tokens.add(node.attr[_TOKEN].s.decode())
+        if CLOCK not in node.attr and _WAITS_FOR_OTHERS.search(node.op):
+            waits_for_others = True
         for name in _functions(node):
             if name not in seen:
                 seen.add(name)
                 unread.extend(nodes_of(name))
-    return frozenset(tokens)
+    return GraphContents(frozenset(tokens), waits_for_others)
 
 
 def _functions(node: Any) -> Iterator[str]:

@@ -14,7 +14,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.functions import tokens_in_function, tokens_in_session
+from tpulint.runtime.tensorflow_internals.functions import (
+    GraphContents,
+    contents_of_function,
+    contents_of_session,
+)
 from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, pywrap_tfe, session
 from tpulint.runtime.tensorflow_internals.operations import name_of
 from tpulint.runtime.tensorflow_internals.patching import When, installed, patch
@@ -74,10 +78,10 @@ def awaited_by_thread(thread: int) -> Awaited | None:
     return None
 
 
-def python_functions_in_call(thread: int) -> frozenset[str] | None:
-    """Return the tokens of the Python functions in the graph that the Python thread runs.
+def graph_in_call(thread: int) -> GraphContents | None:
+    """Return what the graph that the Python thread runs has in it.
 
-    None where it runs no graph. An operation that is run eagerly has none.
+    None where it runs no graph. An operation that is run eagerly has nothing in it.
     """
     frame = _innermost_frame(thread)
     if frame is None:
@@ -85,12 +89,37 @@ def python_functions_in_call(thread: int) -> frozenset[str] | None:
     local = frame.f_locals
     if frame.f_code is _RUNS_SESSIONS:
         fetched = [*(output.oper for output in local["fetch_list"]), *local["target_list"]]
-        return tokens_in_session(local["self"], list(map(name_of, fetched)))
+        return contents_of_session(local["self"], list(map(name_of, fetched)))
     if frame.f_code is _RUNS_CALLABLES:
-        return tokens_in_session(local["self"]._session)
+        return contents_of_session(local["self"]._session)
     if frame.f_code in _RUNS_FUNCTIONS:
-        return tokens_in_function(str(local["op_name"]))
+        return contents_of_function(str(local["op_name"]))
     return None
+
+
+def ready_threads() -> list[str] | None:
+    """Return the numbers of the other threads of this process that compute, or wait for a core.
+
+    A thread that waits for a disk counts as well. None where the system does not tell.
+    """
+    try:
+        names = os.listdir(_TASKS)
+    except OSError:
+        return None
+    names.remove(str(threading.get_native_id()))
+    return [name for name in names if _state_of_thread(name) in ("R", "D")]
+
+
+_TASKS = "/proc/self/task"
+
+
+def _state_of_thread(name: str) -> str:
+    try:
+        with open(f"{_TASKS}/{name}/stat") as file:
+            # The name of the thread is in parentheses, and may contain anything.
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:  # it has ended
+        return ""
 
 
 def _innermost_frame(thread: int) -> FrameType | None:
