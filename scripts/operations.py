@@ -19,6 +19,7 @@ PUBLIC = {
     "tensorflow": "tensorflow._api.v2",
     "tensorflow.compat.v1": "tensorflow._api.v2.compat.v1",
 }
+PUBLIC_V1 = {"tensorflow": "tensorflow._api.v1"}
 
 
 def _words(text: str) -> frozenset[str]:
@@ -141,6 +142,9 @@ def typed_block(typed: Mapping[str, Any]) -> str:
     lines = ["dtypes", *typed["dtypes"].split(), "", "typed"]
     for row in typed["builds"]:
         only_if = [row["only_if"]] if "only_if" in row else []
+        if "argument" in row:
+            values = ";".join(map(str, row["values"]))
+            only_if = [f"{row['argument']}@{row['position']}={values}"]
         lines.append("\t".join([row["name"], ",".join(row["operations"]), *only_if]))
     return "\n".join(lines) + "\n"
 
@@ -151,9 +155,12 @@ class Builder:
     It is read from the sources of the installed TensorFlow.
     """
 
-    def __init__(self, library: Library, wanted: Collection[str]) -> None:
+    def __init__(
+        self, library: Library, wanted: Collection[str], public: Mapping[str, str] = PUBLIC
+    ) -> None:
         self.library = library
         self.wanted = wanted
+        self.public = public
         self._known: dict[tuple[str, str], Ops] = {}
         self._active: set[tuple[str, str]] = set()
 
@@ -163,7 +170,7 @@ class Builder:
         What tf.compat.v1 has in common with tf is there once.
         """
         found: dict[str, Ops] = {}
-        for public, module in PUBLIC.items():
+        for public, module in self.public.items():
             for name, inner, last in self._names(public, module):
                 parts = name.split(".")
                 ops = self.of(self.library.follow(inner, last))

@@ -192,7 +192,7 @@ def is_wrapper(called: ast.expr) -> bool:
     """Return whether `called(f)` is `f` again, as for tf_export("...") and dispatch."""
     if isinstance(called, ast.Call):
         return "export" in ast.unparse(called.func)
-    return ast.unparse(called).endswith("dispatch_support")
+    return ast.unparse(called).endswith(("dispatch_support", "_deprecation"))
 
 
 def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -88,11 +88,11 @@ def resolved(
     result.warnings += [line for line in large if line not in result.warnings]
     result.notes += [line for line in special if line not in result.notes]
     result.skipped = analysis.skipped
-    result.unfollowed = sorted(analysis.unfollowed)
-    result.notes += map(str, result.unfollowed)
-    result.coverage = coverage_of(analysis, task.filenames)
-    result.times = analysis.times
     wanted = frozenset(task.filenames)
+    result.unfollowed = sorted(call for call in analysis.unfollowed if call.filename in wanted)
+    result.notes += map(str, result.unfollowed)
+    result.coverage = coverage_of(analysis, wanted)
+    result.times = analysis.times
     findings = [finding for finding in analysis.findings if is_asked_for(finding, wanted)]
     marked = wanted.intersection(analysis.marked)
     files = {finding.span.filename for finding in findings}
@@ -128,9 +128,8 @@ def resolved(
     return result
 
 
-def coverage_of(analysis: Analysis, filenames: Collection[str]) -> Coverage:
-    """Return how many programs were read, and how much of the files asked for."""
-    wanted = frozenset(filenames)
+def coverage_of(analysis: Analysis, wanted: frozenset[str]) -> Coverage:
+    """Return how many programs were read, and how much of the files `wanted`."""
     programs = [p for p in analysis.programs if not wanted.isdisjoint(p.files)]
     read = wanted.intersection(*[[name for p in programs for name in p.files]])
     return Coverage(

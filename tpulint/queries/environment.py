@@ -9,7 +9,9 @@ from typing import TypeVar
 from tpulint.absint.domain.context import NO_KNOWN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import NONE, Const, External, options
 from tpulint.frontends.tensorflow.knowledge import operations
+from tpulint.frontends.tensorflow.knowledge.names import releases
 from tpulint.frontends.tensorflow.names.target_release import Target, allowed, keeps_keras_2
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.syntax.nodes import Attribute, dotted_path
@@ -82,9 +84,41 @@ def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperatio
 
     In TensorFlow 1, `tf.summary` is what later releases call `tf.compat.v1.summary`.
     """
-    if call.path.startswith(V1_AND_V2) and is_for_tensorflow_1(program, call.site):
-        return operations.builds(call.path.replace("tensorflow.", operations.V1, 1))
-    return operations.builds(call.path)
+    path = call.path
+    differs = path.startswith(V1_AND_V2) or operations.builds_in_v1(path)
+    if differs and is_for_tensorflow_1(program, call.site):
+        return operations.builds(path.replace("tensorflow.", operations.V1, 1))
+    built = operations.builds(path)
+    if built is None:
+        rows = operations.builds_by_argument(path)
+        built = next((row for only_if, row in rows if _is_so(call, only_if)), None)
+    if built is None and operations.is_new_kernel(path):
+        built = operations.builds_in(path, _releases_at(program, call.site))
+    return built
+
+
+def _is_so(call: ApiCall, only_if: operations.OnlyIf) -> bool:
+    """Return whether the argument of the call has one of the values, or may have it."""
+    if any(argument.star for argument in call.arguments):
+        return False
+    argument = call.argument(only_if.argument, only_if.position)
+    values = options(NONE if argument is None else argument.value)
+    if not only_if.values:
+        return NONE in values
+    return any(
+        (str(value.value) if isinstance(value, Const) else value.last) in only_if.values
+        for value in values
+        if isinstance(value, (Const, External))
+    )
+
+
+def _releases_at(program: Program, site: Site) -> tuple[str, ...]:
+    """Return the releases that a place is written for, the oldest first; none if any may do."""
+    target = program.targets.of(site.module.filename)
+    mask = target.mask
+    if not target.stated:
+        mask = allowed([("<", "2.0")]) if is_for_tensorflow_1(program, site) else 0
+    return tuple(release for i, release in enumerate(releases()) if mask >> i & 1)
 
 
 def is_for_tensorflow_1(program: Program, site: Site) -> bool:

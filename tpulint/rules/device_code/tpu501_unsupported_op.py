@@ -51,7 +51,7 @@ class UnsupportedOp(Rule):
             what = " or ".join(f"`{operation}`" for operation in built.operations)
             report(
                 call.site.span,
-                f"`{call.last}` builds {what}, which has no TPU kernel:"
+                f"`{call.last}` builds {what}, which has no TPU kernel{in_release(built)}:"
                 f" {advice(call, built, computation)}",
                 certainty=definite_if(
                     is_built,
@@ -75,6 +75,11 @@ class UnsupportedOp(Rule):
                     computation, access.context, access.site, f"uses {kind} on the device"
                 ),
             )
+
+
+def in_release(built: BuiltOperation) -> str:
+    """Return which release has no kernel, where newer ones have one."""
+    return f" in TensorFlow {built.release}" if built.release else ""
 
 
 def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> str:

@@ -5,6 +5,10 @@
 those that it takes), `lacks` (dotted name, the dtypes of tensors that it takes and its kernel
 does not), `uncompiled` (operation, h or n), `builds` (dotted name, operations), and what was typed
 into `operations.toml`, which says how it reads: `dtypes` and `typed`.
+
+`kernels.tsv` is written by scripts/kernels.py from older releases. Its blocks are `releases` (the
+newest last), `kernels` (operation, the last of them whose compiler has no kernel for it) and
+`builds` (dotted name, operations without a kernel, the releases in which it builds them).
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 from typing import NamedTuple
+
+from tpulint.frontends.tensorflow.knowledge.names import key
 
 HERE = Path(__file__).parent
 V1 = "tensorflow.compat.v1."
@@ -25,19 +31,37 @@ class BuiltOperation(NamedTuple):
 
     host: it deals in strings, files, Python or the host's state, and certainly has no kernel;
     else another release of the compiler may have one. writer: only under a summary writer.
+    release: the TensorFlow that has no kernel, where newer ones have one.
     """
 
     operations: tuple[str, ...]
     host: bool
     writer: bool = False
+    release: str = ""
+
+
+class OnlyIf(NamedTuple):
+    """A condition on one argument: it has one of these values; it is not given if there are none.
+
+    A value is a constant as text, or the last part of a dotted name.
+    """
+
+    argument: str
+    position: int
+    values: tuple[str, ...]
 
 
 @functools.cache
 def _blocks() -> dict[str, dict[str, str]]:
+    return {title: dict(rows) for title, rows in _rows("operations.tsv").items()}
+
+
+@functools.cache
+def _rows(table: str) -> dict[str, list[tuple[str, str]]]:
     blocks = {}
-    for block in (HERE / "operations.tsv").read_text(encoding="utf-8").split("\n\n"):
+    for block in (HERE / table).read_text(encoding="utf-8").split("\n\n"):
         title, *lines = block.strip("\n").split("\n")
-        blocks[title] = {name: rest for name, _, rest in (line.partition("\t") for line in lines)}
+        blocks[title] = [(name, rest) for name, _, rest in (line.partition("\t") for line in lines)]
     return blocks
 
 
@@ -56,9 +80,11 @@ def builds(dotted: str) -> BuiltOperation | None:
     """
     for name in _spellings(dotted):
         row = _blocks()["typed"].get(name)
-        if row is not None:
-            listed, _, only_if = row.partition("\t")
-            return BuiltOperation(tuple(listed.split(",")), True, only_if == "writer")
+        listed, _, only_if = (row or "").partition("\t")
+        if row is not None and (only_if in ("", "writer") or (only_if == "v1" and name == dotted)):
+            operations = tuple(listed.split(","))
+            is_of_host = all(map(_is_of_the_host, operations))
+            return BuiltOperation(operations, is_of_host, only_if == "writer")
         derived = _blocks()["builds"].get(name)
         if derived is not None:
             operations = tuple(derived.split(","))
@@ -67,6 +93,88 @@ def builds(dotted: str) -> BuiltOperation | None:
             operation = name[len(RAW) :]
             return BuiltOperation((operation,), _is_of_the_host(operation))
     return None
+
+
+@functools.cache
+def builds_in_v1(dotted: str) -> bool:
+    """Return whether the name of TensorFlow 2 builds something else than that of TensorFlow 1."""
+    name = V1 + dotted[len("tensorflow.") :]
+    return dotted.startswith("tensorflow.") and _blocks()["typed"].get(name, "").endswith("\tv1")
+
+
+@functools.cache
+def builds_by_argument(dotted: str) -> tuple[tuple[OnlyIf, BuiltOperation], ...]:
+    """Return what a call builds that is not compiled, each with the argument that decides it."""
+    names = _spellings(dotted)
+    return tuple(
+        (_only_if(only_if), BuiltOperation(operations, all(map(_is_of_the_host, operations))))
+        for name, rest in _rows("operations.tsv")["typed"]
+        if name in names
+        for listed, _, only_if in [rest.partition("\t")]
+        if "@" in only_if
+        for operations in [tuple(listed.split(","))]
+    )
+
+
+def _only_if(text: str) -> OnlyIf:
+    argument, _, rest = text.partition("@")
+    position, _, values = rest.partition("=")
+    return OnlyIf(argument, int(position), tuple(filter(None, values.split(";"))))
+
+
+@functools.cache
+def builds_in(dotted: str, versions: tuple[str, ...]) -> BuiltOperation | None:
+    """Return what a call builds that none of these releases compiles, and newer ones do."""
+    rows = [_row_in(dotted, version) for version in versions]
+    operations = rows[0] if rows else ()
+    if not operations or any(row != operations for row in rows):
+        return None
+    return BuiltOperation(operations, False, release=versions[-1])
+
+
+@functools.cache
+def is_new_kernel(dotted: str) -> bool:
+    """Return whether a call may build an operation that older releases do not compile."""
+    names = _spellings(dotted)
+    built = _kernels_by_name()
+    return any(name in built for name in names) or any(
+        name.removeprefix(RAW) in _last_without() for name in names if name.startswith(RAW)
+    )
+
+
+def _row_in(dotted: str, version: str) -> tuple[str, ...]:
+    """Return what a call builds in a release that has no kernel for it.
+
+    Of a release that was not read, only what both its neighbours say counts.
+    """
+    read = [release for release, _ in _rows("kernels.tsv")["releases"]]
+    newer = [release for release in read if key(release) >= key(version)]
+    older = [release for release in read if key(release) <= key(version)]
+    around = [*older[-1:], *newer[:1]]
+    for name in _spellings(dotted):
+        operation = name.removeprefix(RAW)
+        last = _last_without().get(operation) if name.startswith(RAW) else None
+        if last is not None and key(version) <= key(last):
+            return (operation,)
+        for operations, releases in _kernels_by_name().get(name, ()):
+            if newer and all(release in releases for release in around):
+                return operations
+    return ()
+
+
+@functools.cache
+def _last_without() -> dict[str, str]:
+    return dict(_rows("kernels.tsv")["kernels"])
+
+
+@functools.cache
+def _kernels_by_name() -> dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]:
+    found: dict[str, list[tuple[tuple[str, ...], frozenset[str]]]] = {}
+    for name, rest in _rows("kernels.tsv")["builds"]:
+        operations, _, releases = rest.partition("\t")
+        row = tuple(operations.split(",")), frozenset(releases.split(","))
+        found.setdefault(name, []).append(row)
+    return found
 
 
 @functools.cache
@@ -87,6 +195,10 @@ def _spellings(dotted: str) -> tuple[str, ...]:
         return ("tensorflow." + dotted[len(V2) :],)
     if dotted.startswith(V1):
         return (dotted, "tensorflow." + dotted[len(V1) :])
+    if dotted.startswith("keras."):
+        dotted = f"tensorflow.{dotted}"
+    if dotted.startswith("tensorflow.keras."):
+        return (dotted.replace(".experimental.preprocessing.", "."), dotted)
     if dotted.startswith("tensorflow."):
         return (dotted, V1 + dotted[len("tensorflow.") :])
     _, shim, rest = dotted.partition(".compat.")

@@ -93,6 +93,8 @@ VARIABLE_MAKERS = {
     "StaticVocabularyTable": "table",
     "index_table_from_file": "table",
     "index_table_from_tensor": "table",
+    "index_to_string_table_from_file": "table",
+    "index_to_string_table_from_tensor": "table",
     "FIFOQueue": "queue",
     "RandomShuffleQueue": "queue",
     "PaddingFIFOQueue": "queue",

@@ -24,6 +24,7 @@ from tpulint.frontends.tensorflow import layer_calls
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge.operations import builds
 from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
 from tpulint.frontends.tensorflow.models import keras
 from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, parameter_count
@@ -162,18 +163,20 @@ def call_object(
     tensor = transfer.result(frame, items, site)
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
-        _record_loss(frame, callee, args, site, tensor)
+        _record_call(frame, callee, args, site, tensor)
+    elif builds(f"{callee.path}.__call__") is not None:
+        _record_call(frame, callee, args, site, tensor)
     return layer_calls.noted(frame, callee, args, site, tensor)
 
 
-def _record_loss(
-    frame: Frame, loss: ExternalObject, args: tuple[Argument, ...], site: Site, tensor: Tensor
+def _record_call(
+    frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site, tensor: Tensor
 ) -> None:
-    """Keep the call of a Keras loss in a computation: rules ask how it reduces."""
+    """Keep a call in a computation: rules ask how a loss reduces, and what a layer builds."""
     computation = frame.context.computation
     if computation is not None and not frame.context.is_unrecorded:
-        path = f"{loss.path}.__call__"
-        computation.calls.append(ApiCall(path, site, frame.context, args, loss, tensor))
+        path = f"{callee.path}.__call__"
+        computation.calls.append(ApiCall(path, site, frame.context, args, callee, tensor))
 
 
 def unseen(call: Call) -> Value:

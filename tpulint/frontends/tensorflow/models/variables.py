@@ -151,6 +151,8 @@ def _note_step_read(call: Call) -> None:
     "tf.contrib.lookup.MutableHashTable",
     "tf.contrib.lookup.index_table_from_file",
     "tf.contrib.lookup.index_table_from_tensor",
+    "tf.contrib.lookup.index_to_string_table_from_file",
+    "tf.contrib.lookup.index_to_string_table_from_tensor",
     "tf.queue.FIFOQueue",
     "tf.queue.RandomShuffleQueue",
     "tf.queue.PaddingFIFOQueue",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scripts import knowledge
+from scripts.releases import NEWEST
 from tpulint.frontends.tensorflow.knowledge import operations
 
 
@@ -92,3 +93,36 @@ def test_the_table_is_read_in_no_time() -> None:
         operations.builds("tensorflow.print")
         took.append(time.perf_counter() - started)
     assert min(took) < 0.020
+
+
+def test_older_releases_lack_kernels_that_the_newest_has() -> None:
+    blocks = operations._rows("kernels.tsv")
+    read = [release for release, _ in blocks["releases"]]
+    assert read == ["1.15", "2.4", "2.8", "2.12", "2.15", "2.18", NEWEST]
+    without = dict(blocks["kernels"])
+    assert len(without) > 80
+    assert set(without.values()) <= set(read[:-1])
+    assert without.keys() <= operations._blocks()["compiled"].keys()
+    for _, rest in blocks["builds"]:
+        built, _, releases = rest.partition("\t")
+        assert all(operation in without for operation in built.split(","))
+        assert set(releases.split(",")) <= set(read[:-1])
+
+
+@pytest.mark.parametrize(
+    ("dotted", "releases", "built"),
+    [
+        ("tensorflow.unique", ("1.15",), ("Unique",)),
+        ("tensorflow.unique", ("1.8", "2.4"), ("Unique",)),
+        ("tensorflow.unique", ("1.15", "2.8"), ()),
+        ("tensorflow.unique", ("2.6",), ()),  # it lies between one without and one with it
+        ("tensorflow.unique", (), ()),
+        ("tensorflow.raw_ops.SegmentMaxV2", ("2.11",), ("SegmentMaxV2",)),
+        ("tensorflow.raw_ops.SegmentMaxV2", ("2.13",), ()),
+        ("tensorflow.einsum", ("1.15",), ()),  # which built it of others then
+    ],
+)
+def test_a_kernel_by_release(dotted: str, releases: tuple[str, ...], built: tuple[str]) -> None:
+    row = operations.builds_in(dotted, releases)
+    assert (row.operations if row is not None else ()) == built
+    assert row is None or row.release == releases[-1]

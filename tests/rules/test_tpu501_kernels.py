@@ -1,0 +1,141 @@
+"""TPU501 of operations that some releases compile, and of those that an argument decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked, messages
+from tests.rules.openings import REWRITTEN, V1
+
+OF = "# file: requirements.txt\ntensorflow=={release}\n# file: train.py\n" + V1
+DISTINCT = """
+def computation(x):
+    distinct, _ = tf.unique(x){mark}
+    return tf.reduce_sum(distinct)
+"""
+V2 = "import tensorflow as tf\n"
+REWRITTEN_V2 = "\ntf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])\n"
+
+
+@pytest.mark.parametrize("release", ["1.15", "2.0", "2.3", "2.4"])
+def test_a_release_without_the_kernel(release: str, tmp_path: Path) -> None:
+    text = OF.format(release=release) + DISTINCT.format(mark="  # possible: TPU501") + REWRITTEN
+    assert_marked(text, tmp_path)
+    ((message, _),) = messages(text, tmp_path, "TPU501")
+    assert message == (
+        f"`unique` builds `Unique`, which has no TPU kernel in TensorFlow {release}:"
+        " send it to the host with `outside_compilation`"
+    )
+
+
+@pytest.mark.parametrize("release", ["2.6", "2.8", "2.12", "2.21"])
+def test_a_release_with_the_kernel(release: str, tmp_path: Path) -> None:
+    assert_marked(OF.format(release=release) + DISTINCT.format(mark="") + REWRITTEN, tmp_path)
+
+
+PROGRAMS = {
+    "any release may be installed": V1 + DISTINCT.format(mark="") + REWRITTEN,
+    "a newer release may be installed": OF.format(release="2.4").replace("==", ">=")
+    + DISTINCT.format(mark="")
+    + REWRITTEN,
+    "TensorFlow 1, by its names": V2
+    + """
+def computation(x):
+    tf.unique(x)  # possible: TPU501
+    return tf.contrib.layers.fully_connected(x, 4)
+
+tf.contrib.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "a raw operation": OF.format(release="2.4")
+    + """
+def computation(x):
+    return tf.raw_ops.Where(condition=x)  # possible: TPU501
+"""
+    + REWRITTEN,
+    "ways to resize": V2
+    + """
+import sys
+
+method = sys.argv[1]
+either = "area" if method else "nearest"
+
+def computation(x):
+    tf.image.resize(x, [3, 3])
+    tf.image.resize(x, [3, 3], "nearest")
+    tf.image.resize(x, [3, 3], method=method)
+    tf.image.resize(x, [3, 3], tf.image.ResizeMethod.BILINEAR)
+    tf.image.resize(x, [3, 3], "bicubic")  # possible: TPU501
+    tf.image.resize(x, [3, 3], method=tf.image.ResizeMethod.AREA)  # possible: TPU501
+    tf.image.resize(x, [3, 3], method="lanczos3")  # possible: TPU501
+    tf.image.resize(x, [3, 3], method=either)  # possible: TPU501
+    tf.image.resize_with_pad(x, 3, 3, "area")  # possible: TPU501
+    tf.image.resize_with_pad(x, 3, 3)
+    tf.compat.v1.image.resize_area(x, [3, 3])  # possible: TPU501
+    return x
+"""
+    + REWRITTEN_V2,
+    "samples": V2
+    + """
+import sys
+
+sampled = sys.argv[1:]
+
+def computation(x):
+    tf.nn.sampled_softmax_loss(x, x, x, x, 5, 100)  # possible: TPU501
+    tf.nn.nce_loss(x, x, x, x, 5, 100, sampled_values=None)  # possible: TPU501
+    tf.nn.nce_loss(x, x, x, x, 5, 100, sampled_values=sampled)
+    tf.nn.nce_loss(x, x, x, x, 5, 100, 1, sampled)
+    tf.nn.nce_loss(x, x, x, x, *sampled)
+    return x
+"""
+    + REWRITTEN_V2,
+    "labels of a loss: those of TensorFlow 2 may be dense": V2
+    + """
+def computation(x):
+    tf.nn.ctc_loss(x, x, [3], [3])
+    tf.compat.v1.nn.ctc_loss(x, x, [3])  # possible: TPU501
+    return x
+"""
+    + REWRITTEN_V2,
+    "sparse tensors": V2
+    + """
+def computation(x):
+    sparse = tf.sparse.SparseTensor([[0, 0]], [1.0], [1, 2])
+    tf.sparse.sparse_dense_matmul(sparse, x)  # possible: TPU501
+    tf.nn.embedding_lookup_sparse(x, sparse, None)  # possible: TPU501
+    tf.nn.embedding_lookup(x, [0])
+    return x
+"""
+    + REWRITTEN_V2,
+    "layers that look words up": V2
+    + """
+words = tf.keras.layers.StringLookup(vocabulary=["a", "b"])
+numbers = tf.keras.layers.Hashing(16)
+scale = tf.keras.layers.Rescaling(2.0)
+
+def computation(x):
+    words(x)  # error: TPU501
+    numbers(x)  # error: TPU501
+    return scale(x)
+
+tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])
+tf.data.Dataset.from_tensors("a").map(words)
+words("a")
+""",
+    "a table of words": V2
+    + """
+table = tf.contrib.lookup.index_to_string_table_from_tensor(["a", "b"])
+
+def computation(x):
+    return table.lookup(x)  # error: TPU501
+
+tf.contrib.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)
