@@ -23,6 +23,7 @@ from tpulint.run.failure import failure_of
 
 ROWS = load_toml(RAISED_ERRORS)["error"]
 INSTALLED = Path(tf.__file__).parents[1]
+tf1 = tf.compat.v1
 RELEASE = tuple(map(int, tf.__version__.split(".")[:2]))
 
 ESTIMATOR = """\
@@ -182,6 +183,16 @@ if hasattr(tf.compat.v1, "estimator"):
         assert ESTIMATOR.count(sound) == 1
         error = error_of(ESTIMATOR.replace(sound, wrong), tmp_path)
         assert linked(error, tmp_path) == [(rule, rule)], error
+
+    def test_an_initializer_in_the_computation_leads_to_its_restore(tmp_path: Path) -> None:
+        with tf1.Graph().as_default(), tf1.Session() as session:
+            tf1.get_variable("w", initializer=tf.ones([3, 1]))
+            session.run(tf1.global_variables_initializer())
+            path = tf1.train.Saver().save(session, str(tmp_path / "saved"))
+        restore = f"tf1.train.init_from_checkpoint({path!r}, {{'w': 'w'}})"
+        program = ESTIMATOR.replace("    one = ", f"    {restore}\n    one = ")
+        error = error_of(program, tmp_path)
+        assert linked(error, tmp_path) == [("TPU613", "TPU613")], error
 
     @pytest.mark.parametrize("result", METRICS)
     def test_what_a_metric_fn_returns_leads_to_its_finding(result: str, tmp_path: Path) -> None:

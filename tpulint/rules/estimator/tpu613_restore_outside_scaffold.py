@@ -1,0 +1,68 @@
+"""TPU613: variables get initializers from a checkpoint inside the computation of a TPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Severity, Step
+from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
+from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.device_code import compiled_calls
+from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu
+from tpulint.rules.base import Report, Rule, register
+
+# tensorflow/python/training/checkpoint_utils.py and warm_starting_util.py: both replace the
+# initializers of variables by operations that they make where they are called.
+RESTORES = ("init_from_checkpoint", "warm_start")
+
+
+@register
+class RestoreOutsideScaffold(Rule):
+    code = "TPU613"
+    name = "restore-outside-scaffold"
+    severity = Severity.ERROR
+    summary = "init_from_checkpoint in the model_fn of a TPU, outside scaffold_fn"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation, call in compiled_calls(program):
+            if call.last not in RESTORES or computation.kind != MODEL_FN:
+                continue
+            estimator = computation.call
+            if not is_restore(call) or leaves_tpu(call.context) or not may_use_tpu(estimator):
+                continue
+            report(
+                call.site.span,
+                f"`{call.last}` makes initializers that are part of the TPU computation, and"
+                " running them fails: call it in a function and pass that as `scaffold_fn` of"
+                " TPUEstimatorSpec",
+                certainty=definite_if(
+                    surely_uses_tpu(estimator),
+                    not estimator.context.is_guess,
+                    not call.context.is_guess,
+                    not computation.host_modes,
+                ),
+                trace=(
+                    *trained_at(program, computation),
+                    *traces.path_to_site(
+                        computation, call.context, call.site, "makes initializers of variables"
+                    ),
+                ),
+            )
+
+
+def is_restore(call: ApiCall) -> bool:
+    """Return whether TensorFlow's function is called, and no method of that name."""
+    module = call.path.rpartition(".")[0].rpartition(".")[2]
+    return module in ("train", "framework", "checkpoint_utils", "warm_starting_util")
+
+
+def trained_at(program: Program, computation: Computation) -> Iterator[Step]:
+    """Yield the first call that runs the estimator of a model_fn."""
+    for feed in program.feeds:
+        if estimator_of(program, feed) is computation.call:
+            yield traces.step(HOST_LANE, feed.site, "initializes the variables")
+            return
