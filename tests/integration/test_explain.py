@@ -267,7 +267,7 @@ class TestLine:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        (".", "explain: . is a directory: give one file"),
+        (".:1", "explain: . is a directory: give one file"),
         ("none.py:1", "none.py: no such file or directory"),
         ("alone.py:9", "alone.py: no line 9: it has 2"),
         ("loop.py:6", "loop.py: line 6 is not part of a statement"),
@@ -288,3 +288,63 @@ def test_a_check_finds_the_same_with_an_observer(capsys: pytest.CaptureFixture[s
         notes = explained(capsys, name, "--certainty", "possible")["file"]["findings"]
         reported = [each for each in notes if each["state"].startswith("reported")]
         assert [each["code"] for each in reported] == [code for code, _ in expected]
+
+
+class TestProject:
+    @pytest.fixture
+    def project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        files = {
+            "pyproject.toml": "",
+            "train.py": "import steps\nimport tensorflow as tf\n"
+            "tf.compat.v1.tpu.rewrite(steps.step, [tf.ones([8])])\n",
+            "steps.py": "import tensorflow as tf\nfrom addons import gelu\nimport old\n\n\n"
+            "def step(x):\n    return gelu(x)\n\n\ndef other(x):\n    return tf.unique(x)\n\n\n"
+            "def plain(x):\n    return x\n",
+            "old.py": "import tensorflow as tf\n",
+            "seam.py": "NAME = 'tpu.rewrite'\n",
+            "rest/flax_net.py": "import flax\n",
+            "rest/plain.py": "# import jax\n",
+        }
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+
+    @pytest.mark.usefixtures("project")
+    def test_programs_their_files_and_what_is_not_read_are_listed(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["explain", "--no-cache", "."]) == 0
+        assert (
+            capsys.readouterr().out
+            == """\
+.: Checked 1 TPU program in 2 of 6 files.
+program of train.py:
+  entry points:
+    train.py:3:1 [host] rewrite builds a TPU computation of function step
+  files:
+    steps.py
+    train.py
+  calls that were not analyzed:
+    steps.py:7:12 addons.gelu: `addons` is not in the project
+  functions that use TensorFlow, and that nothing that was read calls:
+    steps.py:10:1 other
+not read:
+  old.py: a program imports it, but nothing that was read needs it; uses TensorFlow
+  rest/flax_net.py: no TPU program imports it; uses JAX
+  rest/plain.py: no TPU program imports it
+  seam.py: it names the seam, but nothing in it is for a TPU
+"""
+        )
+
+    @pytest.mark.usefixtures("project")
+    def test_the_same_as_json(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["explain", "--no-cache", "--output-format", "json", "."]) == 0
+        account = json.loads(capsys.readouterr().out)
+        (program,) = account["programs"]
+        assert (account["files"], account["files_read"]) == (6, 2)
+        assert program["files"] == ["steps.py", "train.py"]
+        assert [call["kind"] for call in program["not_analyzed"]] == ["outside"]
+        assert len(account["unread"]) == 4
+        assert main(["explain", "rest"]) == 0
+        assert capsys.readouterr().out.startswith("rest: No TPU program found in 2 files.\n")

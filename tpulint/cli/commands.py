@@ -22,18 +22,27 @@ from tpulint.installation import install
 from tpulint.output.merged import Unmergeable, merged
 from tpulint.plugins import KEBAB_CASE, RESERVED
 
-# `tpulint explain`: from PATH[:LINE] to the account of the analysis.
+# `tpulint explain`: from a directory or PATH[:LINE] to the account of the analysis.
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Print what the analysis saw."""
-    from tpulint.explain.account import explain
-    from tpulint.explain.explanation import explanation_json, explanation_text
+    """Print what the analysis saw of a project, of a file or at a line."""
+    from tpulint.explain.explanation import as_json, explanation_text
 
     path, row = split_row(options.place)
-    request = request_of_file("explain", options, path)
+    is_project = row is None and os.path.isdir(path)
+    request = request_of_file("explain", options, path, is_project=is_project)
+    if is_project:
+        from tpulint.explain.project import explain_project, project_text
+
+        project = explain_project(request)
+        is_json = options.output_format == "json"
+        sys.stdout.write(as_json(project) if is_json else project_text(project))
+        return 0
+    from tpulint.explain.account import explain
+
     explanation = explain(request, row)
-    written = explanation_json if options.output_format == "json" else explanation_text
+    written = as_json if options.output_format == "json" else explanation_text
     sys.stdout.write(written(explanation))
     return 0
 

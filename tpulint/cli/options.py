@@ -221,7 +221,7 @@ def add_checking(check: Parser) -> None:
 
 def add_explain(explain: Parser) -> None:
     add = explain.add_argument
-    add("place", metavar="PATH[:LINE]", help="a file, or one of its lines")
+    add("place", metavar="PATH[:LINE]", help="a directory, a file, or one of its lines")
     add("--output-format", choices=("text", "json"), default="text")
     add(
         "--certainty",
@@ -467,7 +467,7 @@ def run_version(options: argparse.Namespace) -> int:
 # By name: a line on what it is for, and what gives a parser its options.
 COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "check": ("report findings in files and directories", add_checking),
-    "explain": ("show how the analysis reads a file or a line", add_explain),
+    "explain": ("show how the analysis reads a project, a file or a line", add_explain),
     "map": ("draw a program: device, host, transfers and waits", add_map),
     "merge": ("merge the reports of a sharded run", add_merge),
     "rule": ("explain a rule", add_rule),

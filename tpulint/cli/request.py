@@ -237,18 +237,23 @@ def stdin() -> bytes:
     return data
 
 
-def request_of_file(command: str, options: argparse.Namespace, path: str) -> driver.Request:
-    """Return the request of a check of that one file. Raises ConfigError where it is no file."""
+def request_of_file(
+    command: str, options: argparse.Namespace, path: str, *, is_project: bool = False
+) -> driver.Request:
+    """Return the request of a check of that one file. Raises ConfigError where it is no file.
+
+    is_project: it is the check of a directory.
+    """
     if not path:
         raise ConfigError(f"{command}: '' is not a path")
-    if os.path.isdir(path):
+    if os.path.isdir(path) and not is_project:
         raise ConfigError(f"{command}: {path} is a directory: give one file")
     if not os.path.lexists(path):
         raise ConfigError(f"{path}: no such file or directory")
-    fault = unreadable(path)
+    fault = None if is_project else unreadable(path)
     if fault is not None:
         raise ConfigError(f"{path}: {fault}")
-    start = os.path.dirname(os.path.abspath(path))
+    start = os.path.abspath(path) if is_project else os.path.dirname(os.path.abspath(path))
     notes = activate(options, start)
     way = closest(options, start)
     config = way.of(start)

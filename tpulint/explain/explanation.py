@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from tpulint.output.text import shown
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # The output of `tpulint explain` as plain data, and its JSON.
 
@@ -114,11 +118,11 @@ class Explanation:
     line: LineNote | None
 
 
-def explanation_json(explanation: Explanation) -> str:
-    """Return the account as JSON."""
+def as_json(account: DataclassInstance) -> str:
+    """Return an account as JSON."""
     import json
 
-    return json.dumps(asdict(explanation), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(asdict(account), indent=2, ensure_ascii=False) + "\n"
 
 
 # The account of `tpulint explain`, for people.
