@@ -10,6 +10,19 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import ESTIMATOR, HOST_CALL, MODEL_FN, V1
 
 PROGRAMS = {
+    "a missed alarm: a scalar in a dict with keys that are not seen": V1
+    + """
+def host_call_of(scalars):
+    tensors = {name: scalars[name][None] for name in scalars}  # error: TPU603
+    tensors["step"] = tf.train.get_or_create_global_step()
+    return lambda **values: tf.no_op(), tensors
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    call = host_call_of(params["scalars"](loss))
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=call)
+"""
+    + ESTIMATOR,
     "entries with a name and a tensor, of which the host takes the name": V1
     + """
 import collections

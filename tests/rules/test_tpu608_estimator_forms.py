@@ -30,6 +30,15 @@ PAIRS = {
     "host_call=rows": "is a tensor",
     "eval_metrics={'mean': record}": "is a dict",
     "eval_metrics=(record, [rows])": None,
+    "eval_metrics=(record, [rows, 10])": "sends the Python value `10`, which has no dtype",
+    "eval_metrics=(record, {'rows': rows, 'k': None})": (
+        "sends the Python value `None`, which has no dtype"
+    ),
+    "eval_metrics=(record, [rows, [loss, rows]])": (
+        "sends a list or a dict among the tensors, which has no dtype"
+    ),
+    "eval_metrics=(record, [rows, loss if mode else 10])": None,
+    "eval_metrics=(record, [rows, library.classes])": None,
     "eval_metrics=[record, {'rows': rows}]": None,
     "eval_metrics=None": None,
     "eval_metrics=(record, tf.nest.flatten([rows]))": None,

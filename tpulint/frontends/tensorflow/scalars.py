@@ -44,8 +44,10 @@ ELEMENTWISE = _words(
     add subtract multiply divide maximum minimum add_n pow square sqrt rsqrt exp log log1p
     abs negative sigmoid tanh softplus floor ceil round to_float stop_gradient is_nan
     is_finite logical_and logical_or logical_not truediv div div_no_nan realdiv
+    to_int32 to_int64 to_double to_bfloat16 greater greater_equal less less_equal equal not_equal
     """
 )
+SELECTS = _words("where where_v2 select")  # of three scalars
 
 
 def gives_scalar(call: ApiCall) -> bool:
@@ -62,6 +64,9 @@ def gives_scalar(call: ApiCall) -> bool:
         plain = [each.value for each in call.arguments if each.keyword in (None, "x", "y")]
         items = [item for each in plain for item in _opened(each)]
         return of_scalars(items)
+    if name in SELECTS:
+        items = [each.value for each in call.arguments if each.keyword != "name"]
+        return len(items) == 3 and of_scalars(items)
     return name in ALWAYS and call.receiver is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.events import Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.values import NONE, Const, External, Value
 from tpulint.frontends.tensorflow.knowledge import seam
@@ -43,6 +43,8 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
     """Return the dtype and the shape of what TensorFlow makes of `value` as a tensor."""
     if isinstance(value, Tensor):
         return value.dtype, value.shape
+    if isinstance(value, Variable) and value.sort == "step":
+        return None, ()
     if isinstance(value, Const):
         return _NUMBERS.get(type(value.value)), () if value != NONE else None
     if isinstance(value, Sequence) and not value.open:

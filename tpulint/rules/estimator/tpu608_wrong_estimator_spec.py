@@ -8,7 +8,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Partial, Value, options
+from tpulint.absint.domain.values import Const, Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
@@ -135,6 +135,21 @@ def _fault(value: Value, tensors: set[int]) -> str | None:
         return "does not begin with a function"
     if id(second) in tensors or function_of(second) is not None:
         return "has neither a list nor a dict as its second element"
+    return _fault_of_sent(second)
+
+
+# tpu_estimator.py, `_OutfeedHostCall.record`: it asks each for its dtype.
+def _fault_of_sent(sent: Value) -> str | None:
+    """Return what is wrong with what goes to the host: a value of Python's has no dtype."""
+    if isinstance(sent, Mapping):
+        values = [item for key, item in sent.items.items() if key not in sent.maybe_absent]
+    else:
+        values = sent.items if isinstance(sent, Sequence) else []
+    for value in values:
+        if all(isinstance(option, (Sequence, Mapping)) for option in options(value)):
+            return "sends a list or a dict among the tensors, which has no dtype"
+        if all(isinstance(option, Const) for option in options(value)):
+            return f"sends the Python value `{options(value)[0]!r}`, which has no dtype"
     return None
 
 

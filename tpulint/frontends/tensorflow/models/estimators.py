@@ -137,9 +137,13 @@ def _outfeed(call: Call, value: Value) -> Value:
 
 
 def _host_arguments(call: Call, sent: Value) -> tuple[Argument, ...]:
-    """Return the tensors as the host function's arguments: a list by position, a dict by name."""
-    if not isinstance(sent, (Sequence, Mapping)) or sent.open:
-        return (Argument(None, "*", UNKNOWN, call.site),)
+    """Return the tensors as the host function's arguments: a list by position, a dict by name.
+
+    Of a dict with keys that are not seen, those that are seen are known all the same.
+    """
+    more = (Argument(None, "*", UNKNOWN, call.site),)
+    if not isinstance(sent, (Sequence, Mapping)) or (isinstance(sent, Sequence) and sent.open):
+        return more
     whole = sent.site or call.site
     arguments = []
     for number, (key, item) in enumerate(_keyed_items(sent)):
@@ -151,7 +155,7 @@ def _host_arguments(call: Call, sent: Value) -> tuple[Argument, ...]:
         site = whole.module.site(place) if place >= 0 else whole
         name = None if key is None else str(key)
         arguments.append(Argument(name, "", _outfeed(call, item), site))
-    return tuple(arguments)
+    return (*arguments, *(more if sent.open else ()))
 
 
 def _keyed_items(sent: Sequence | Mapping) -> list[tuple[object, Value]]:
