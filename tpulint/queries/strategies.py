@@ -17,8 +17,22 @@ from tpulint.absint.domain.context import (
     UNSEEN,
     WITH,
 )
-from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, Tensor, Variable
-from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
+from tpulint.absint.domain.events import (
+    Access,
+    ApiCall,
+    Computation,
+    Context,
+    LayerCall,
+    Tensor,
+    Variable,
+)
+from tpulint.absint.domain.objects import (
+    ContextManagerValue,
+    ExternalObject,
+    Instance,
+    Mapping,
+    Sequence,
+)
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const, Opaque, Value
 from tpulint.finding import Certainty
@@ -59,6 +73,7 @@ def is_on_replica(context: Context) -> bool:
     return not asks_about(context, naming.REPLICA)
 
 
+MAX_PARTS = 256
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
 CLASSES = seam.TPU_STRATEGIES | seam.OTHER_STRATEGIES
 
@@ -188,11 +203,38 @@ class Scopes:
             return
         certain = strategy.kind == "tpu" and not scope.is_uncertain
         least = definite_if(certain)
+        for part in _parts(call.receiver):
+            certainty = self._certainty_of_weights(part)
+            if certainty is not None:
+                # What a class of the project does with its parts is its own.
+                trains = definite_if(not isinstance(call.receiver, Instance))
+                certainty = _least(_least(certainty, trains), least)
+                yield from self._taken(call, part, "model", strategy, certainty)
         if is_model(call.receiver):
             yield from self._taken(call, call.receiver, "model", strategy, least)
             argument = call.argument("optimizer", 0)
             if argument is not None and is_optimizer(argument.value) and has_slots(argument.value):
                 yield from self._taken(call, argument.value, "optimizer", strategy, least)
+
+    def _certainty_of_weights(self, part: ExternalObject) -> Certainty | None:
+        """Return how sure it is that a part of a model has weights where it is made; None if not.
+
+        A layer that is not built yet makes its weights in the model, under the scope of that.
+        """
+        if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES or _is_hub(part):
+            return definite_if(part.attributes.get("trainable") != Const(False))
+        if is_model(part):
+            weighted = any(inner.last in seam.LAYERS_WITH_WEIGHTS for inner in _parts(part))
+            is_built = part.last == "Model" or _begins_with_input(part.argument("layers", 0))
+            return Certainty.DEFINITE if weighted and is_built else None
+        built = any(
+            part is holder or any(part is inner for inner in _parts(holder))
+            for name in MAKE_VARIABLES
+            for each in self.program.named.get(name, ())
+            if not each.context.with_blocks(SCOPE)
+            for holder in [each.receiver]
+        )
+        return Certainty.POSSIBLE if built and "keras" not in part.path else None
 
     def _taken(
         self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty
@@ -229,6 +271,46 @@ class Scopes:
         if any(_is_in_one_of(call.context, creation) for call in self.entered):
             return Certainty.POSSIBLE
         return None
+
+
+def _is_hub(part: ExternalObject) -> bool:
+    """Return whether this is a layer of TensorFlow Hub: it loads its variables when it is made."""
+    return part.last == "KerasLayer" and "hub" in part.path
+
+
+def _parts(whole: Value | None) -> list[ExternalObject]:
+    """Return the objects of which a model is made, and those of which they are made."""
+    queue: list[Value] = _held(whole) if whole is not None else []
+    parts: list[ExternalObject] = []
+    seen: set[int] = set()
+    while queue and len(seen) < MAX_PARTS:
+        value = queue.pop(0)
+        if id(value) not in seen:
+            seen.add(id(value))
+            if isinstance(value, ExternalObject):
+                parts.append(value)
+            queue += _held(value)
+    return parts
+
+
+def _held(value: Value) -> list[Value]:
+    """Return what a value directly holds: arguments, attributes, items, the layers behind it."""
+    match value:
+        case ExternalObject(arguments=arguments):
+            return [given for _, given in arguments]
+        case Instance(attributes=attributes):
+            return list(attributes.values())
+        case Sequence(items=items):
+            return list(items)
+        case Mapping(items=by_key):
+            return list(by_key.values())
+        case Tensor(layer=LayerCall() as called):
+            layers = [called]
+            for step in layers:  # it grows meanwhile
+                if len(layers) < MAX_PARTS:
+                    layers += step.sources
+            return [step.layer for step in layers if step.layer is not None]
+    return []
 
 
 def is_guessed(context: Context, computation: Computation) -> bool:
@@ -299,7 +381,7 @@ def has_variables(program: Program, weights: Variable) -> bool:
     )
 
 
-def _begins_with_input(layers: Value) -> bool:
+def _begins_with_input(layers: Value | None) -> bool:
     """Return whether the first of the layers says the shape of its input."""
     first = layers.items[0] if isinstance(layers, Sequence) and layers.items else None
     if isinstance(first, Tensor):

@@ -36,7 +36,17 @@ def _local() -> tuple[str, ...]:
 
 def is_local_path(path: str) -> bool:
     """Return whether `path`, or its known beginning, leads to the program's own machine."""
-    return path.startswith(_local())
+    return path.startswith(_local()) or _is_relative(path)
+
+
+def _is_relative(path: str) -> bool:
+    """Return whether a path has neither a scheme nor a root: the working directory is before it."""
+    first, slash, _ = path.partition("/")
+    return bool(first) and ":" not in first and (bool(slash) or bool(_NAME.fullmatch(path)))
+
+
+# A bare name with an ending is a file; without one it may be anything that a package resolves.
+_NAME = re.compile(r"[\w.*?-]+\.\w+")
 
 
 class RaisedError(NamedTuple):

@@ -1,0 +1,101 @@
+"""TPU702: parts of a model that is compiled under a scope, created outside it.
+
+A mark in a program is the finding that is expected there, with its certainty.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+from tests.rules.openings import SYSTEM
+
+COMPILED = """
+with strategy.scope():
+    model = tf.keras.Sequential([backbone, tf.keras.layers.Dense(10)])
+    model.compile("adam", "mse")
+"""
+RESNET = 'tf.keras.applications.ResNet50(weights="imagenet", include_top=False)'
+PROGRAMS = {
+    "a backbone with its weights": f"\nbackbone = {RESNET}  # error: TPU702\n" + COMPILED,
+    "a backbone that is frozen": f"""
+backbone = {RESNET}  # possible: TPU702
+backbone.trainable = False
+"""
+    + COMPILED,
+    "a layer of TensorFlow Hub": """
+import tensorflow_hub as hub
+
+backbone = hub.KerasLayer("https://tfhub.dev/google/x/1", trainable=True)  # error: TPU702
+"""
+    + COMPILED,
+    "a saved model": """
+backbone = tf.keras.models.load_model("gs://bucket/model")  # error: TPU702
+"""
+    + COMPILED,
+    "a model that knows its input": """
+backbone = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(2)])  # error: TPU702
+"""
+    + COMPILED,
+    "a model that is built when it is called": """
+backbone = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+"""
+    + COMPILED,
+    "layers without weights": """
+backbone = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Rescaling(1 / 255)])
+"""
+    + COMPILED,
+    "a layer that is not built": "\nbackbone = tf.keras.layers.Dense(2)\n" + COMPILED,
+    "a backbone of the scope": f"""
+with strategy.scope():
+    backbone = {RESNET}
+"""
+    + COMPILED,
+    "a backbone of a functional model": f"""
+backbone = {RESNET}  # error: TPU702
+with strategy.scope():
+    inputs = tf.keras.Input([224, 224, 3])
+    outputs = tf.keras.layers.Dense(10)(backbone(inputs))
+    model = tf.keras.Model(inputs, outputs)
+    model.compile("adam", "mse")
+""",
+    "a backbone in a class of the project": f"""
+class Net(tf.keras.Model):
+    def __init__(self, backbone):
+        super().__init__()
+        self.backbone = backbone
+
+    def call(self, x):
+        return self.backbone(x)
+
+backbone = {RESNET}  # possible: TPU702
+with strategy.scope():
+    model = Net(backbone)
+    model.compile("adam", "mse")
+""",
+    "a class that is not seen, whose object is built": """
+import library
+
+backbone = library.Backbone()  # possible: TPU702
+library.Classifier(backbone, 600).build([1, 224, 224, 3])
+with strategy.scope():
+    model = library.Classifier(backbone, 10)
+    model.compile("adam", "mse")
+""",
+    "a class that is not seen": """
+import library
+
+backbone = library.Backbone()
+with strategy.scope():
+    model = library.Classifier(backbone, 10)
+    model.build([1, 224, 224, 3])
+    model.compile("adam", "mse")
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_parts_are_reported(text: str, tmp_path: Path) -> None:
+    assert reported(SYSTEM + text, tmp_path, ["TPU702"]) == expected(SYSTEM + text, ["TPU702"])
