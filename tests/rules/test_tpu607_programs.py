@@ -17,7 +17,62 @@ estimator = tf.estimator.tpu.TPUEstimator(
 )
 estimator.train(input_fn, max_steps=1)
 """
+TF = "import tensorflow as tf\n"
 PROGRAMS = {
+    "missed alarms: paths that this machine has listed, and relative ones": TF
+    + REMOTE
+    + """
+import glob
+import os
+import sys
+
+def images(names):
+    data = tf.data.Dataset.from_tensor_slices(names)  # error: TPU607
+    return data.map(lambda name: tf.io.decode_jpeg(tf.io.read_file(name)))
+
+folder = sys.argv[1]
+for data in (
+    images(sorted(glob.glob(folder + "/*.jpg"))),
+    images([os.path.join(folder, name) for name in os.listdir(folder)]),
+    tf.data.TFRecordDataset(glob.glob(folder + "/*.tfrecord")),  # error: TPU607
+    tf.data.TFRecordDataset("train.tfrecord"),  # error: TPU607
+    tf.data.TFRecordDataset(["data/train.tfrecord"]),  # error: TPU607
+    tf.data.TFRecordDataset(os.path.join("data", folder)),  # error: TPU607
+    tf.data.TFRecordDataset(tf.io.gfile.glob(folder + "/*.tfrecord")),
+    tf.data.TFRecordDataset("gs://bucket/train.tfrecord"),
+    tf.data.TFRecordDataset("/data/train.tfrecord"),
+    tf.data.TFRecordDataset("train"),
+    tf.data.TFRecordDataset("gs:" + folder),
+    tf.data.Dataset.from_tensor_slices(os.listdir(folder)),
+):
+    strategy.experimental_distribute_dataset(data.repeat())
+""",
+    "missed alarms: generators and Sequences in fit": TF
+    + REMOTE
+    + """
+import library
+
+class Batches(tf.keras.utils.Sequence):
+    def __getitem__(self, index):
+        return library.batch(index)
+
+class Rows(library.Sequence):
+    pass
+
+def flow():
+    while True:
+        yield library.batch(0)
+
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.fit(Batches(), epochs=3)  # error: TPU607
+model.fit(flow(), steps_per_epoch=100)  # error: TPU607
+model.evaluate(x=Batches())  # error: TPU607
+model.fit(library.data(), validation_data=flow())  # error: TPU607
+model.fit(Rows())
+model.fit([each for each in flow()])
+model.fit(library.rows(), library.labels())
+""",
     "no other machine is named, and Python runs where the TPU is": NETWORK
     + """
 from network import rows

@@ -202,7 +202,7 @@ def finish(inner: Frame, function: Function) -> Value:
     """Run the body; the values returned (or yielded) are the result."""
     ended = inner.block(function.code.body)
     if function.code.is_generator:
-        return Sequence("list", [item for item, _ in inner.yields], True)
+        return Sequence("generator", [item for item, _ in inner.yields], True)
     if not ended:
         inner.returns.append(NONE)
     return join(inner.returns) if inner.returns else UNKNOWN

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Variable
-from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import start_of
-from tpulint.absint.domain.values import NONE, Const, Text, Value, options
+from tpulint.absint.domain.values import NONE, Const, External, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
@@ -24,6 +24,8 @@ from tpulint.rules.base import Report, Rule, register
 PYTHON = "runs Python on this machine"
 TABLE = "uses a table of this machine"
 FILE = "reads a file of this machine"
+LISTS = "gets the names of files of this machine"
+SEQUENCES = frozenset(["Sequence", "PyDataset"])  # keras/src/utils, trainers/data_adapters
 GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
 # tensorflow/python/distribute/cluster_resolver/tpu/tpu_cluster_resolver.py: these names mean a TPU
 # of this machine, a zone or a project one of the cloud's. TensorFlow 1 with `tf.contrib` runs on no
@@ -44,8 +46,11 @@ class HostOnlyInput(Rule):
             certainty = remoteness(feed.owner)
             if certainty is None:
                 continue
-            for call in pipeline_calls(program, feed):
-                what = fault_on_the_host(call, feed)
+            _check_data(feed, certainty, report)
+            calls = list(pipeline_calls(program, feed))
+            reads = any(call.last in seam.FILE_READERS for call in calls)
+            for call in calls:
+                what = fault_on_the_host(call, feed, reads=reads)
                 if what is not None and not is_one_of_several(program, feed, call):
                     guess = call.context.is_guess
                     _report_call(
@@ -71,6 +76,31 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
             "the host of a remote TPU writes the checkpoints, but cannot write to this folder",
             certainty=certainty,
         )
+
+
+def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
+    """Check what Keras itself turns into a pipeline: by `from_generator`, in this process."""
+    alternatives = options(feed.data)
+    if not isinstance(feed.owner, Strategy) or not all(map(_is_pythons, alternatives)):
+        return
+    what = "a `Sequence`" if isinstance(alternatives[0], Instance) else "a generator"
+    report(
+        feed.site.span,
+        f"`{feed.kind}` gets {what}, which runs in Python on this machine, but the pipeline runs on"
+        " the TPU's host, another machine",
+        certainty=Certainty.POSSIBLE if feed.context.is_guess else certainty,
+        trace=(traces.step(HOST_LANE, feed.site, PYTHON),),
+    )
+
+
+def _is_pythons(data: Value) -> bool:
+    """Return whether this is a generator, or an object of a class made after Keras' Sequence."""
+    if isinstance(data, Instance):
+        return any(
+            isinstance(base, External) and "keras" in base.path and base.last in SEQUENCES
+            for base in mro(data.cls)
+        )
+    return isinstance(data, Sequence) and data.kind == "generator"
 
 
 def _report_call(
@@ -108,7 +138,8 @@ def is_one_of_several(program: Program, feed: Feed, call: ApiCall) -> bool:
     return any(source.site is call.site for source in begun) and any(map(is_dataset, others))
 
 
-def fault_on_the_host(call: ApiCall, feed: Feed) -> str | None:
+def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool) -> str | None:
+    """Return what the TPU's host cannot do; `reads`: the pipeline reads files by their names."""
     receiver = call.receiver
     if call.last in seam.PYTHON_IN_GRAPH:
         return PYTHON
@@ -122,6 +153,9 @@ def fault_on_the_host(call: ApiCall, feed: Feed) -> str | None:
         return TABLE
     if call.last in seam.FILE_READERS and call.arguments and is_local(call.arguments[0].value):
         return FILE
+    # Strings that begin so are paths that this machine has listed.
+    if reads and call.last == "from_tensor_slices" and call.arguments:
+        return LISTS if is_local(call.arguments[0].value, "file://") else None
     return None
 
 
@@ -129,12 +163,12 @@ def _is_table(receiver: Value | None) -> bool:
     return isinstance(receiver, Variable) and receiver.sort == "table"
 
 
-def is_local(path: Value) -> bool:
+def is_local(path: Value, scheme: str = "") -> bool:
     """Return whether a file of this machine is named here, or a list of which one is."""
     if isinstance(path, Sequence):
-        return any(is_local(item) for item in path.items)
+        return any(is_local(item, scheme) for item in path.items)
     starts = start_of(path)
-    return starts is not None and is_local_path(starts)
+    return starts is not None and starts.startswith(scheme) and is_local_path(starts)
 
 
 def remoteness(owner: Value) -> Certainty | None:

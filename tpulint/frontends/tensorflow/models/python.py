@@ -304,11 +304,23 @@ def _next(call: Call) -> Value:
 @model("os.path.join")
 def _join_path(call: Call) -> Value:
     """os.path.join: how the path begins, where the first part says so."""
+    if any(value is LISTED for value in call.values[1:]):
+        return LISTED
     starts = start_of(call.values[0]) if call.arguments else None
     if starts is None:
         return UNKNOWN
     whole = isinstance(call.values[0], Const)
     return Text(f"{starts}/" if whole and len(call.values) > 1 else starts)
+
+
+LISTED = Text("file://")  # some path of this machine
+
+
+# Python's own functions see the files of this machine only.
+@model("glob.glob", "glob.iglob", "os.listdir")
+def _list_files(call: Call) -> Value:
+    """`glob.glob(pattern)`: paths that exist here."""
+    return Sequence("list", [LISTED], True, call.site, call.frame.context)
 
 
 @model("functools.wraps")

@@ -27,6 +27,25 @@ def test_a_remote_tpu_cannot_read_there(row: dict[str, str], tmp_path: Path) -> 
     assert reported(text, tmp_path, ["TPU607"]) == expected(text, ["TPU607"])
 
 
+@pytest.mark.parametrize(
+    ("path", "is_relative"),
+    [
+        ("train.tfrecord", True),
+        ("data/train", True),
+        ("data/", True),
+        ("train-*.tfrecord", True),
+        ("train", False),
+        ("mnist/3.0.1", True),
+        ("", False),
+        ("gs://bucket/x.tfrecord", False),
+        ("hdfs://host/x", False),
+        ("/data/x.tfrecord", False),
+    ],
+)
+def test_a_path_without_scheme_and_root_is_relative(path: str, is_relative: bool) -> None:
+    assert is_local_path(path) is is_relative
+
+
 @pytest.mark.parametrize("path", ["gs://bucket/names.txt", "/cns/names.txt", "/data/names.txt"])
 def test_it_may_read_elsewhere(path: str, tmp_path: Path) -> None:
     assert not is_local_path(path)
