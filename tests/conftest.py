@@ -9,7 +9,14 @@ from __future__ import annotations
 import gc
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# How long an example takes says more about the machine than about the test.
+hypothesis.settings.register_profile(
+    "tpulint", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("tpulint")
 
 TESTS = Path(__file__).parent
 FIRST = (

@@ -66,7 +66,7 @@ step(tf.ones([]))
 counts = [tf.get_variable(f"v{n}", shape=[], use_resource=True) for n in range(2)]
 
 def on_host(x):
-    return x / counts[0].read_value()  # possible: TPU101
+    return x / counts[0].read_value()
 
 def computation(x):
     with tf.control_dependencies([x * 1]):

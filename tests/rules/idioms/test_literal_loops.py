@@ -31,6 +31,25 @@ def build(x):
 
 build(tf.zeros([4]))
 """
+STATE = """
+import tensorflow.compat.v1 as tf
+
+state = {made}
+
+def computation(v):
+    total = state[{key!r}].assign_add(tf.reduce_sum(v))
+    def host(value):
+        with tf.control_dependencies([value]):
+            return value * state[{read!r}].read_value(){mark}
+    with tf.control_dependencies([total]):
+        return total * tf.tpu.outside_compilation(host, tf.reduce_max(v))
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+"""
+BY_NAME = "{name: tf.Variable(0.0, name=name) for name in ('loss', 'accuracy')}"
+BY_PREFIX = "{'my_' + name: tf.Variable(0.0) for name in ('loss', 'accuracy')}"
+IN_A_LIST = "[tf.Variable(0.0, name=f'v{n}') for n in range(2)]"
+ERROR = "  # error: TPU101"
 PROGRAMS = {
     # A missed alarm: it was possible, as no attribute was known by its name.
     "variables that a loop makes": METRICS.format(
@@ -40,6 +59,21 @@ PROGRAMS = {
     "a variable by a name that is known": METRICS.format(
         read='v * getattr(metrics, "loss").read_value()  # error: TPU101'
     ),
+    # A false positive: each key might have been the other's.
+    "another variable of a dict comprehension": STATE.format(
+        made=BY_NAME, key="loss", read="accuracy", mark=""
+    ),
+    "a variable of a dict comprehension": STATE.format(
+        made=BY_NAME, key="loss", read="loss", mark=ERROR
+    ),
+    "a key that is put together": STATE.format(
+        made=BY_PREFIX, key="my_loss", read="my_loss", mark=ERROR
+    ),
+    # A false positive: all variables of a comprehension were one.
+    "another variable of a list comprehension": STATE.format(
+        made=IN_A_LIST, key=0, read=1, mark=""
+    ),
+    "a variable of a list comprehension": STATE.format(made=IN_A_LIST, key=0, read=0, mark=ERROR),
     "in a round that its item chooses": """
 import tensorflow.compat.v1 as tf
 

@@ -20,12 +20,15 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Value, join
 from tpulint.absint.interpreter import operators, transfer
 from tpulint.absint.interpreter.conditions import condition_key, guards_creation, truth
-from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS, value
+from tpulint.absint.interpreter.expressions import (
+    MAX_NESTED_UNROLLED_LOOPS,
+    MAX_UNROLLED_ITEMS,
+    value,
+)
 from tpulint.absint.interpreter.frame import Entered, Frame
 from tpulint.syntax import nodes
 
 Names = dict[str, Value]
-MAX_NESTED_UNROLLED_LOOPS = 2  # loops in one another whose rounds are read one by one
 
 
 def if_(frame: Frame, node: nodes.If) -> bool:

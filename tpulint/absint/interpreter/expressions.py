@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tpulint.absint.domain.context import COND, LOOP, Scope
+from tpulint.absint.domain.context import COND, LOOP, ROUND, Scope
 from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import Function, Mapping, Sequence, TraceTimeValue
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Const, External, Imported, Opaque, Value, join
 from tpulint.absint.interpreter import attributes, calls, operators, transfer
 from tpulint.absint.interpreter.conditions import condition_key, truth
@@ -44,6 +45,7 @@ from tpulint.syntax.nodes import (
 from tpulint.syntax.places import NOWHERE, first_place, own_place
 
 MAX_UNROLLED_ITEMS = 16  # items of a loop or a comprehension that are read one by one
+MAX_NESTED_UNROLLED_LOOPS = 2  # loops in one another whose rounds are read one by one
 
 
 def value(frame: Frame, node: Expression) -> Value:
@@ -237,18 +239,19 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
     first, *inner_clauses = node.clauses
     source = value(frame, first.iterated)
     site, saved = frame.site(node.place), frame.env.names
-    results: list[Value] = []
     items = operators.items_of(frame, source)
-    known = (
-        items is not None
-        and len(items) <= MAX_UNROLLED_ITEMS
-        and not inner_clauses
-        and not first.tests
-    )
-    with frame.within(Scope(LOOP, site)):
-        if items is None or not known:
-            items = [operators.element_of(frame, source, site)]
-        for item in items:
+    if items is None or len(items) > MAX_UNROLLED_ITEMS or inner_clauses or first.tests:
+        known, scopes = False, [Scope(LOOP, site)]
+        items = [operators.element_of(frame, source, site)]
+    elif len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS:
+        # As in a loop: what a round makes is another thing than what the next one makes.
+        known, scopes = True, [Scope(ROUND, site, number) for number in range(len(items))]
+    else:
+        known, scopes = True, [Scope(LOOP, site)] * len(items)
+    keys: list[Value] = []
+    results: list[Value] = []
+    for item, scope in zip(items, scopes, strict=True):
+        with frame.within(scope):
             frame.env.names = dict(saved)
             frame.assign(first.target, item)
             for clause in inner_clauses:
@@ -256,15 +259,24 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
                 frame.assign(clause.target, operators.element_of(frame, inner, site))
             for test in (test for clause in node.clauses for test in clause.tests):
                 transfer.note_tensor_test(frame, value(frame, test), test, "if", converts=False)
-            results.append(value(frame, node.element))
             if node.key is not None:
-                value(frame, node.key)
+                keys.append(value(frame, node.key))
+            results.append(value(frame, node.element))
     frame.env.names = saved
     if node.kind == "dict":
-        items_by_number = {("?", n): value for n, value in enumerate(results)}
-        return Mapping(items_by_number, True, site, complete=True)
+        return _mapping_of(keys, results, site, known)
     alike = _alike(node.element, [clause.target for clause in node.clauses])
     return Sequence("list", results, not known, site, alike=alike)
+
+
+def _mapping_of(keys: list[Value], results: list[Value], site: Site, known: bool) -> Mapping:
+    """Return the dict of a comprehension; a key that is not known has the number of its item."""
+    names = [
+        key.value if known and isinstance(key, Const) else ("?", number)
+        for number, key in enumerate(keys)
+    ]
+    is_open = any(isinstance(name, tuple) and name[:1] == ("?",) for name in names)
+    return Mapping(dict(zip(names, results, strict=True)), is_open, site, complete=True)
 
 
 def _alike(element: Expression, targets: list[Expression]) -> frozenset[int]:
