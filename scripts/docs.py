@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.field import counts, field  # noqa: E402  (the checkout comes first)
+from scripts.man_page import man_page  # noqa: E402
 from scripts.package_picture import mermaid  # noqa: E402
 from scripts.patch_table import patches  # noqa: E402
 from tpulint.cli.options import parser  # noqa: E402
@@ -58,6 +59,7 @@ def main() -> int:
         ROOT / "README.md": readme(),
         ROOT / "docs" / "images" / "map.svg": picture(),
     }
+    generated[ROOT / "docs" / "tpulint.1"] = man_page()
     generated |= {path: installation(read(path)) for path in INSTALLED}
     stale = {path for path, text in generated.items() if read(path) != text}
     for path in sorted(stale):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +21,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import ROOT, Answer, run, tpulint
+from tpulint.cli.options import parser
+from tpulint.codes import CODES
 
 NESTED = """\
 import tensorflow as tf
@@ -119,6 +125,49 @@ class TestProgress:
     def test_nothing_of_it_is_written_to_a_pipe(self, many: Path) -> None:
         answer = tpulint(many, "check", "-n", "--jobs", "1", "-o", os.devnull)
         assert (answer.status, answer.err) == (1, "")
+
+
+class TestOnTheTerminal:
+    def shown(self, folder: Path, columns: int, **variables: str) -> str:
+        (folder / "long.py").write_text(NESTED.replace("[[1.0]]", f"[[{', '.join(['1.0'] * 60)}]]"))
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        environment = {**ENVIRONMENT, "TERM": "xterm", **variables}
+        environment.pop("COLUMNS", None)
+        command = [*COMMAND, "check", "-n", "--select", "TPU201", "long.py"]
+        with subprocess.Popen(
+            command, stdout=theirs, stderr=theirs, env=environment, cwd=folder
+        ) as process:
+            os.close(theirs)
+            said = read(ours, None)
+            assert process.wait(timeout=PATIENCE) == 1
+        os.close(ours)
+        return said.decode()
+
+    @pytest.mark.parametrize("columns", [40, 80, 160])
+    def test_its_width_is_used(self, tmp_path: Path, columns: int) -> None:
+        said = re.sub(r"\x1b\[[\d;]*[mK]", "", self.shown(tmp_path, columns))
+        finding = said.partition("Found 1 error")[0]
+        widest = max(len(line.split("\r")[-1]) for line in finding.split("\r\n"))
+        assert columns - 20 < widest <= columns
+
+    def test_the_code_is_a_link_where_the_terminal_shows_links(self, tmp_path: Path) -> None:
+        link = f"\x1b]8;;{CODES['TPU201'].url}\x1b\\"
+        assert link in self.shown(tmp_path, 80, VTE_VERSION="7600")
+        assert link in self.shown(tmp_path, 80, TERM_PROGRAM="vscode")
+        assert "\x1b]8" not in self.shown(tmp_path, 80)
+        assert "\x1b]8" not in self.shown(tmp_path, 80, VTE_VERSION="7600", FORCE_HYPERLINK="0")
+
+
+def test_the_manual_page_is_read_without_a_warning(tmp_path: Path) -> None:
+    page = ROOT / "docs/tpulint.1"
+    if shutil.which("groff"):
+        answer = run(["groff", "-man", "-ww", "-Tutf8", str(page)], tmp_path)
+        assert (answer.status, answer.err) == (0, "")
+    text = page.read_text(encoding="utf-8").replace("\\-", "-")
+    assert all(f".SS tpulint {name}\n" in text for name in parser().commands())
+    options = {"-h", "--help"}.symmetric_difference(parser().commands()["check"].options())
+    assert [option for option in options if option not in text] == []
 
 
 class TestChangedSince:
@@ -292,6 +341,9 @@ def test_each_file_is_analyzed_under_its_own_settings(tmp_path: Path) -> None:
         ("tpulint check --extend-", {"--extend-select", "--extend-exclude"}),
         ("tpulint check --certainty ", {"definite", "possible", "unlikely"}),
         ("tpulint rule --output-format m", {"markdown"}),
+        ("tpulint rule TPU20", {code for code in CODES if code.startswith("TPU20")}),
+        ("tpulint check --ignore TPU40", {code for code in CODES if code.startswith("TPU40")}),
+        ("tpulint config certain", {"certainty"}),
         ("tpulint generate-shell-completion ", {"bash", "zsh", "fish"}),
     ],
 )
@@ -315,6 +367,7 @@ def test_other_shells_understand_their_script(tmp_path: Path, shell: str) -> Non
     script = tpulint(tmp_path, "generate-shell-completion", shell)
     assert script.status == 0
     assert "changed-since" in script.out
+    assert "TPU101 TPU102" in script.out
     if shutil.which(shell):
         (tmp_path / "script").write_text(script.out)
         assert run([shell, "-n", "script"], tmp_path).status == 0

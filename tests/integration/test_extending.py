@@ -392,7 +392,7 @@ def test_a_new_rule_passes_its_test_and_is_run(
         .replace("acme", "my_package")
     )
     out = run(capsys, "check", "--no-cache", "--rules-dir", "lint", "--certainty", "possible")[1]
-    assert "ACM103 `my_package.my_function` runs on the device" in out
+    assert "ACM103 new-fault: `my_package.my_function` runs on the device" in out
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,8 @@ class Style(NamedTuple):
     quiet: bool = False
     statistics: bool = False
     fixed: int = 0
+    width: int = 100
+    links: bool = False
 
     @property
     def for_people(self) -> bool:
@@ -291,11 +293,13 @@ def context_of(result: CheckResult, style: Style) -> RenderContext:
         dict(result.hidden),
         style.fixed,
         style.for_people and style.color,
+        style.width,
         quiet=style.quiet,
         incomplete=bool(result.failures),
         unparsed=result.unparsed,
         files=result.files,
         unset=result.unset,
+        links=style.for_people and style.links,
         unfollowed=result.unfollowed,
         coverage=result.coverage,
     )

@@ -13,7 +13,7 @@ import sys
 
 from tpulint.cache_dir import clear, is_ours
 from tpulint.check.request import cache_place
-from tpulint.cli.report import colored, out, print_messages, write_file
+from tpulint.cli.report import colored, out, print_messages, width, write_file
 from tpulint.cli.request import activate, closest, request_of_file
 from tpulint.codes import SHAPE
 from tpulint.config import ConfigError
@@ -83,13 +83,6 @@ def split_function(place: str) -> tuple[str, str | None]:
     """Return the path and the function of PATH or PATH:FUNCTION; a path that exists is one."""
     match = None if os.path.lexists(place) else FUNCTION.fullmatch(place)
     return (match[1], match[2]) if match else (place, None)
-
-
-def width() -> int:
-    """Return the columns of the terminal, within what can be read."""
-    from tpulint.cli.parser import columns
-
-    return min(max(columns() + 2, 60), 140) if sys.stdout.isatty() else 100
 
 
 # `tpulint merge`: one report made of those that the shards of a run wrote.

@@ -187,7 +187,9 @@ def run(words: Sequence[str]) -> int:
 
 def parse_options(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command in use; the parsers of the others are not made for it."""
-    if words and words[0] in COMMANDS:
+    if not words:
+        return argparse.Namespace(run=run_help)
+    if words[0] in COMMANDS:
         return command_parser(words[0]).parse_args(words[1:])
     return parser().parse_args(words)
 
@@ -250,7 +252,7 @@ def add_map(command: Parser) -> None:
 
 
 def add_rule(rule: Parser) -> None:
-    rule.add_argument("code", nargs="?", metavar="CODE")
+    rule.add_argument("code", nargs="?", metavar="CODE", help="a code or a name; all are listed")
     rule.add_argument("--all", action="store_true", help="explain every rule")
     rule.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
     add_plugins(rule)
@@ -259,7 +261,7 @@ def add_rule(rule: Parser) -> None:
 
 def add_new_rule(command: Parser) -> None:
     add = command.add_argument
-    add("code", metavar="CODE", help="three capitals and three digits, such as ABC101")
+    add("code", metavar="NEW_CODE", help="three capitals and three digits, such as ABC101")
     add("name", metavar="NAME", help="two or more words in kebab-case")
     add("summary", metavar="SUMMARY", help="one line: what the rule reports")
     add("--directory", metavar="DIR", default="tpulint_rules", help="(tpulint_rules)")
@@ -289,8 +291,8 @@ def add_config(config: Parser) -> None:
         "path",
         nargs="?",
         default=".",
-        metavar="PATH",
-        help="a file or directory (.)",
+        metavar="PATH|KEY",
+        help="a file or directory (.), or a key to explain",
     )
     config.add_argument("--schema", action="store_true", help="show its JSON schema instead")
     add_configuration(config)
@@ -314,11 +316,7 @@ def add_version(version: Parser) -> None:
 
 def add_run(command: Parser) -> None:
     """Its own options come first; from SCRIPT or -m on, all words are the program's."""
-    command.usage = (
-        "tpulint run [--replicas N | --topology SPEC] [--hosts N [--processes] | --workers "
-        "ADDRESSES] [--storage DIR | cloud] [--cloud-reads] [--deadline SECONDS] "
-        "[--report FORMAT] [--report-file FILE] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
-    )
+    command.usage = "tpulint run [OPTIONS] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
     add = command.add_argument
     machine = command.add_mutually_exclusive_group()
     machine.add_argument("--replicas", type=int, metavar="N", help="the number of cores (8)")
@@ -365,6 +363,12 @@ def add_worker(command: Parser) -> None:
     command.set_defaults(run=run_worker)
 
 
+def run_help(options: argparse.Namespace) -> int:
+    """Print what there is; the exit status is that of wrong usage, for nothing was checked."""
+    sys.stdout.write(parser().format_help())
+    return 2
+
+
 def run_check(options: argparse.Namespace) -> int:
     from tpulint.cli.check import check
 
@@ -397,11 +401,14 @@ def run_map(options: argparse.Namespace) -> int:
 
 def run_rule(options: argparse.Namespace) -> int:
     from tpulint.cli.request import activate, print_problems
-    from tpulint.output.reference import rule_page
+    from tpulint.output.reference import rule_list, rule_page
 
-    if options.all == (options.code is not None):
+    if options.all and options.code is not None:
         raise ConfigError("rule: give one CODE, or --all")
     print_problems(activate(options, "."))
+    if options.code is None and not options.all:
+        sys.stdout.write(rule_list(options.output_format))
+        return 0
     sys.stdout.write(rule_page(options.code, options.output_format))
     return 0
 
@@ -435,10 +442,18 @@ def run_config(options: argparse.Namespace) -> int:
         sys.stdout.write(schema_text())
         return 0
     from tpulint.cli.request import activate, closest, print_problems
-    from tpulint.output.reference import settings
+    from tpulint.config.keys import KEYS
+    from tpulint.config.readers import nearest
+    from tpulint.output.reference import explained_key, settings
 
     if not os.path.lexists(options.path):
-        raise ConfigError(f"{options.path}: no such file or directory")
+        if options.path in KEYS:
+            print_problems(activate(options, "."))
+            config = closest(options, ".").of(os.getcwd())
+            sys.stdout.write(explained_key(KEYS[options.path], config))
+            return 0
+        near = nearest(options.path, list(KEYS), 0.6)
+        raise ConfigError(f"{options.path}: no such file or directory, and no key{near}")
     full = os.path.abspath(options.path)
     folder = full if os.path.isdir(full) else os.path.dirname(full)
     print_problems(activate(options, folder))
@@ -470,11 +485,11 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "explain": ("show how the analysis reads a project, a file or a line", add_explain),
     "map": ("draw a program: device, host, transfers and waits", add_map),
     "merge": ("merge the reports of a sharded run", add_merge),
-    "rule": ("explain a rule", add_rule),
+    "rule": ("explain a rule, or list all", add_rule),
     "new-rule": ("write the first version of a rule of your own", add_new_rule),
     "run": ("run a TPU program on this CPU", add_run),
     "server": ("serve editors over the Language Server Protocol", add_server),
-    "config": ("show every key of the configuration", add_config),
+    "config": ("show the configuration, or explain a key", add_config),
     "clean": ("remove the cache", add_clean),
     "generate-shell-completion": ("print a completion script for a shell", add_completion),
     "worker": ("act as one host of an emulated pod, for `tpulint run --workers`", add_worker),

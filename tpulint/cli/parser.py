@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
+from tpulint.codes import CODES
+from tpulint.config.keys import KEYS
 from tpulint.config.readers import nearest
 
 
@@ -19,11 +21,13 @@ class Help(argparse.HelpFormatter):
 
 def columns() -> int:
     """Return the width of the help text, as argparse would choose it."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said) - 2
     try:
-        width = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size().columns
-    except (ValueError, OSError):
-        width = 80
-    return width - 2
+        return (os.get_terminal_size().columns or 80) - 2
+    except OSError:
+        return 78
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,7 +55,7 @@ class Parser(argparse.ArgumentParser):
             return nearest(unknown[1], self.options(), 0.65)
         wrong = re.search(r"invalid choice: '?([^' ]+)'?", message)
         choices = [str(word) for action in self._actions for word in action.choices or ()]
-        return nearest(wrong[1], choices) if wrong else ""
+        return nearest(wrong[1], choices, 0.6) if wrong else ""
 
     def options(self) -> list[str]:
         return [word for action in self._actions for word in action.option_strings]
@@ -93,11 +97,10 @@ def bash(top: Parser) -> str:
         words = " ".join(command.options())
         cases.append(f"    {name}) words='{words}' ;;")
         for action in command.actions():
-            if action.choices and action.option_strings:
-                keys = "|".join(f"{name}:{option}" for option in action.option_strings)
-                values.append(f"    {keys}) words='{choices_text(action)}' ;;")
-            elif action.choices:
-                values.append(f"    {name}:{name}) words='{choices_text(action)}' ;;")
+            if not choices_text(action):
+                continue
+            keys = "|".join(f"{name}:{word}" for word in action.option_strings or [name])
+            values.append(f"    {keys}) words='{choices_text(action)}' ;;")
     commands = " ".join(top.commands())
     return "\n".join(
         [
@@ -139,6 +142,11 @@ def zsh(top: Parser) -> str:
     lines.append("  case $command in")
     for name, command in top.commands().items():
         specs = [quoted(spec) for action in command.actions() for spec in zsh_specs(action)]
+        specs += [
+            quoted(f"1:{action.dest}:({choices_text(action)})")
+            for action in command.actions()
+            if not action.option_strings and choices_text(action)
+        ]
         lines.append(f"    {name}) _arguments {' '.join([*specs, quoted('*:file:_files')])} ;;")
     lines += ["  esac", "}", "compdef _tpulint tpulint", ""]
     return "\n".join(lines)
@@ -147,7 +155,7 @@ def zsh(top: Parser) -> str:
 def zsh_specs(action: argparse.Action) -> Iterator[str]:
     """Yield the specifications of an option for zsh's _arguments."""
     text = (action.help or "").replace("[", "(").replace("]", ")").replace(":", "\\:")
-    if action.choices:
+    if choices_text(action):
         after = f":value:({choices_text(action)})"
     else:
         after = "" if action.nargs == 0 else ":value:_files"
@@ -163,11 +171,11 @@ def fish(top: Parser) -> str:
         for action in command.actions():
             words = [fish_option(option) for option in action.option_strings]
             if not words:
-                choices = f"-f -a '{choices_text(action)}'" if action.choices else ""
+                choices = f"-f -a '{choices_text(action)}'" if choices_text(action) else ""
                 lines += [f"complete -c tpulint {seen} {choices}"] if choices else []
                 continue
             needs = "" if action.nargs == 0 else " -r"
-            values = f" -f -a '{choices_text(action)}'" if action.choices else ""
+            values = f" -f -a '{choices_text(action)}'" if choices_text(action) else ""
             text = quoted(action.help or "")
             lines.append(f"complete -c tpulint {seen} {' '.join(words)}{needs}{values} -d {text}")
     return "\n".join(lines) + "\n"
@@ -183,7 +191,12 @@ def described(top: Parser) -> Iterator[tuple[str, str]]:
 
 
 def choices_text(action: argparse.Action) -> str:
-    return " ".join(map(str, action.choices or ()))
+    """Return the values of an option or an argument: those that are fixed, codes, or keys."""
+    if action.choices:
+        return " ".join(map(str, action.choices))
+    if action.metavar in ("CODE", "CODES"):
+        return " ".join(CODES)
+    return " ".join(KEYS) if action.metavar == "PATH|KEY" else ""
 
 
 def quoted(text: str) -> str:

@@ -36,13 +36,27 @@ def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream:
 
 
 def style_of(options: argparse.Namespace, fixed: int) -> Style:
+    from tpulint.output.text import shows_links
+
     return Style(
         ALIASES.get(options.output_format, options.output_format),
         color=colored(options),
         quiet=options.quiet,
         statistics=options.statistics,
         fixed=fixed,
+        width=WIDTH if options.output_file else width(),
+        links=options.output_file is None and colored(options) and shows_links(sys.stdout),
     )
+
+
+WIDTH = 100  # of what is no terminal
+
+
+def width() -> int:
+    """Return the columns of the terminal, within what can be read."""
+    from tpulint.cli.parser import columns
+
+    return min(max(columns() + 2, 40), 200) if sys.stdout.isatty() else WIDTH
 
 
 def colored(options: argparse.Namespace) -> bool:

@@ -24,11 +24,10 @@ def selector(word: str) -> str:
     """One code, beginning of codes, rule's name or ALL. Raises ConfigError where it fits none."""
     if not codes_of(word):
         if re.fullmatch(SHAPE, word.upper()) and word[:3].upper() not in {x[:3] for x in CODES}:
-            raise ConfigError(f"unknown code '{word.upper()}'; no loaded plug-in has it")
+            raise ConfigError(f"unknown code '{word}'; no loaded plug-in has it")
         candidates = list(CODES) if word[:3].upper() == "TPU" else [*CODES, *NAMES]
-        shown = word if word.lower() == word and "-" in word else word.upper()
-        near = nearest(shown, candidates) or nearest(word.lower(), list(NAMES))
-        raise ConfigError(f"unknown code '{shown}'{near}")
+        near = nearest(word.upper(), candidates) or nearest(word.lower(), list(NAMES))
+        raise ConfigError(f"unknown code '{word}'{near}")
     return NAMES.get(word.lower(), word.upper())
 
 

@@ -37,7 +37,8 @@ class RenderContext(NamedTuple):
     checked, `unfollowed` holds the calls that were not followed although they may matter,
     `unparsed` counts files that are no Python and of which no finding says so, `files`
     those that were looked at (None: not counted), `unset` holds the configuration keys
-    that have no value, and `coverage` what was read, where a check says it.
+    that have no value, and `coverage` what was read, where a check says it. `links` says that
+    the terminal shows links.
     """
 
     here: str
@@ -53,6 +54,7 @@ class RenderContext(NamedTuple):
     unset: frozenset[str] = frozenset()
     unfollowed: Sequence[UnfollowedCall] = ()
     coverage: Coverage | None = None
+    links: bool = False
 
     def line(self, filename: str, row: int) -> str:
         """Return the text of a row; empty where the file cannot be read."""

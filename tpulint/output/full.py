@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from tpulint.codes import CODES
 from tpulint.finding import Finding, Step
 from tpulint.output.context import RenderContext
 from tpulint.output.summary import summary
@@ -19,6 +20,7 @@ from tpulint.output.text import (
     cut,
     excerpt,
     flags,
+    link,
     one_line,
     paint,
     shown,
@@ -27,15 +29,17 @@ from tpulint.output.text import (
 
 def render_full(findings: Sequence[Finding], context: RenderContext) -> str:
     blocks = [block(finding, context) + "\n" for finding in findings]
-    return "".join(blocks) + summary(findings, context)
+    hint = f"Run `tpulint rule {findings[0].code}` to read about it.\n" if findings else ""
+    return "".join(blocks) + summary(findings, context) + ("" if context.quiet else hint)
 
 
 def block(finding: Finding, context: RenderContext) -> str:
     """One finding: what, where, the lines, the lanes, and how to fix it."""
     styled = paint if context.color else unpainted
-    title = f"{flags(finding)}{one_line(finding.message)}"
+    name = CODES[finding.code].name if finding.code in CODES else ""
+    title = f"{f'{name}: ' if name else ''}{flags(finding)}{one_line(finding.message)}"
     first, *more = textwrap.wrap(title, context.width - 7, break_long_words=False)
-    lines = [f"{styled(finding.code, RED, BOLD)} {styled(first, BOLD)}"]
+    lines = [f"{linked(styled(finding.code, RED, BOLD), finding, context)} {styled(first, BOLD)}"]
     lines += [f"       {styled(line, BOLD)}" for line in more]
     part = excerpt(finding.span, context)
     margin = " " * part.margin
@@ -47,9 +51,16 @@ def block(finding: Finding, context: RenderContext) -> str:
     if finding.trace:
         lines += ["", *(f"  {line}".rstrip() for line in lanes(finding.trace, context))]
     if finding.fix is not None:
-        applicability = finding.fix.applicability.value
-        lines += ["", f"{styled('help:', CYAN, BOLD)} {finding.fix.message} ({applicability} fix)"]
+        text = f"{finding.fix.message} ({finding.fix.applicability.value} fix)"
+        first, *more = textwrap.wrap(text, context.width - 6, break_long_words=False)
+        lines += ["", f"{styled('help:', CYAN, BOLD)} {first}", *(f"      {row}" for row in more)]
     return "\n".join(lines) + "\n"
+
+
+def linked(text: str, finding: Finding, context: RenderContext) -> str:
+    """Return the text as a link to the page of the rule, where the terminal shows links."""
+    url = CODES[finding.code].url if finding.code in CODES else ""
+    return link(text, url) if context.links and url else text
 
 
 def unpainted(text: str, *styles: str) -> str:

@@ -6,7 +6,7 @@ import enum
 import json
 import os
 
-from tpulint.codes import CODES, NAMES, Code
+from tpulint.codes import CODES, FAMILIES, NAMES, Code
 from tpulint.config import Config, ConfigError, nearest
 from tpulint.config.keys import DEFAULT, KEYS, ConfigKey
 
@@ -24,8 +24,6 @@ def rule_page(code: str | None, style: str) -> str:
             raise ConfigError(f"rule: unknown code '{code}'{near}")
         rows = [row]
     if style == "json":
-        import json
-
         items = [item(row) for row in rows]
         return json.dumps(items if code is None else items[0], indent=2, ensure_ascii=False) + "\n"
     from tpulint.rules import page
@@ -34,6 +32,42 @@ def rule_page(code: str | None, style: str) -> str:
     if style == "text":
         pages = [with_fixes(row, plain(text)) for row, text in zip(rows, pages, strict=True)]
     return ("\n\n---\n\n" if style == "markdown" else f"\n\n{'=' * 72}\n\n").join(pages) + "\n"
+
+
+def rule_list(style: str) -> str:
+    """Return every code with its name, its fixes and its summary, by family."""
+    if style == "json":
+        rows = [
+            {key: value for key, value in item(row).items() if key != "explanation"}
+            for row in CODES.values()
+        ]
+        return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    lines = []
+    for prefix, title in families().items():
+        lines += [f"## {prefix}xx: {title}" if style == "markdown" else f"{prefix}xx {title}", ""]
+        lines += [listed(row, style) for row in CODES.values() if row.code.startswith(prefix)]
+        lines.append("")
+    if style == "text":
+        lines.append("[*] `--fix` applies some fixes, [+] only with `--unsafe-fixes`.")
+        lines.append("Run `tpulint rule CODE` to read about a rule.")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def families() -> dict[str, str]:
+    """Return the titles of the families by the beginnings of their codes, plug-ins' included."""
+    prefixes = dict.fromkeys(row.code[:4] for row in CODES.values())
+    return {
+        prefix: FAMILIES[prefix].title if prefix in FAMILIES else "rules of plug-ins"
+        for prefix in prefixes
+    }
+
+
+def listed(row: Code, style: str) -> str:
+    kinds = [kind.value for kind in row.fixes]
+    if style == "markdown":
+        return f"- `{row.code}` `{row.name}`: {row.summary}"
+    mark = "[*]" if "safe" in kinds else "[+]" if kinds else "   "
+    return f"  {row.code} {mark} {row.name}: {row.summary}"
 
 
 def item(row: Code) -> dict[str, object]:
@@ -87,6 +121,18 @@ def settings(config: Config) -> str:
     head = f"# {config.file}" if config.file else "# no configuration file"
     lines = [head, "[tool.tpulint]", *(line(key, config) for key in KEYS.values())]
     return "\n".join(lines) + "\n"
+
+
+def explained_key(key: ConfigKey, config: Config) -> str:
+    """Return what a key is for, its default, an example, and its value here."""
+    default = "not set" if key.default is None else toml(key.default)
+    scope = "per file" if key.scope == "file" else "the whole run"
+    example = key.example.replace("\n", "\n           ")
+    return (
+        f"{key.name}\n{'=' * len(key.name)}\n{key.text}\n\n"
+        f"  default: {default}\n  scope:   {scope}\n  example: {example}\n"
+        f"  here:    {line(key, config)}\n"
+    )
 
 
 def line(key: ConfigKey, config: Config) -> str:

@@ -138,6 +138,33 @@ def paint(text: str, *styles: str) -> str:
     return f"\x1b[{';'.join(styles)}m{text}\x1b[0m"
 
 
+def link(text: str, url: str) -> str:
+    """Return text that leads to a page (OSC 8)."""
+    return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+# Terminals that show links, by a variable that they set.
+_LINKING = ("WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "DOMTERM", "GHOSTTY_BIN_DIR")
+_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "Hyper", "ghostty", "rio", "Tabby")
+_TERMS = ("xterm-kitty", "alacritty", "foot", "xterm-ghostty", "contour")
+
+
+def shows_links(stream: TextIO) -> bool:
+    """Return whether the stream is a terminal that shows links; FORCE_HYPERLINK decides."""
+    environment = os.environ
+    if environment.get("FORCE_HYPERLINK"):
+        return environment["FORCE_HYPERLINK"] != "0"
+    if not stream.isatty() or environment.get("CI"):
+        return False
+    vte = environment.get("VTE_VERSION", "")
+    return (
+        any(name in environment for name in _LINKING)
+        or environment.get("TERM_PROGRAM") in _PROGRAMS
+        or environment.get("TERM", "").startswith(_TERMS)
+        or (vte.isdecimal() and int(vte) >= 5000)
+    )
+
+
 def wanted(stream: TextIO) -> bool:
     """Colour on a terminal only; NO_COLOR turns it off, FORCE_COLOR on (no-color.org)."""
     if os.environ.get("NO_COLOR"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.unit.conftest import Terminal
 from tpulint import __version__
 from tpulint.cache_dir import claim
 from tpulint.codes import CODES
+from tpulint.config.keys import KEYS
 
 
 def test_rule_shows_the_page(tpulint: Terminal) -> None:
@@ -24,6 +26,35 @@ def test_rule_shows_the_page(tpulint: Terminal) -> None:
     assert tpulint.out.startswith("# TPU201")
     tpulint("rule", "TPU201", "--output-format", "json")
     assert json.loads(tpulint.out)["explanation"].startswith("# TPU201")
+
+
+def test_rule_lists_all_rules(tpulint: Terminal) -> None:
+    assert tpulint("rule") == 0
+    rows = re.findall(r"^  (TPU\d{3}) (?:\[[*+]\]|   ) ([a-z0-9-]+): \S", tpulint.out, re.M)
+    assert rows == [(row.code, row.name) for row in CODES.values()]
+    assert tpulint("rule", "--output-format", "json") == 0
+    items = json.loads(tpulint.out)
+    assert [row["code"] for row in items] == list(CODES)
+    assert "explanation" not in items[0]
+    assert tpulint("rule", "--output-format", "markdown") == 0
+    assert tpulint.out.count("\n- `TPU") == len(CODES)
+
+
+def test_config_explains_a_key(tpulint: Terminal, here: Path) -> None:
+    for key in KEYS.values():
+        assert tpulint("config", key.name) == 0
+        assert key.text in tpulint.out
+        assert key.example.splitlines()[0] in tpulint.out
+    (here / "tpulint.toml").write_text('certainty = "possible"\n')
+    assert tpulint("config", "certainty") == 0
+    assert 'here:    certainty = "possible"  # tpulint.toml' in tpulint.out
+
+
+def test_without_a_command_the_help_is_shown(tpulint: Terminal) -> None:
+    assert tpulint() == 2
+    assert tpulint.out.startswith("usage: tpulint ")
+    assert "report findings in files and directories" in tpulint.out
+    assert tpulint.err == ""
 
 
 def test_rule_all(tpulint: Terminal) -> None:
