@@ -30,6 +30,7 @@ used.do_PATCH
 used.do_POST
 used.do_PUT
 used.log_message
+used.num_tickets
 used.protocol_version
 used.timeout
 used.wbufsize

@@ -88,6 +88,7 @@ def test_the_option_emulates_for_all_tests_also_while_they_are_imported(
         helper=COUNTS,
         test_option="""
         import pytest
+        import tensorflow as tf
         from helper import cores
 
         AT_IMPORT = cores()
@@ -104,10 +105,15 @@ def test_the_option_emulates_for_all_tests_also_while_they_are_imported(
 
         def test_and_then_it_is_back():
             assert cores() == 4
+
+        def test_a_bucket_is_a_directory():
+            with tf.io.gfile.GFile("gs://bucket/object", "w") as file:
+                file.write("content")
         """,
     )
-    done = run("--tpulint-emulate", "4")
-    done.assert_outcomes(passed=4)
+    done = run("--tpulint-emulate", "4", "--tpulint-storage", "buckets")
+    done.assert_outcomes(passed=5)
+    assert (pytester.path / "buckets/bucket/object").read_text() == "content"
     done.stdout.fnmatch_lines(["tpulint: an emulated TPU of 4 cores"])
 
 

@@ -314,6 +314,12 @@ def add_version(version: Parser) -> None:
     version.set_defaults(run=run_version)
 
 
+STORAGE = (
+    "the directory of the buckets: gs://BUCKET/OBJECT is DIR/BUCKET/OBJECT (.tpulint_storage); "
+    "`cloud` leaves gs:// alone"
+)
+
+
 def add_run(command: Parser) -> None:
     """Its own options come first; from SCRIPT or -m on, all words are the program's."""
     command.usage = "tpulint run [OPTIONS] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
@@ -331,12 +337,7 @@ def add_run(command: Parser) -> None:
         help="the hosts, as HOST:PORT,HOST:PORT; each runs `tpulint worker`",
     )
     add("--processes", action="store_true", help="start a process per host")
-    add(
-        "--storage",
-        metavar="DIR",
-        help="the directory of the buckets: gs://BUCKET/OBJECT is DIR/BUCKET/OBJECT "
-        "(.tpulint_storage); `cloud` leaves gs:// alone",
-    )
+    add("--storage", metavar="DIR", help=STORAGE)
     add(
         "--cloud-reads",
         action="store_true",
@@ -360,6 +361,7 @@ def add_worker(command: Parser) -> None:
     command.add_argument(
         "--port", type=int, metavar="PORT", default=8470, help="the port to serve at (8470)"
     )
+    command.add_argument("--storage", metavar="DIR", help=STORAGE)
     command.set_defaults(run=run_worker)
 
 
@@ -384,7 +386,7 @@ def run_program(options: argparse.Namespace) -> int:
 def run_worker(options: argparse.Namespace) -> int:
     from tpulint.run.command import worker
 
-    return worker(options.port)
+    return worker(options.port, options.storage)
 
 
 def run_explain(options: argparse.Namespace) -> int:

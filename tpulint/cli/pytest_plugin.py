@@ -12,7 +12,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     import pluggy
 
 REPLICAS = 2
-MARKER = "emulated_tpu(num_replicas=2, *, topology=None, hosts=1): the TPU of the fixture"
+MARKER = (
+    "emulated_tpu(num_replicas=2, *, topology=None, hosts=1, storage=None): the TPU of the fixture"
+)
 
 _OF_THE_SESSION: pytest.StashKey[AbstractContextManager[None]] = pytest.StashKey()
+_STORAGE: pytest.StashKey[ExitStack] = pytest.StashKey()
 
 
 def missing_tensorflow() -> str:
@@ -33,8 +36,15 @@ def missing_tensorflow() -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --tpulint-emulate."""
-    parser.getgroup("tpulint").addoption(
+    """Add --tpulint-emulate and --tpulint-storage."""
+    group = parser.getgroup("tpulint")
+    group.addoption(
+        "--tpulint-storage",
+        metavar="DIR",
+        help="the directory of the buckets of tests on an emulated TPU (.tpulint_storage); `cloud` "
+        "leaves gs:// alone",
+    )
+    group.addoption(
         "--tpulint-emulate",
         metavar="N",
         help="run all tests on an emulated TPU of N cores, or of a topology as 2x2x2",
@@ -60,6 +70,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     if importlib.util.find_spec("tensorflow") is None:
         raise pytest.UsageError(f"--tpulint-emulate: {missing_tensorflow()}")
+    serve_storage(config)
     try:
         machine = emulated(**machine_of(asked))
         machine.__enter__()
@@ -74,6 +85,19 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if machine is not None:
         del config.stash[_OF_THE_SESSION]
         machine.__exit__(None, None, None)
+    storage = config.stash.get(_STORAGE, None)
+    if storage is not None:
+        del config.stash[_STORAGE]
+        storage.close()
+
+
+def serve_storage(config: pytest.Config) -> None:
+    """Serve `gs://` from a directory, from the first test on an emulated TPU to the last test."""
+    if _STORAGE not in config.stash:
+        from tpulint.storage.session import serving
+
+        config.stash[_STORAGE] = stack = ExitStack()
+        stack.enter_context(serving(config.getoption("--tpulint-storage")))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -117,6 +141,7 @@ def emulated_tpu_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
     if asked is None and _OF_THE_SESSION in request.config.stash:
         yield
         return
+    serve_storage(request.config)
     with emulated(**(asked or {"num_replicas": REPLICAS})):
         yield
 

@@ -16,7 +16,7 @@ from tpulint.config import ConfigError
 from tpulint.installation import install
 from tpulint.run.program import OUR_FAULT, CannotRun, UserProgram, execute
 from tpulint.run.session import Machine, RunRequest, RunSession
-from tpulint.storage.session import CLOUD
+from tpulint.storage.session import CLOUD, serving
 
 # `tpulint run`: the story of a program that runs under the emulator.
 
@@ -95,8 +95,11 @@ def request_of(options: argparse.Namespace) -> RunRequest:
 INTERRUPTED = 130
 
 
-def worker(port: int) -> int:
-    """Serve at `port` until Ctrl-C; the answer is the exit status."""
+def worker(port: int, storage: str | None = None) -> int:
+    """Serve at `port` until Ctrl-C; the answer is the exit status.
+
+    `storage` is what `tpulint run` has: the host reads the files of its own machine.
+    """
     if not 0 <= port < 2**16:
         raise ConfigError("--port: must be a whole number below 65536, or 0 for any that is free")
     if importlib.util.find_spec("tensorflow") is None:
@@ -104,15 +107,16 @@ def worker(port: int) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from tpulint.runtime.pods.server import serve
 
-    try:
-        address = serve(port)
-    except OSError as problem:
-        raise ConfigError(f"worker: {problem}") from None
-    print(f"tpulint: a host of a pod is at port {address.rpartition(':')[2]}", flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        os._exit(INTERRUPTED)  # TensorFlow's server ends with the process only
+    with serving(storage):
+        try:
+            address = serve(port)
+        except OSError as problem:
+            raise ConfigError(f"worker: {problem}") from None
+        print(f"tpulint: a host of a pod is at port {address.rpartition(':')[2]}", flush=True)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            os._exit(INTERRUPTED)  # TensorFlow's server ends with the process only
     return 0
 
 

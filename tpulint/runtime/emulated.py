@@ -26,6 +26,7 @@ from tpulint.runtime.tensorflow_internals.patching import (
     patch_value,
 )
 from tpulint.runtime.tensorflow_internals.tracebacks import builder
+from tpulint.storage.session import serving
 
 
 @contextmanager
@@ -36,6 +37,7 @@ def emulated_tpu(
     cores_per_replica: int = 1,
     hosts: int = 1,
     workers: Sequence[str] = (),
+    storage: str | None = None,
 ) -> Iterator[None]:
     """Let unmodified TensorFlow code in the context find a TPU, and run on this CPU.
 
@@ -48,9 +50,11 @@ def emulated_tpu(
     Otherwise the program's own device assignment sets the cores per replica. `hosts` share the
     cores in equal parts: with more than one it is a pod, to whose hosts the program connects as to
     other machines. They are in this process, unless `workers` has the address ("host:port") of a
-    `tpulint worker` for each of them. The TPU is there in all threads of the process; a second one
-    inside takes its place. At the end, also after an error, everything is restored, but the
-    connection to workers stays: values that are with them can still be read.
+    `tpulint worker` for each of them. `storage` is a directory that holds the buckets: `gs://a/b`
+    is the file `a/b` in it, for this process and those that it starts. The TPU is there in all
+    threads of the process; a second one inside takes its place. At the end, also after an error,
+    everything is restored, but the connection to workers stays: values that are with them can still
+    be read.
 
     Raises:
         ValueError: both sizes are given, or there is no core or host, or `topology` is invalid, or
@@ -64,6 +68,7 @@ def emulated_tpu(
     functions = outer.part(FunctionCores) if outer else FunctionCores()
     install()
     with (
+        serving(storage) if storage is not None else nullcontext(),
         emulator.opened(system, pod, functions),
         installed(When.EMULATED),
         nullcontext() if outer else soft_placement(),

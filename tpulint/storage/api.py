@@ -53,6 +53,8 @@ class StorageRequest(NamedTuple):
     read: Callable[[int], bytes]
     base: str
     """The address of the server, for those that it hands out."""
+    wants_hashes: bool = False
+    """Python's clients compare checksums; TensorFlow does not."""
 
 
 @dataclass
@@ -330,11 +332,19 @@ class StorageApi:
         if kind == "multipart":
             described, content = _multipart(request)
             name = str(described.get("name") or query.get("name", ""))
-            return self._write(bucket, name, iter([content]), is_new=is_new)
+            return self._write(request, bucket, name, iter([content]), is_new=is_new)
         content_blocks = iter(lambda: request.read(_BLOCK_BYTES), b"")
-        return self._write(bucket, query.get("name", ""), content_blocks, is_new=is_new)
+        return self._write(request, bucket, query.get("name", ""), content_blocks, is_new=is_new)
 
-    def _write(self, bucket: str, name: str, blocks: Iterator[bytes], *, is_new: bool) -> Answer:
+    def _write(
+        self,
+        request: StorageRequest,
+        bucket: str,
+        name: str,
+        blocks: Iterator[bytes],
+        *,
+        is_new: bool,
+    ) -> Answer:
         """Write an object whose content comes in one request."""
         self._check_writable(bucket, name)
         with self.store.new_file() as file:
@@ -347,7 +357,7 @@ class StorageApi:
                     os.unlink(file.name)
                 raise
         self._note_written(stored)
-        return _json(resource(stored, hashes=True))
+        return _json(resource(stored, hashes=request.wants_hashes))
 
     def _check_writable(self, bucket: str, name: str) -> None:
         """Refuse names that no object can have before the content comes."""
@@ -377,7 +387,7 @@ class StorageApi:
         )
         with upload.lock:
             if upload.stored is not None:
-                return _json(resource(upload.stored, hashes=True))
+                return _json(resource(upload.stored, hashes=request.wants_hashes))
             total = int(asked[3]) if asked and asked[3] != "*" else None
             if asked is None or asked[1] is not None:
                 start = int(asked[1]) if asked and asked[1] else 0
@@ -393,7 +403,7 @@ class StorageApi:
                 upload.file.name, upload.bucket, upload.name, is_new=upload.is_new
             )
         self._note_written(upload.stored)
-        return _json(resource(upload.stored, hashes=True))
+        return _json(resource(upload.stored, hashes=request.wants_hashes))
 
     def _append(self, request: StorageRequest, number: str, upload: Upload, start: int) -> None:
         """Write what comes; if the connection ends before it does, what has come counts."""

@@ -100,7 +100,7 @@ class StorageConnection(BaseHTTPRequestHandler):
             target, base = f"/{rest}", f"http://{self.headers.get('Host', '')}{prefix}"
         headers = {name.title(): value for name, value in self.headers.items()}
         body = _Body(self.rfile, headers)
-        request = StorageRequest(self.command, target, headers, body.read, base)
+        request = StorageRequest(self.command, target, headers, body.read, base, not self.host)
         try:
             answer = self.settings.api.answer(request)
             body.skip()

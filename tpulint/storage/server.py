@@ -28,6 +28,7 @@ def serve(listener: socket.socket, request: dict[str, Any]) -> dict[str, Any]:
         while 0 not in (readable := select.select(ends, [], [])[0]):
             for _ in readable:
                 connection, _address = listener.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=_take, args=(connection, settings), daemon=True).start()
     finally:
         store.close()
@@ -51,6 +52,7 @@ def certify(path: str, environment: dict[str, str]) -> ssl.SSLContext:
     authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
     certificate = authority.issue_cert(*sorted(HOSTS), key_type=trustme.KeyType.ECDSA)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.num_tickets = 0  # no connection is resumed
     certificate.configure_cert(context)
     trusted = trusted_authorities(environment)
     with open(f"{path}.new", "wb") as file:

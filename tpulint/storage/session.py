@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tpulint.storage.objects import ObjectStore, StorageProblem
@@ -70,26 +70,21 @@ class ServedStorage:
                 start_new_session=True,  # Ctrl-C is for the program
             )
         self._tell(json.dumps(request).encode() + b"\n")
-        self._variables = self._set_variables(authority)
-
-    def _set_variables(self, authority: str) -> dict[str, str]:
-        """Set what libcurl and TensorFlow read, and Python does not: `os.environ` stays as it is.
-
-        Other clients of this process, as urllib, find the world as it was.
-        """
-        variables = {
+        self._variables = {
             "https_proxy": f"http://:{self.token}@127.0.0.1:{self.port}",
             "CURL_CA_BUNDLE": authority,
             "NO_GCE_CHECK": "true",
             # Nobody reads the user's credentials, and nobody exchanges them.
             "GOOGLE_AUTH_TOKEN_FOR_TESTING": "local",
+            # TensorFlow clears a block of 64 MB for the smallest file.
+            "GCS_READ_CACHE_BLOCK_SIZE_MB": os.environ.get("GCS_READ_CACHE_BLOCK_SIZE_MB", "4"),
+            **_other_exceptions(os.environ),
         }
-        for name, value in variables.items():
-            os.putenv(name, value)
-        return variables
+        _serving.append(self)
+        _set_variables()
 
     def environment(self) -> dict[str, str]:
-        """Return the variables for a process that is started with an environment of its own."""
+        """Return the variables that lead TensorFlow to the server."""
         return dict(self._variables)
 
     def place_of_missing(self, path: str) -> str | None:
@@ -111,12 +106,12 @@ class ServedStorage:
         if not self.is_open or self._process != os.getpid():
             return
         self.is_open = False
+        _serving.remove(self)
         for name in self._variables:
-            before = os.environ.get(name)
-            if before is None:
-                os.unsetenv(name)
-            else:
-                os.putenv(name, before)
+            os.unsetenv(name)
+            if name in os.environ:
+                os.putenv(name, os.environ[name])
+        _set_variables()
         self._tell(b"end\n")
         answer = self._answer()
         self.uses = tuple(StorageUse(name, *use) for name, use in answer.get("buckets", {}).items())
@@ -143,6 +138,41 @@ class ServedStorage:
         self._server.wait()
         answer: dict[str, Any] = json.loads(said or b"{}")
         return answer
+
+
+_serving: list[ServedStorage] = []
+"""The storage that is open in this process, opened last last."""
+
+
+def storage_environment() -> dict[str, str]:
+    """Return the variables for a process that is started with an environment of its own."""
+    return _serving[-1].environment() if _serving else {}
+
+
+def _set_variables() -> None:
+    """Set what libcurl and TensorFlow read, and Python does not: `os.environ` stays as it is.
+
+    Other clients of this process, as urllib, find the world as it was.
+    """
+    for name, value in storage_environment().items():
+        os.putenv(name, value)
+
+
+def _other_exceptions(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the hosts that need no proxy, without Google's storage: none would come here."""
+    named = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    hosts = [host.strip() for host in named.replace(" ", ",").split(",")]
+    others = [host for host in hosts if host and not _covers_storage(host)]
+    # libcurl takes an empty variable for none.
+    return {"no_proxy": ",".join(others) or "localhost"} if named else {}
+
+
+def _covers_storage(host: str) -> bool:
+    return (
+        host == "*"
+        or "storage.googleapis.com".endswith(host.lstrip("*."))
+        or ("www.googleapis.com".endswith(host.lstrip("*.")))
+    )
 
 
 @contextlib.contextmanager

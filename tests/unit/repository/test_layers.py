@@ -52,7 +52,7 @@ RESULT = (
 )
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = ("run/", "cli/pytest_plugin.py")
-RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
+RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding", "tpulint.storage.session"}
 # The runtime's directories and files, lowest first.
 RUNTIME_LAYERS: tuple[set[str], ...] = (
     {"emulator", "tensorflow_internals"},

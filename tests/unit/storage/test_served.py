@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
@@ -17,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tpulint.storage.session import ServedStorage, StorageUse
+from tpulint.storage.session import ServedStorage, StorageUse, storage_environment
 
 ROOT = Path(__file__).parents[3]
 HOST = "www.googleapis.com"
@@ -35,12 +36,14 @@ class Client:
 
     def __init__(self, served: ServedStorage, *, token: str | None = None) -> None:
         self.served = served
+        self.context: ssl.SSLContext | None = None
         word = base64.b64encode(f":{token or served.token}".encode()).decode()
         self.headers = {"Proxy-Authorization": f"Basic {word}", "User-Agent": "TSL"}
 
     def tunnel(self, host: str = HOST, port: int = 443) -> socket.socket:
         """Return a connection through the proxy."""
         connection = socket.create_connection(("127.0.0.1", self.served.port), 20)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libcurl does
         lines = [f"{name}: {value}" for name, value in self.headers.items()]
         head = "\r\n".join([f"CONNECT {host}:{port} HTTP/1.1", *lines, "", ""])
         connection.sendall(head.encode())
@@ -57,10 +60,11 @@ class Client:
     def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
         """Return the status and the body of an answer."""
         with self.tunnel() as plain:
-            authorities = self.served.environment()["CURL_CA_BUNDLE"]
-            context = ssl.create_default_context(cafile=authorities)
-            connection = HTTPSConnection(HOST)
-            connection.sock = context.wrap_socket(plain, server_hostname=HOST)
+            if self.context is None:
+                authorities = self.served.environment()["CURL_CA_BUNDLE"]
+                self.context = ssl.create_default_context(cafile=authorities)
+            connection = HTTPSConnection(HOST, context=self.context)
+            connection.sock = self.context.wrap_socket(plain, server_hostname=HOST)
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, named)
             answer: HTTPResponse = connection.getresponse()
@@ -229,3 +233,61 @@ def test_the_server_ends_when_the_program_is_killed(is_used: bool, tmp_path: Pat
     assert not Path(authorities).parent.exists()
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", int(port)), 20)
+
+
+def test_the_variables_of_an_inner_storage_give_way_to_those_of_the_outer(tmp_path: Path) -> None:
+    outer = ServedStorage(str(tmp_path / "outer"))
+    inner = ServedStorage(str(tmp_path / "inner"))
+    assert storage_environment() == inner.environment()
+    inner.close()
+    assert storage_environment() == outer.environment()
+    seen = subprocess.run(["env"], capture_output=True, text=True, check=True, timeout=20).stdout
+    assert f"https_proxy={outer.environment()['https_proxy']}" in seen
+    outer.close()
+    assert storage_environment() == {}
+
+
+@pytest.mark.parametrize(
+    ("excepted", "left"),
+    [
+        ("*", "localhost"),
+        (".googleapis.com", "localhost"),
+        ("example.org, storage.googleapis.com,10.0.0.1", "example.org,10.0.0.1"),
+    ],
+)
+def test_no_exception_from_the_users_proxy_leads_past_the_storage(
+    excepted: str, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", excepted)
+    served = ServedStorage(str(tmp_path))
+    assert served.environment()["no_proxy"] == left
+    served.close()
+
+
+def test_two_runs_share_a_directory(tmp_path: Path) -> None:
+    """Each sees whole objects of the other, while both write the same ones."""
+    runs = [ServedStorage(str(tmp_path)) for _ in range(2)]
+    clients = [Client(run) for run in runs]
+    seen: set[bytes] = set()
+
+    def write(client: Client, letter: bytes) -> None:
+        for number in range(8):
+            for name in ("a", "a/b", f"c/{number % 2}/d"):
+                target = f"/upload/storage/v1/b/bucket/o?uploadType=media&name={name}"
+                assert client.ask("POST", target, letter * 10_000)[0] == 200
+                status, content = client.ask("GET", f"/bucket/{name}")
+                assert status in (200, 404)
+                seen.add(content if status == 200 else b"")
+                client.ask("DELETE", f"/storage/v1/b/bucket/o/{name.replace('/', '%2F')}")
+
+    threads = [threading.Thread(target=write, args=pair) for pair in zip(clients, (b"x", b"y"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen <= {b"", b"x" * 10_000, b"y" * 10_000}
+    assert len(seen) >= 2
+    for run in runs:
+        run.close()
+        assert not run.problems
+    assert os.listdir(tmp_path / ".uploads") == []

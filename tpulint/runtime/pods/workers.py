@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 
+from tpulint.storage.session import storage_environment
+
 START_TIMEOUT_SECONDS = 120.0
 """Seconds in which a process has to import TensorFlow and to serve."""
 # Of the process: a host ends with it, and not with an emulator.
@@ -46,7 +48,7 @@ def _started() -> subprocess.Popen[str]:
         stdin=subprocess.PIPE,  # its end is the end of this process
         stdout=subprocess.PIPE,
         text=True,
-        env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ},
+        env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ, **storage_environment()},
         start_new_session=True,  # Ctrl-C is for the program
     )
 
