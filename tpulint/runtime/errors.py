@@ -172,6 +172,8 @@ class UnorderedAccessWarning(RuntimeFaultWarning):
 class UnsynchronizedVariableWarning(RuntimeFaultWarning):
     """The replicas' copies of a variable differ, as nothing combines what they assign."""
 
+    rule = "TPU710"
+
 
 class NestedClusterError(RuntimeFault, NotImplementedError):
     """An outside_compilation cluster inside another one."""

@@ -57,6 +57,7 @@ def test_a_variable_that_drifts_is_reported_once(strategy: Any) -> None:
         each for each in caught if issubclass(each.category, tpu.UnsynchronizedVariableWarning)
     ]
     assert "'drifting' on cores 0 and 1 differ" in str(warning.message)
+    assert warning.message.rule == "TPU710"
     line = replica_fn.__code__.co_firstlineno + 4
     assert (warning.filename, warning.lineno) == (__file__, line)
 

@@ -118,6 +118,7 @@ class Tensor(Value):
     `layer`: where it is symbolic, the call of a layer that made it. `of_all`: the call that gave
     it, where it is no tensor but holds one of each replica (or a structure of such). `single`: it
     certainly is one tensor, and no pair or list: an operator made it, or it was sent to the host.
+    `split`: certainly made of this replica's part of a value of all.
     """
 
     made: Context | None
@@ -139,6 +140,7 @@ class Tensor(Value):
     layer: LayerCall | None = None
     of_all: ApiCall | None = None
     single: bool = False
+    split: bool = False
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else str(self.shape).replace("None", "?")

@@ -206,6 +206,7 @@ def flow(
         output.clusters |= tensor.clusters
         output.per_replica |= tensor.per_replica
         output.replica_id |= tensor.replica_id
+        output.split |= tensor.split
         output.computed |= tensor.computed
         output.data |= tensor.data and sort != "unseen"
     output.layer = _met(taken, context)

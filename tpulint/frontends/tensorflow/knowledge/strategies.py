@@ -107,3 +107,13 @@ COMPUTE_WITH_OPERATORS = {
     "Minus": "-",
 }
 ADD_OR_JOIN = words("Add Multiply LessThan LessThanEqual GreaterThan GreaterThanEqual")
+
+# tensorflow/python/eager/backprop.py and the optimizers: what gives gradients.
+GRADIENTS = words("gradient gradients compute_gradients get_gradients jacobian batch_jacobian")
+# What makes one number, or one row, of a whole batch.
+STATISTICS = words(
+    """
+    reduce_mean reduce_sum reduce_max reduce_min reduce_std reduce_variance reduce_logsumexp
+    reduce_prod moments mean sum max min std var norm global_norm weighted_moments
+    """
+)

@@ -93,6 +93,7 @@ def as_input(frame: Frame, value: Value, site: Site) -> Value:
         if isinstance(value, Opaque) and value.is_static:
             return Opaque(value.path)
         tensor = fresh_input(frame, site)
+        tensor.split = isinstance(value, Tensor) and value.of_all is not None
         if isinstance(value, Tensor) and value.uniform:
             tensor.per_replica, tensor.uniform = False, True
         return tensor

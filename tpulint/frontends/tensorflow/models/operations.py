@@ -87,6 +87,7 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
         uniform(call.values) or (takes_shape and _has_equal_shapes(call.frame))
     )
     tensor.data = not takes_shape and (tensor.data or is_random)
+    tensor.split = tensor.split and not takes_shape
     tensor.shape = () if gives_scalar(call.record) else None
     return tensor
 
@@ -233,6 +234,7 @@ def _make_constant(call: Call, dtype: str | None, shape: Shape | None) -> Tensor
     tensor.uniform = not varies and uniform(values)
     tensor.filled = _is_filled(call)
     tensor.data = call.name not in OF_SHAPES and (tensor.data or varies)
+    tensor.split = tensor.split and call.name not in OF_SHAPES
     return tensor
 
 

@@ -217,5 +217,5 @@ def _collective(call: Call) -> Value:
     if tensor.operation is not None:
         tensor.operation.kept = True
     if call.name in AGREEMENT_CALLS:
-        return replace(tensor, per_replica=False, replica_id=False, uniform=True)
+        return replace(tensor, per_replica=False, replica_id=False, split=False, uniform=True)
     return tensor

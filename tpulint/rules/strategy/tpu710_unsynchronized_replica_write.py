@@ -1,0 +1,159 @@
+"""TPU710: each replica assigns its own value to its copy of a variable; nothing combines them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tpulint.absint.domain.context import SCOPE, UNSEEN
+from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
+from tpulint.absint.domain.objects import Instance
+from tpulint.absint.domain.values import NONE
+from tpulint.diagnostics import traces
+from tpulint.diagnostics.traces import device_path, device_step
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.keras_models import CLASSES, keras_base
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.strategies import GRADIENTS, STATISTICS
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import scope_strategy
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.device_code import is_compiled
+from tpulint.queries.strategies import is_on_replica
+from tpulint.rules.base import Report, Rule, register
+
+ADD_WEIGHT = "add_weight"
+MAKERS = frozenset(["Variable", ADD_WEIGHT])
+LAYERS = CLASSES | {"Layer"}
+COMBINES = ("aggregation", "synchronization", "variable_def")
+STEPS = 500  # operations that are asked where a value comes from
+
+
+class Drift(NamedTuple):
+    """An assignment of a replica's own value, and the call that made the variable."""
+
+    call: ApiCall
+    variable: Variable
+    made: ApiCall
+
+
+@register
+class UnsynchronizedReplicaWrite(Rule):
+    code = "TPU710"
+    name = "unsynchronized-replica-write"
+    severity = Severity.WARNING
+    summary = "a variable whose copies drift apart, because each replica assigns its own value"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.kind not in seam.STRATEGY_RUN:
+                continue
+            by_operation: dict[int, str] | None = None
+            for call in computation.calls:
+                drift = drift_of(program, call)
+                if drift is None:
+                    continue
+                if by_operation is None:
+                    by_operation = calls_by_operation(computation)
+                certainty = certainty_of(computation, drift, by_operation)
+                if certainty is not None:
+                    say(computation, drift, certainty, report)
+
+
+def say(computation: Computation, drift: Drift, certainty: Certainty, report: Report) -> None:
+    call, name = drift.call, drift.variable.name
+    report(
+        call.site.span,
+        f"`{name}` has a copy on each core, `{call.last}` writes a value of this replica's data,"
+        " and nothing combines the copies, so they drift apart: create it with"
+        ' `aggregation="mean"` (`tf.VariableAggregation.MEAN`), or `all_reduce` the value first',
+        certainty=certainty,
+        trace=(
+            traces.step(HOST_LANE, drift.made.site, f"makes `{name}` without `aggregation`"),
+            *device_path(
+                computation,
+                call.context,
+                device_step(call.site, "writes its own value to its own copy"),
+            ),
+        ),
+    )
+
+
+def drift_of(program: Program, call: ApiCall) -> Drift | None:
+    """Return the drift that a call causes: an assignment of a value of the replica's own data."""
+    variable = call.receiver
+    if call.last not in seam.ASSIGNS or not isinstance(variable, Variable):
+        return None
+    value = call.argument("delta" if call.last != "assign" else "value", 0)
+    if value is None or not isinstance(value.value, Tensor) or not value.value.split:
+        return None
+    if not is_compiled(call.context) or not is_on_replica(call.context):
+        return None
+    made = next(iter(program.by_result.get(id(variable), ())), None)
+    if made is None or made.last not in MAKERS or variable.made is None:
+        return None
+    if scope_strategy(variable.made) is None or variable.made.computation is not None:
+        return None
+    if any(argument.star for argument in made.arguments):
+        return None
+    if made.last == ADD_WEIGHT and not is_layers(made):
+        return None
+    given = [made.argument(keyword) for keyword in COMBINES]
+    if any(argument is not None and argument.value != NONE for argument in given):
+        return None
+    return Drift(call, variable, made)
+
+
+def is_layers(made: ApiCall) -> bool:
+    """Return whether a weight is that of a layer: a metric's are meant to differ."""
+    return isinstance(made.receiver, Instance) and keras_base(made.receiver) in LAYERS
+
+
+def certainty_of(
+    computation: Computation, drift: Drift, names: Mapping[int, str]
+) -> Certainty | None:
+    """Return the certainty; None for gradients, which may be summed when they are applied.
+
+    A statistic of the batch is meant to be one for all. Other values may be what each replica
+    keeps for itself, as the state of a stream of data.
+    """
+    value = drift.call.arguments[0].value
+    assert isinstance(value, Tensor)
+    sources = names_of_sources(value.operation, names)
+    if sources & GRADIENTS:
+        return None
+    made = drift.variable.made
+    assert made is not None
+    scope = made.with_blocks(SCOPE, "")[0]
+    context = drift.call.context
+    return definite_if(
+        bool(sources & STATISTICS),
+        # Some releases of Keras 3 combine all weights.
+        drift.made.last != ADD_WEIGHT,
+        is_on_tpu(computation, context) and not scope.is_uncertain,
+        not context.is_guess and not context.with_blocks(UNSEEN),
+        not drift.variable.assumed,
+    )
+
+
+def calls_by_operation(computation: Computation) -> dict[int, str]:
+    """Return the last name of the call that built an operation, by the operation's identity."""
+    return {
+        id(call.result.operation): call.last
+        for call in computation.calls
+        if isinstance(call.result, Tensor) and call.result.operation is not None
+    }
+
+
+def names_of_sources(operation: Operation | None, names: Mapping[int, str]) -> set[str]:
+    """Return the names of the calls that a value comes from."""
+    found: set[str] = set()
+    waiting, seen = [operation], set[int]()
+    while waiting and len(seen) < STEPS:
+        current = waiting.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        found.add(names.get(id(current), ""))
+        waiting += current.sources
+    return found
