@@ -18,6 +18,18 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
+def keep_tensorflow_from_the_collector() -> None:
+    """Import TensorFlow, and keep it from a collector that looks at everything twice a program.
+
+    TensorFlow collects garbage when a TPU is initialized, and `transcript_of` does at the end.
+    """
+    import tensorflow as tf
+
+    assert tf.keras.layers, "it is imported with its first use"
+    gc.collect()
+    gc.freeze()
+
+
 def transcript_of(program: Path) -> list[str]:
     """Return the lines that `program` prints, and how it ends."""
     printed = io.StringIO()
@@ -40,6 +52,7 @@ def transcript_of(program: Path) -> list[str]:
 def run(folder: Path, names: list[str]) -> dict[str, list[str]]:
     """Return the transcripts of the programs of `folder`, or of those with these names."""
     sys.path.insert(0, str(HERE))
+    keep_tensorflow_from_the_collector()
     chosen = sorted(folder.resolve().glob("*.py"))
     return {path.stem: transcript_of(path) for path in chosen if path.stem in names or not names}
 

@@ -16,6 +16,7 @@ FOLDER = Path(os.environ["ORDINARY_FOLDER"])
 @pytest.fixture(scope="session")
 def transcripts() -> Iterator[dict[str, list[str]]]:
     """Collect the transcripts, and write them as JSON at the end."""
+    programs.keep_tensorflow_from_the_collector()
     transcripts: dict[str, list[str]] = {}
     yield transcripts
     written = json.dumps(transcripts, indent=1)
