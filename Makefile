@@ -5,8 +5,9 @@ PYTEST_ARGS ?=
 FUZZ_PROGRAMS ?= 20000
 # Nothing may hang: a test has five minutes, and a worker that dies ends the run with its test's
 # name (pytest-xdist would start another and, with loadfile, wait for ever).
-WORKERS = -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 \
+WORKERS = --dist loadfile --no-loadscope-reorder --max-worker-restart 0 \
   --timeout 300 --timeout-method thread
+OLDEST_WORKERS ?= 2
 MERMAID = build/npm/package/dist/mermaid.min.js
 export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 
@@ -23,15 +24,15 @@ demo: .venv-demo/ready
 test: lint test-newest test-oldest
 
 test-newest: .venv/ready
-	.venv/bin/python -m pytest $(WORKERS) $(PYTEST_ARGS)
+	.venv/bin/python -m pytest -n 2 $(WORKERS) $(PYTEST_ARGS)
 
 # The runtime touches TensorFlow's private modules, so it is tested at both ends of the range:
 # with the newest release above, and here with the oldest that this Python still installs: there
 # with fewer generated programs, as most of what they can find has nothing to do with the release.
 test-oldest: export TPULINT_FUZZ_PROGRAMS ?= 50
 test-oldest: .venv-oldest/ready
-	.venv-oldest/bin/python -m pytest $(WORKERS) tests/runtime -m "not any_release" \
-	  $(PYTEST_ARGS)
+	.venv-oldest/bin/python -m pytest -n $(OLDEST_WORKERS) $(WORKERS) tests/runtime \
+	  -m "not any_release" $(PYTEST_ARGS)
 
 # What is drawn is looked at in headless Chromium, which pip does not install; TPULINT_SCREENSHOTS
 # is where the screenshots go.

@@ -18,6 +18,8 @@ PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]
 RUN_BLOCKS = [block for block in BLOCKS if block.verb]
 
+# The first of these tests waits until all blocks have run.
+waits_for_all = pytest.mark.timeout(900)
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
 
 
@@ -51,6 +53,7 @@ def outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
     return execute(block for block in RUN_BLOCKS if block.name in asked)
 
 
+@waits_for_all
 @pytest.mark.parametrize("block", RUN_BLOCKS, ids=lambda block: block.name)
 def test_the_runtime_does_what_the_block_expects(
     block: Block, outcomes: dict[str, Outcome]
@@ -66,6 +69,7 @@ def test_the_runtime_does_what_the_block_expects(
     ), outcome.text
 
 
+@waits_for_all
 @pytest.mark.parametrize(
     "block", [block for block in RUN_BLOCKS if block.verb != "runs"], ids=lambda block: block.name
 )

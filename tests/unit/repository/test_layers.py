@@ -391,7 +391,8 @@ def tracked() -> list[Path]:
     )
     if listed.returncode == 0:
         return [ROOT / name for name in listed.stdout.split("\0") if name]
-    return [path for path in ROOT.rglob("*") if path.is_file() and ".venv" not in str(path)]
+    files = [path for path in ROOT.rglob("*") if path.is_file()]
+    return [path for path in files if not re.search(r"/(\.venv|node_modules)", path.as_posix())]
 
 
 def test_no_file_of_code_is_long() -> None:
