@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from tpulint.absint.domain.context import CALLED, COMPUTATION, DATA, GUESSES, TRY
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
-from tpulint.absint.domain.values import Const
+from tpulint.absint.domain.objects import ExternalObject, Instance
+from tpulint.absint.domain.values import Const, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.keras_models import keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.seam import CONVERTED, METHODS, NUMPY_FUNCTIONS
+from tpulint.frontends.tensorflow.knowledge.seam import (
+    CONVERTED,
+    METHODS,
+    NUMPY_FUNCTIONS,
+    is_tensorflow,
+)
 from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
@@ -19,6 +26,7 @@ from tpulint.rules.base import Report, Rule, register
 
 ASKS = "asks"  # the kind of effect that Python's tests have
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
+DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
 
 
@@ -95,6 +103,11 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
         return symbolic_tensor(call.receiver)
     if call.last == "numpy" and isinstance(call.receiver, Variable):
         return call.receiver
+    if call.last == "get_weights":
+        return _weights(call.receiver)
+    seed = call.argument("seed")
+    if seed is not None and isinstance(seed.value, Tensor) and _is_drawn(call):
+        return symbolic_tensor(seed.value)
     home, _, last = call.path.rpartition(".")
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow
@@ -104,6 +117,22 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
         tensor = symbolic_tensor(argument) if isinstance(argument, Tensor) else None
         return tensor if tensor is not None and tensor.data else None
     return None
+
+
+def _weights(owner: Value | None) -> Variable | None:
+    """Return the weights of an object of Keras, which `get_weights` reads."""
+    if isinstance(owner, Instance) and keras_base(owner):
+        return Variable(owner.cls.code.name, "weights", owner.site, owner.context)
+    if isinstance(owner, ExternalObject) and "keras" in owner.path:
+        return Variable(owner.last, "weights", owner.site, owner.context)
+    return None
+
+
+# tensorflow/python/framework/random_seed.py: it computes with the seed in Python.
+def _is_drawn(call: ApiCall) -> bool:
+    """Return whether these are random numbers with a state, whose seed is a number of Python's."""
+    is_drawn = naming.RANDOM.is_in(call.path) or call.last in DRAWS
+    return is_drawn and is_tensorflow(call.path) and "stateless" not in call.last
 
 
 def symbolic_tensor(tensor: Tensor) -> Tensor | None:
@@ -148,4 +177,6 @@ def is_tensor(call: ApiCall) -> bool:
 def name(call: ApiCall) -> str:
     if call.receiver is not None:
         return f".{call.last}()"
+    if call.argument("seed") is not None:
+        return f"{call.path.removeprefix('tensorflow.')}(seed=...)"
     return call.path.removeprefix("builtins.") + "()"

@@ -142,7 +142,7 @@ STATIC_ATTRIBUTES = words(
 WEIGHT_ATTRIBUTES = words(
     """
     weights variables trainable_variables trainable_weights non_trainable_variables
-    non_trainable_weights get_weights
+    non_trainable_weights
     """
 )
 # keras/src/layers: attributes that are one variable each.

@@ -41,7 +41,8 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential
+from tpulint.frontends.tensorflow.hooks import weights
+from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential, keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.keras import (
     ACTIVATION,
@@ -469,7 +470,19 @@ def _default_step(call: Call, model: Model) -> Value:
         _update(call, model, loss)
     if _call_own_method(call, model, "compute_metrics", (inputs, labels, outputs, NONE)) is None:
         _metrics(call, model, labels, outputs)
-    return Mapping({}, True)
+    logged = transfer.result(frame, [loss], site)
+    logged.shape, logged.data = (), True
+    return Mapping({"loss": logged}, True)
+
+
+# keras/src/backend: it takes the value of each variable, which tracing has not.
+@table.model("keras.layers.Layer.get_weights")
+def _get_weights(call: Call) -> Value | None:
+    owner = call.receiver
+    if isinstance(owner, Instance):
+        return None if not keras_base(owner) else Sequence("list", [UNKNOWN], True, call.site)
+    assert isinstance(owner, ExternalObject)
+    return Sequence("list", [weights(owner)], True, call.site)
 
 
 def _element(call: Call, batch: Value) -> Tensor:
