@@ -10,6 +10,14 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import V1
 
 PROGRAMS = {
+    "a missed alarm: constants that a comprehension makes": V1
+    + """
+def computation(x):
+    return x
+
+tf.tpu.replicate(computation, [tf.constant(float(i)) for i in range(2)])  # error: TPU401
+tf.tpu.replicate(computation, [[tf.constant(float(i))] for i in range(2)])
+""",
     "rows of unknown kind, made in several ways": V1
     + """
 def computation(*args):

@@ -5,12 +5,16 @@ A mark in a program is what TPU704 says, and how sure.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.rules.analysis import certainties, expected, reported
 from tests.rules.openings import SYSTEM
+from tpulint.check import driver
+from tpulint.config import Config
+from tpulint.finding import Certainty
 
 AGAIN = """
 tf.tpu.experimental.initialize_tpu_system(resolver){}
@@ -34,6 +38,21 @@ with strategy.scope():
 RESOLVER = "tf.distribute.cluster_resolver.TPUClusterResolver"
 
 MADE = {
+    "without the resolver, which may mean another TPU": SYSTEM
+    + """
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+tf.tpu.experimental.initialize_tpu_system()  # possible: TPU704
+""",
+    "twice without a resolver": """
+import tensorflow as tf
+
+tf.tpu.experimental.initialize_tpu_system()
+strategy = tf.distribute.TPUStrategy()
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+tf.tpu.experimental.initialize_tpu_system()  # error: TPU704
+""",
     "in the scope": SYSTEM
     + """
 with strategy.scope():
@@ -169,3 +188,27 @@ def test_without_a_resolver_it_is_the_tpu_of_this_machine(tmp_path: Path) -> Non
     text = TWO.format("None", "None").replace("_system(first)", "_system()")
     text += "tf.tpu.experimental.initialize_tpu_system()\n"
     assert certainties(text, tmp_path, "TPU704") == ["definite"]
+
+
+AGAIN_CELL = "tf.tpu.experimental.initialize_tpu_system(resolver)\n"
+NEW = "strategy = tf.distribute.TPUStrategy(resolver)\nwith strategy.scope():\n    b = 1\n"
+SECTIONS = {
+    "a section with a strategy of its own": ([AGAIN_CELL + NEW], 0),
+    "one that goes on with the old strategy": ([AGAIN_CELL, "kernel.assign(2.0)\n"], 1),
+}
+
+
+@pytest.mark.parametrize(("cells", "count"), SECTIONS.values(), ids=SECTIONS)
+def test_sections_of_a_notebook_stand_for_themselves(
+    cells: list[str], count: int, tmp_path: Path
+) -> None:
+    first = SYSTEM + "with strategy.scope():\n    kernel = tf.Variable(1.0)\n"
+    code = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "source": source, "id": str(number)}
+        for number, source in enumerate([first, *cells])
+    ]
+    notebook = {"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "train.ipynb").write_text(json.dumps(notebook))
+    config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
+    request = driver.Request(config, frozenset(["TPU704"]), (str(tmp_path),))
+    assert len(driver.check(driver.discover(request)).findings) == count

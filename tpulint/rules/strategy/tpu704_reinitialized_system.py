@@ -63,6 +63,8 @@ def _check_initialization(
     strategies = [other for other in reachable if other.last in seam.TPU_STRATEGIES]
     if not scopes and not strategies:
         return
+    if _is_notebook(call) and any(other.last in seam.TPU_STRATEGIES for other in later):
+        return
     # A scope's variables are the greater loss, so they are named rather than the strategy.
     lost = (scopes or strategies)[0]
     report(
@@ -72,6 +74,10 @@ def _check_initialization(
             any(_still_holds(scope, call) for scope in scopes),
             # A scope that is entered afterwards makes new variables: it may be cleared on purpose.
             not any(map(_enters_tpu_scope, later)),
+            # Without a resolver it is the TPU of this machine, or of the environment.
+            all(
+                (_resolver(other) is None) is (_resolver(call) is None) for other in initializations
+            ),
         ),
         trace=(
             traces.step(HOST_LANE, lost.site, describe(lost)),
@@ -79,6 +85,11 @@ def _check_initialization(
             traces.step(HOST_LANE, call.site, "initializes the system, and clears it"),
         ),
     )
+
+
+# Sections of a notebook stand for themselves: each begins with a strategy of its own.
+def _is_notebook(call: ApiCall) -> bool:
+    return call.site.module.filename.endswith(".ipynb")
 
 
 def describe(call: ApiCall) -> str:
@@ -120,6 +131,8 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
 def _may_be_different_tpus(left: ApiCall, right: ApiCall) -> bool:
     """Return whether two initializations may be of two TPUs."""
     first, second = _resolver(left), _resolver(right)
+    if first is None or second is None:
+        return False
     if first is second:
         return first is UNKNOWN
     said = _resolver_arguments(first)

@@ -103,6 +103,21 @@ def _range(call: Call) -> Value:
     return Sequence("list", [UNKNOWN], True)
 
 
+NUMBERS = {"float": float, "int": int, "bool": bool}
+
+
+@model(*(f"builtins.{name}" for name in NUMBERS))
+def _number(call: Call) -> Value | None:
+    """`float(2)`: of a number that is known, another one."""
+    given = call.values[0] if len(call.values) == 1 else None
+    if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
+        return None
+    try:
+        return Const(NUMBERS[call.name](given.value))
+    except (OverflowError, ValueError):  # of infinity, or of no number
+        return None
+
+
 @model("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed")
 def _list(call: Call) -> Value:
     """list(), tuple(), sorted(), reversed(): the same items."""
