@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_the_fault_leads_to_the_marked_finding(
     failures = [within(tmp_path, failure) for failure in outcomes[block.name].failures]
     faults = explain(failures, str(tmp_path / "example.py")).faults
     told = {
-        (str(tmp_path / found.span.filename), found.span.start.row, found.code)
+        (os.path.abspath(found.span.filename), found.span.start.row, found.code)
         for found in (fault.finding for fault in faults)
         if found is not None
     }

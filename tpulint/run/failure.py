@@ -189,7 +189,9 @@ def covered_error(errors: Sequence[BaseException]) -> RunFailure | None:
         types = {kind.__name__ for kind in type(error).__mro__}
         row = raised_error(types, str(error), (filename for filename, _ in frames))
         if row is not None:
-            return RunFailure(type(error).__name__, "", row.rules, "", frames, row.anywhere)
+            filename, _, line = str(getattr(error, "place", None) or "").rpartition(":")
+            passed = (*frames, (filename, int(line))) if line.isdigit() else frames
+            return RunFailure(type(error).__name__, "", row.rules, "", passed, row.anywhere)
     return None
 
 

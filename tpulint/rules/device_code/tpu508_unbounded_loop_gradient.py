@@ -1,0 +1,196 @@
+"""TPU508: a gradient is taken through a loop whose number of rounds has no bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from tpulint.absint.domain.context import COMPUTATION, WHILE, Scope
+from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, Operation
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.structures import tensors, with_alternatives
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
+from tpulint.diagnostics import traces
+from tpulint.finding import DEVICE_LANE, Severity
+from tpulint.frontends.tensorflow.knowledge.seam import words
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.device_code import is_compiled
+from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import While
+
+# The calls that take a gradient, and the argument that it is taken of.
+LOSSES = {
+    "gradient": ("target", 0),
+    "gradients": ("ys", 0),
+    "minimize": ("loss", 0),
+    "compute_gradients": ("loss", 0),
+}
+# No gradient flows back through these.
+STOPS = frozenset(["stop_gradient", "argmax", "argmin", "shape", "size", "rank", "zeros_like"])
+# Operators and calls whose gradient needs what a round has computed. A sum's needs nothing, and
+# then no list of unknown length is made.
+MULTIPLIES = words(
+    """
+    Multiply Divide MatrixMultiply MatMult Power Mult Div Pow multiply divide matmul matvec einsum
+    tensordot square sqrt exp log tanh sigmoid relu gelu softmax log_softmax pow layer_norm
+    """
+)
+
+
+class UnboundedLoop(NamedTuple):
+    """A loop without a bound, and whether its gradient certainly needs all of its rounds."""
+
+    scope: Scope
+    sure: bool
+
+
+@register
+class UnboundedLoopGradient(Rule):
+    code = "TPU508"
+    name = "unbounded-loop-gradient"
+    severity = Severity.ERROR
+    summary = "a gradient through a loop without maximum_iterations"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            seen: set[object] = set()
+            for call in gradient_calls(computation):
+                for loop in unbounded_loops(computation, call):
+                    if loop.scope.site in seen:
+                        continue
+                    seen.add(loop.scope.site)
+                    report(
+                        loop.scope.site.span,
+                        f"`{call.last}` takes the gradient through this loop, for which XLA needs a"
+                        " bound of its rounds: pass `maximum_iterations`, or loop over `tf.range`",
+                        certainty=definite_if(
+                            loop.sure,
+                            not call.context.is_guess,
+                            is_compiled_for_tpu(program, computation, call.context),
+                        ),
+                        trace=(
+                            traces.entry(computation),
+                            traces.step(
+                                DEVICE_LANE, loop.scope.site, "loops while a tensor is true"
+                            ),
+                            traces.step(DEVICE_LANE, call.site, "takes the gradient through it"),
+                        ),
+                    )
+
+
+def gradient_calls(computation: Computation) -> Iterator[ApiCall]:
+    """Yield the calls of device code that take a gradient."""
+    for call in (*computation.calls, *computation.updates):
+        if call.last not in LOSSES or not is_compiled(call.context):
+            continue
+        if call.last != "gradient" or (
+            isinstance(call.receiver, ExternalObject) and call.receiver.last == "GradientTape"
+        ):
+            yield call
+
+
+def unbounded_loops(computation: Computation, gradient: ApiCall) -> Iterator[UnboundedLoop]:
+    """Yield the loops that a gradient flows through, and whose rounds have no bound."""
+    loss = gradient.argument(*LOSSES[gradient.last])
+    stops = {
+        id(tensor.operation)
+        for call in computation.calls
+        if call.last in STOPS or _maps_a_stop(call)
+        for tensor in tensors(call.result)
+    }
+    around = set(map(id, gradient.context.scopes))
+    upstream = before(loss.value if loss is not None else UNKNOWN, stops)
+    scopes = {
+        id(scope): scope
+        for operation in upstream.values()
+        for scope in operation.context.since(COMPUTATION)
+        if scope.kind == WHILE and id(scope) not in around
+    }
+    for scope in scopes.values():
+        inside = [operation for operation in upstream.values() if _is_in(operation.context, scope)]
+        needed = _closed(inside, stops)
+        trained = [access for access in computation.accesses if _is_trained(access, needed)]
+        if trained and has_no_bound(computation, scope):
+            reached = all(place.context.reached_whenever(gradient.context) for place in inside)
+            sure = reached and multiplies(computation, scope)
+            yield UnboundedLoop(scope, sure and _alone(loss and loss.value))
+
+
+def _maps_a_stop(call: ApiCall) -> bool:
+    """Return whether `tf.nest.map_structure(tf.stop_gradient, ...)` is called."""
+    if call.last != "map_structure" or not call.arguments:
+        return False
+    function = call.arguments[0].value
+    return isinstance(function, External) and function.last in STOPS
+
+
+def _alone(value: Value | None) -> bool:
+    """Return whether there is one loss, and no other in its place."""
+    return value is not None and not any(other for _, other in with_alternatives(value))
+
+
+def before(value: Value, stops: set[int]) -> dict[int, Operation]:
+    """Return the operations that a gradient of `value` flows back through."""
+    starts = [tensor.operation for tensor, _ in with_alternatives(value)]
+    return _closed([operation for operation in starts if operation is not None], stops)
+
+
+def _closed(operations: Iterable[Operation], stops: set[int]) -> dict[int, Operation]:
+    queue, reached = list(operations), dict[int, Operation]()
+    while queue:
+        operation = queue.pop()
+        if id(operation) not in reached and id(operation) not in stops:
+            reached[id(operation)] = operation
+            queue += operation.sources
+    return reached
+
+
+def _is_in(context: Context, scope: Scope) -> bool:
+    return any(other is scope for other in context.scopes)
+
+
+def _is_trained(access: Access, needed: dict[int, Operation]) -> bool:
+    return (
+        access.mode == "read"
+        and access.variable.sort in ("variable", "weights")
+        and not access.variable.counts
+        and id(access.operation) in needed
+    )
+
+
+def has_no_bound(computation: Computation, scope: Scope) -> bool:
+    """Return whether the loop is a `while` of Python, or a `while_loop` without a bound."""
+    calls = [call for call in computation.calls if call.site == scope.site]
+    if scope.converted:
+        place = scope.site.place
+        is_while = any(
+            isinstance(node, While) and node.place == place for node in scope.site.module.nodes()
+        )
+        return is_while and not any(
+            call.last == "set_loop_options" and _is_in(call.context, scope)
+            for call in computation.calls
+        )
+    return any(call.last == "while_loop" and _is_unbounded(call) for call in calls)
+
+
+def _is_unbounded(call: ApiCall) -> bool:
+    """Return whether a `while_loop` surely gets no `maximum_iterations`, and keeps its gradient."""
+    bound, back_prop = call.argument("maximum_iterations"), call.argument("back_prop", 5)
+    if any(argument.star for argument in call.arguments):
+        return False
+    if back_prop is not None and back_prop.value == Const(False):
+        return False
+    plain = [argument for argument in call.arguments if argument.keyword is None]
+    # Keras has the bound at the fourth place, TensorFlow behind the seventh.
+    if len(plain) > (3 if "keras" in call.path else 7) or "training_loop" in call.path:
+        return False
+    return bound is None or bound.value == NONE
+
+
+def multiplies(computation: Computation, scope: Scope) -> bool:
+    """Return whether an operation of the loop needs for its gradient what a round has computed."""
+    return any(
+        access.how in MULTIPLIES and _is_in(access.context, scope)
+        for access in computation.accesses
+    ) or any(call.last in MULTIPLIES and _is_in(call.context, scope) for call in computation.calls)
