@@ -157,7 +157,7 @@ def model_fn(features, labels, mode, params):
         loss += tf.tpu.outside_compilation(lambda v: v / average.read_value(), loss)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "the initial value of a variable is no touch": V1
     + """

@@ -133,7 +133,7 @@ def model_fn(features, labels, mode, params):
         loss += tf.tpu.outside_compilation(lambda v: v / average, loss)  # error: TPU101
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "in a device loop, through a conditional": V1
     + """

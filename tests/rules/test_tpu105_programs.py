@@ -29,7 +29,7 @@ def model_fn(features, labels, mode, params):
         mode, loss=loss, train_op=train_op, host_call=host_call
     )
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "the step itself goes through the outfeed": V1
     + """
@@ -47,7 +47,7 @@ def model_fn(features, labels, mode, params):
         mode, loss=loss, train_op=train_op, host_call=host_call
     )
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "the step that optimize_loss counts, missed in magenta": V1
     + """
@@ -67,7 +67,7 @@ def model_fn(features, labels, mode, params):
 def read(loss):
     return loss + tf.cast(tf.train.get_or_create_global_step(), tf.float32)  # error: TPU105
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "a step that optimize_loss leaves alone": V1
     + """
@@ -85,7 +85,7 @@ def model_fn(features, labels, mode, params):
 def read(loss):
     return loss + tf.cast(tf.train.get_or_create_global_step(), tf.float32)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "a step that nothing counts": V1
     + """
@@ -122,7 +122,7 @@ def model_fn(features, labels, mode, params):
     train_op = tf.train.GradientDescentOptimizer(rate).minimize(loss, global_step=step)
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=False, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=False, train_batch_size=8, config=None)
 """,
     "a variable that is the global step by its name: it was reported as any variable's deadlock": V1
     + """
@@ -178,7 +178,7 @@ class Model:
         )
 
 model = Model({})
-tf.estimator.tpu.TPUEstimator(model_fn=model.model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model.model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "the step of an optimizer of the scope is reported as a step": STRATEGY
     + """

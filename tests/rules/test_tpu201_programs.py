@@ -21,7 +21,7 @@ def model_fn(features, labels, mode, params):
     host_call = (host_call_fn, [loss])  # error: TPU603
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "a guard that asks the open cluster": V1
     + """

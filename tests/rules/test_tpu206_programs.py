@@ -19,7 +19,7 @@ def model_fn(features, labels, mode, params):
     train_op = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1)).minimize(loss)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "numpy_function has no gradient to compile": V1
     + """
@@ -53,7 +53,7 @@ def model_fn(features, labels, mode, params):
     train_op = optimizer.apply_gradients(grads)  # error: TPU604
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "a gradient that certainly cannot be compiled, if this function is called": V1
     + """

@@ -24,7 +24,7 @@ def model_fn(features, labels, mode, params):
         train_op = optimizer.minimize(loss, tf.train.get_global_step())
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     # A false alarm: the sum of a number that the loop is given was taken for Python's.
     "a sum with a loop's number": V1
@@ -117,7 +117,7 @@ def model_fn(features, labels, mode, params):
     train_op = tf.group(last)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=losses[0], train_op=train_op)
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     "dependencies that may be none, in a host cluster": V1
     + """

@@ -58,7 +58,7 @@ def model_fn(features, labels, mode, params):
     update = tf.cond(due, lambda: optimizer.minimize(loss), lambda: tf.no_op())
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=update)
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     # False alarms in two projects: what a step is divided by is a setting.
     "every so many steps, as a flag or an attribute says": V1
@@ -76,7 +76,8 @@ class Trainer:
         return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=update)
 
 def main(every):
-    return tf.estimator.tpu.TPUEstimator(Trainer(int(every)).model_fn, use_tpu=True)
+    model_fn = Trainer(int(every)).model_fn
+    return tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     "what a value that is not a step leaves": V1
     + """
@@ -90,7 +91,7 @@ def model_fn(features, labels, mode, params):
     update = tf.cond(due, lambda: optimizer.minimize(loss), lambda: tf.no_op())  # possible: TPU305
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=update)
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     "a counted while_loop": V1
     + """
@@ -125,7 +126,7 @@ def model_fn(features, labels, mode, params):
     train_op = tf.cond(loss > 1.0, minimized, lambda: tf.no_op())
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     "a sum hidden in an optimizer": V1
     + """
@@ -140,7 +141,7 @@ def model_fn(features, labels, mode, params):
     )
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     "a variable decides by itself, and a loop of unknown length": STRATEGY
     + """

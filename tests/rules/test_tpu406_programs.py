@@ -38,7 +38,7 @@ def model_fn(features, labels, mode, params):
         return tf.estimator.EstimatorSpec(mode, loss=loss, training_hooks=[logging])
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=[hook])
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     "a hook that the other branch adds to the same list": V1
     + """
@@ -50,7 +50,7 @@ def model_fn(features, labels, mode, params):
     hooks.append(tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10))
     return tf.estimator.EstimatorSpec(mode, loss=loss, training_hooks=hooks)
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     "hooks where no TPU is used": V1
     + """
@@ -66,7 +66,7 @@ def model_fn(features, labels, mode, params):
         return make(mode, loss=loss)
     return make(mode, loss=loss, training_hooks=[hook] if not params["use_tpu"] else None)
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=flags.use_tpu)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=flags.use_tpu, train_batch_size=8)
 """,
     "a host operation of one replica may be fetched": V1
     + "def build(x):\n"
@@ -101,7 +101,7 @@ def model_fn(features, labels, mode, params):
     hook = tf.train.LoggingTensorHook({"loss": loss, "rate": rate}, 10)  # error: TPU406
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=[hook])
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8)
 """,
     "hooks where a TPU is used": V1
     + """
@@ -114,7 +114,7 @@ def model_fn(features, labels, mode, params):
         hook = tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10)  # error: TPU406
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=[hook])
 
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=flags.use_tpu)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=flags.use_tpu, train_batch_size=8)
 """,
 }
 

@@ -38,7 +38,7 @@ def model_fn(features, labels, mode, params):
     print("loss", loss)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "lists that a graph of TensorFlow 1 fills while it is built": V1_CLOCK
     + """
@@ -93,7 +93,7 @@ def model_fn(features, labels, mode, params):
         loss += time.time()
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "a number that is drawn on the host before": STEP
     + """
@@ -122,7 +122,7 @@ def model_fn(features, labels, mode, params):
     host_call = (host_call_fn, [tf.reshape(loss, [1])])
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """,
     "a random number is rounded, scaled, and then used": STEP
     + """

@@ -45,7 +45,7 @@ def model_fn(features, labels, mode, params):
     + """
 def model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(features)
-    metric_fn = lambda rows: {"loss": tf.metrics.mean(loss + rows)}  # error: TPU601
+    metric_fn = lambda rows: {"rows": tf.metrics.mean(loss + rows)}  # error: TPU601
     rows = tf.reduce_mean(features, axis=-1)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [rows]))
 """
@@ -56,7 +56,7 @@ def model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(features)
     if params["scaled"]:
         loss = loss * 2.0
-    metric_fn = lambda rows: {"loss": tf.metrics.mean(loss + rows)}  # error: TPU601
+    metric_fn = lambda rows: {"rows": tf.metrics.mean(loss + rows)}  # error: TPU601
     rows = tf.reduce_mean(features, axis=-1)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [rows]))
 """
@@ -67,7 +67,7 @@ def model_fn(features, labels, mode, params):
     loss = None
     if params["train"]:
         loss = tf.reduce_mean(features)
-    metric_fn = lambda rows: {"loss": tf.metrics.mean(loss + rows)}  # error: TPU601
+    metric_fn = lambda rows: {"rows": tf.metrics.mean(loss + rows)}  # error: TPU601
     rows = tf.reduce_mean(features, axis=-1)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [rows]))
 """
@@ -78,7 +78,7 @@ def model_fn(features, labels, mode, params):
     loss = 0.0
     if params["train"]:
         loss = tf.reduce_mean(features)
-    metric_fn = lambda rows: {"loss": tf.metrics.mean(loss + rows)}  # possible: TPU601
+    metric_fn = lambda rows: {"rows": tf.metrics.mean(loss + rows)}  # possible: TPU601
     rows = tf.reduce_mean(features, axis=-1)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [rows]))
 """
@@ -92,7 +92,7 @@ def model_fn(features, labels, mode, params):
     shown = BEFORE
     if params["train"]:
         shown = tf.ones([])
-    metric_fn = lambda rows: {"loss": tf.metrics.mean(shown + rows)}  # possible: TPU601
+    metric_fn = lambda rows: {"rows": tf.metrics.mean(shown + rows)}  # possible: TPU601
     rows = tf.reduce_mean(features, axis=-1)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [rows]))
 """

@@ -33,7 +33,7 @@ def model_fn(features, labels, mode, params):
     return {spec}
 """
 RUN = """
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=None)
 """
 BY_HAND = """
 def body(x):

@@ -69,7 +69,7 @@ def model_fn(features, labels, mode, params):
     "a scalar that arithmetic on scalars makes": V1
     + """
 def metric_fn(value):
-    return {"loss": tf.metrics.mean(value)}
+    return {"rows": tf.metrics.mean(value)}
 
 def model_fn(features, labels, mode, params):
     main = tf.losses.sigmoid_cross_entropy(labels, features)
@@ -88,7 +88,7 @@ def model_fn(features, labels, mode, params):
     + HOST_CALL,
     "a scalar, a number, and a variable that is no step": MODEL_FN
     + """
-    tensors = [3.0, tf.get_variable("rate", []), loss]  # error: TPU603
+    tensors = [tf.constant(3.0), tf.get_variable("rate", []), loss]  # error: TPU603
     def on_host(number, rate, values):
         return tf.summary.histogram("values", values)
 """
@@ -100,7 +100,7 @@ def model_fn(features, labels, mode, params):
         return tf.summary.histogram("values", values)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(on_host, tensors))
 
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=library.config())
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=library.config())
 """,
     "a scalar where each core gets the same": MODEL_FN
     + """
@@ -113,7 +113,7 @@ settings = tf.estimator.tpu.TPUConfig(
     per_host_input_for_training=tf.estimator.tpu.InputPipelineConfig.BROADCAST
 )
 config = tf.estimator.tpu.RunConfig(tpu_config=settings)
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=config)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=config)
 """,
 }
 

@@ -61,7 +61,9 @@ def model_fn(features, labels, mode, params):
 import tensorflow.compat.v1 as tf
 from network import model_fn
 
-tf.estimator.tpu.TPUEstimator(model_fn, config=tf.estimator.tpu.RunConfig())
+tf.estimator.tpu.TPUEstimator(
+    model_fn, train_batch_size=8, config=tf.estimator.tpu.RunConfig()
+)
 """,
 }
 
@@ -103,7 +105,8 @@ import tensorflow.compat.v1 as tf
 def build_iteration(number, features, labels, mode):
     loss = tf.losses.mean_squared_error(labels, features)
     def metric_fn(values):
-        return {"mean": tf.metrics.mean(values), "iteration": tf.constant(number)}
+        iteration = tf.metrics.mean(tf.constant(number))
+        return {"mean": tf.metrics.mean(values), "iteration": iteration}
     metrics = (metric_fn, [tf.reshape(loss, [1])])
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
 """

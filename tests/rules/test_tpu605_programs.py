@@ -370,7 +370,7 @@ def shaped(rows):
     return rows
 
 def input_fn(params):
-    return tf.data.TFRecordDataset("gs://bucket/x").batch(8).map(shaped)
+    return tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8).map(shaped)
 """
     + TRAIN_ESTIMATOR,
     "shapes that are set by hand before there are batches": INPUT_FN
@@ -382,7 +382,8 @@ def shaped(row):
 
 def input_fn(params):
     rows = np.load("rows.npy").reshape(100, 4)
-    return tf.data.Dataset.from_tensor_slices(rows).map(shaped).batch(8)  # error: TPU605
+    dataset = tf.data.Dataset.from_tensor_slices(rows).map(shaped)
+    return dataset.batch(8).repeat()  # error: TPU605
 """
     + TRAIN_ESTIMATOR,
     "a shape that is set by hand, for a strategy": "import tensorflow as tf\n"

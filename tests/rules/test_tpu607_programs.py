@@ -156,7 +156,7 @@ shown = tf.data.TextLineDataset("/content/shown.txt").map(parse)
 
 def input_fn(params):
     rows = tf.data.TFRecordDataset("gs://bucket/x")
-    return rows.batch(8, drop_remainder=True)
+    return rows.repeat().batch(8, drop_remainder=True)
 """
     + ON_ANOTHER_MACHINE,
     "files and Python of the pipeline of another machine": INPUT_FN
@@ -166,7 +166,7 @@ def parse(line):
 
 def input_fn(params):
     rows = tf.data.TextLineDataset(["gs://bucket/x", "/content/x.txt"])  # error: TPU607
-    return rows.map(parse).batch(8, drop_remainder=True)
+    return rows.map(parse).repeat().batch(8, drop_remainder=True)
 """
     + ON_ANOTHER_MACHINE,
     "what has the names of readers, tables and generators": INPUT_FN
@@ -183,7 +183,7 @@ def input_fn(params):
     tf.data.TextLineDataset()
     rows = tf.data.TextLineDataset(*library.names())
     tf.io.gfile.exists("/content/x.txt")
-    return rows.map(parse).batch(8, drop_remainder=True)
+    return rows.map(parse).repeat().batch(8, drop_remainder=True)
 """
     + ON_ANOTHER_MACHINE,
     "tables and generators of a strategy on another machine": """
@@ -218,11 +218,13 @@ there = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="gs://bucket/model
 here = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="/content/model")  # error: TPU607
 unused = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="/content/unused")
 local = tf.estimator.tpu.RunConfig(model_dir="/content/model")
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=there)
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=here)
-tf.estimator.tpu.TPUEstimator(model_fn, "gs://bucket/model", config=unused)
-tf.estimator.tpu.TPUEstimator(model_fn, "/content/other", config=there)  # error: TPU607
-tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=local)
+tf.estimator.tpu.TPUEstimator(model_fn, config=there, train_batch_size=8)
+tf.estimator.tpu.TPUEstimator(model_fn, config=here, train_batch_size=8)
+tf.estimator.tpu.TPUEstimator(model_fn, "gs://b/model", config=unused, train_batch_size=8)
+tf.estimator.tpu.TPUEstimator(  # error: TPU607
+    model_fn, "/content/other", config=there, train_batch_size=8
+)
+tf.estimator.tpu.TPUEstimator(model_fn, config=local, train_batch_size=8)
 tf.estimator.tpu.TPUEstimator(model_fn, "/content/other", config=there, use_tpu=False)
 """,
     "functions of a pipeline that may be called": INPUT_FN
@@ -235,7 +237,8 @@ def plain(line):
 
 def input_fn(params):
     rows = tf.data.TextLineDataset("gs://bucket/x")
-    return rows.map(parse if more else plain).batch(8, drop_remainder=True)
+    rows = rows.map(parse if more else plain).repeat()
+    return rows.batch(8, drop_remainder=True)
 """
     + ON_ANOTHER_MACHINE,
 }
