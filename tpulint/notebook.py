@@ -20,7 +20,9 @@ from tpulint.unfinished import is_unfinished
 # One notebook cell as Python: what is IPython's own becomes a harmless row that comes back.
 
 MARK = "  # magic: "
-PYTHON_CELL_MAGICS = {"capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"}
+PYTHON_CELL_MAGICS = frozenset(
+    ["capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit", "tpulint_run"]
+)
 STATEMENT = re.compile(r"^(\s*)([%!?].*|[\w.]+\?{1,2}\s*)$")
 ASSIGNMENT = re.compile(r"^(\s*[\w, .\[\]]+=\s*)([%!].*)$")
 BLANK = re.compile(r"^(\s*[\w, .\[\]\"']+=\s*)(#.*)$")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tpulint.finding import Applicability, Edit, Finding, Fix, Location, Span
@@ -213,7 +213,7 @@ def edited_notebook(source: Source, edits: Sequence[Edit]) -> bytes | None:
 
 
 def difference(source: Source, data: bytes) -> str:
-    """Return the change as a unified diff of the Python text."""
+    """Return the change as a unified diff: of the Python text, or of each cell of a notebook."""
     import difflib
     import itertools
 
@@ -225,9 +225,24 @@ def difference(source: Source, data: bytes) -> str:
 
     lines = []
     after = read_source(source.filename, data)
+    if source.cells:
+        return "".join(difference_of_cells(source, after))
     for line in difflib.unified_diff(
         rows(source.text), rows(after.text), source.filename, source.filename
     ):
         ended = LINE_END.search(line) is not None
         lines.append(line if ended else f"{line}\n\\ No newline at end of file\n")
     return "".join(lines)
+
+
+def difference_of_cells(before: Source, after: Source) -> Iterator[str]:
+    """Yield the rows of a diff for each cell that changes, as its author wrote it."""
+    import difflib
+
+    changed = {number: (first, last) for number, first, last in after.cells}
+    for number, first, last in before.cells:
+        start, end = changed[number]
+        old = [f"{before.line(row)}\n" for row in range(first, last + 1)]
+        new = [f"{after.line(row)}\n" for row in range(start, end + 1)]
+        name = f"{before.filename}:cell {number}"
+        yield from difflib.unified_diff(old, new, name, name)

@@ -51,7 +51,7 @@ RESULT = (
     *(f"frontends.tensorflow.{name}" for name in ("knowledge", "names", "settings", "file_facts")),
 )
 # They hand over to the runtime, when they are called and not before.
-HAND_OVER = ("run/", "cli/pytest_plugin.py")
+HAND_OVER = ("run/", "cli/pytest_plugin.py", "cli/ipython.py")
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding", "tpulint.storage.session"}
 # The runtime's directories and files, lowest first.
 RUNTIME_LAYERS: tuple[set[str], ...] = (
