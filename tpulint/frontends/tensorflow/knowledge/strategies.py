@@ -117,3 +117,11 @@ STATISTICS = words(
     reduce_prod moments mean sum max min std var norm global_norm weighted_moments
     """
 )
+
+# tensorflow/python/ops/stateless_random_ops.py: one seed, one result, on whatever device.
+STATELESS_DRAWS = words(
+    """
+    stateless_uniform stateless_normal stateless_truncated_normal stateless_random_uniform
+    stateless_random_normal
+    """
+)

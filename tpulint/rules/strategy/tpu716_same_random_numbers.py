@@ -1,0 +1,64 @@
+"""TPU716: a stateless draw gets the same seed on all replicas, which draw the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.structures import all_tensors
+from tpulint.absint.domain.values import Const, Value
+from tpulint.diagnostics.traces import path_to_site
+from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.strategies import STATELESS_DRAWS
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.device_code import is_compiled
+from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.rules.base import Report, Rule, register
+
+
+@register
+class SameRandomNumbers(Rule):
+    code = "TPU716"
+    name = "same-random-numbers"
+    severity = Severity.WARNING
+    summary = "one stateless seed for all replicas, which then draw the same numbers"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            for call in draws(computation):
+                report(
+                    call.site.span,
+                    f"`{call.last}` gets the same seed on every replica, so all replicas draw the"
+                    " same numbers: add the replica's id to the seed"
+                    " (`replica_id_in_sync_group`), or use a `tf.random.Generator`",
+                    certainty=Certainty.POSSIBLE,  # they may be meant to be the same
+                    trace=path_to_site(
+                        computation, call.context, call.site, "draws the same on every replica"
+                    ),
+                )
+
+
+def draws(computation: Computation) -> Iterator[ApiCall]:
+    """Yield the stateless draws of a step whose seed is the same on all replicas."""
+    if computation.kind not in seam.STRATEGY_RUN or not may_be_tpus(computation):
+        return
+    for call in computation.calls:
+        if call.last not in STATELESS_DRAWS or not is_compiled(call.context):
+            continue
+        if isinstance(call.receiver, ExternalObject) or not seam.is_tensorflow(call.path):
+            continue
+        seed = call.argument("seed", 1)
+        if seed is not None and is_same_everywhere(seed.value):
+            yield call
+
+
+def is_same_everywhere(seed: Value) -> bool:
+    """Return whether the seed is known, and comes from nothing of this replica's."""
+    if isinstance(seed, Sequence):
+        return not seed.open and bool(seed.items) and all(map(is_same_everywhere, seed.items))
+    if isinstance(seed, Const):
+        return True
+    tensors = all_tensors([seed])
+    return bool(tensors) and all(tensor.uniform for tensor in tensors)
