@@ -21,6 +21,7 @@ used.uses_runtime
 # Python calls or reads them.
 used.__class__
 used.__delitem__
+used.create_module
 used.close_connection
 used.do_CONNECT
 used.do_DELETE

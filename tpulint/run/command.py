@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     session = RunSession(request)
     session.note_threads()
     session.interrupts.listen()
-    session.open_storage()
+    session.surround()
     after_import("tensorflow", session.emulate)
     # Registered first, and so called last: after the program's threads and its own last words.
     atexit.register(session.finish)

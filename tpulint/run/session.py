@@ -18,6 +18,7 @@ from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 if TYPE_CHECKING:
     from tpulint.run.explain import Explained
     from tpulint.run.report import ComputationRun, FinishedRun
+    from tpulint.run.surroundings import StandIns
     from tpulint.runtime.run_statistics import Totals, Watch
     from tpulint.storage.session import ServedStorage
 
@@ -74,6 +75,7 @@ class RunSession:
         self.open = ExitStack()
         self.watch: Watch | None = None
         self.storage: ServedStorage | None = None
+        self.stand_ins: StandIns | None = None
         self.ended = Ended(0)
         self.of_threads: list[BaseException] = []
         self.explained: Explained | None = None
@@ -95,10 +97,14 @@ class RunSession:
         except Exception as error:
             raise CannotRun from error
 
-    def open_storage(self) -> None:
-        """Serve `gs://` from a directory: the program has not begun."""
-        from tpulint.storage.session import serving
+    def surround(self) -> None:
+        """Serve `gs://` from a directory, and be Colab and Kaggle: the program has not begun."""
+        from tpulint.run.surroundings import prepare
+        from tpulint.storage.session import CLOUD, DEFAULT_FOLDER, serving
 
+        named = self.request.storage
+        folder = DEFAULT_FOLDER if named is None or named == CLOUD else named
+        self.stand_ins = prepare(os.path.abspath(folder))
         self.storage = self.open.enter_context(
             serving(self.request.storage, reads_cloud=self.request.reads_cloud)
         )
@@ -169,6 +175,8 @@ class RunSession:
 
         if self.storage is not None:
             self.storage.close()
+        if self.stand_ins is not None:
+            self.stand_ins.close()
         with working_in(self.here):
             sources = self.explained.sources if self.explained else {}
             form = page.html if self.request.report == "html" else report.text
@@ -195,6 +203,7 @@ class RunSession:
                 *missing_estimator(self.ended.error),
                 *unconnected(self.ended.error, on_a_pod=request.machine.is_pod),
                 *(storage.problems if storage else ()),
+                *(self.stand_ins.notes() if self.stand_ins else ()),
                 *missing_objects([*self.of_threads, self.ended.error], storage),
             ),
             self.explained.checked if self.explained else None,

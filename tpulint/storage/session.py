@@ -19,6 +19,7 @@ from tpulint.storage.objects import ObjectStore, StorageProblem
 
 DEFAULT_FOLDER = ".tpulint_storage"
 CLOUD = "cloud"
+PYTHON_VARIABLE = "STORAGE_EMULATOR_HOST"
 _ANSWER_SECONDS = 10.0
 
 
@@ -82,6 +83,15 @@ class ServedStorage:
         }
         _serving.append(self)
         _set_variables()
+        self._set_python_variable()
+
+    def _set_python_variable(self) -> None:
+        """Lead Google's clients for Python to the server, and what is built on them (fsspec)."""
+        self._python_address = f"http://127.0.0.1:{self.port}/{self.token}"
+        self._python_before = os.environ.get(PYTHON_VARIABLE)
+        os.environ[PYTHON_VARIABLE] = self._python_address
+        # gcsfs asks another service, which only the cloud has, what kind a bucket is.
+        os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
 
     def environment(self) -> dict[str, str]:
         """Return the variables that lead TensorFlow to the server."""
@@ -112,6 +122,10 @@ class ServedStorage:
             if name in os.environ:
                 os.putenv(name, os.environ[name])
         _set_variables()
+        if os.environ.get(PYTHON_VARIABLE) == self._python_address:
+            del os.environ[PYTHON_VARIABLE]
+            if self._python_before is not None:
+                os.environ[PYTHON_VARIABLE] = self._python_before
         self._tell(b"end\n")
         answer = self._answer()
         self.uses = tuple(StorageUse(name, *use) for name, use in answer.get("buckets", {}).items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.runtime.run.command import STRATEGY, tpulint
@@ -60,3 +61,41 @@ def test_a_second_run_goes_on_from_the_checkpoint_of_the_first(tmp_path: Path) -
     place = ".tpulint_storage/my-data/none.tfrecord"
     said = f"{missing} is not in .tpulint_storage: copy a sample to {place}, or use --cloud-reads"
     assert said in second.stderr
+
+
+NOTEBOOK = [
+    "from google.colab import auth\nauth.authenticate_user()\n",
+    "import os\nassert 'COLAB_TPU_ADDR' in os.environ\n"
+    "address = 'grpc://' + os.environ['COLAB_TPU_ADDR']\n",
+    "import tensorflow as tf\n"
+    "resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=address)\n"
+    "tf.config.experimental_connect_to_cluster(resolver)\n"
+    "tf.tpu.experimental.initialize_tpu_system(resolver)\n"
+    "strategy = tf.distribute.TPUStrategy(resolver)\n",
+    "from kaggle_datasets import KaggleDatasets\n"
+    "path = KaggleDatasets().get_gcs_path('numbers')\n"
+    "tf.io.write_file(path + '/a.txt', '7')\n"
+    "number = tf.strings.to_number(tf.io.read_file(path + '/a.txt'))\n"
+    "@tf.function\n"
+    "def step(x):\n"
+    "    return strategy.run(lambda y: 2.0 * y, args=(x,))\n"
+    "doubled = step(number)\n"
+    "print(float(strategy.experimental_local_results(doubled)[1]))\n",
+]
+
+
+def test_a_notebook_of_colab_and_kaggle_runs(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "code", "source": source, "outputs": [], "metadata": {}}
+        for source in NOTEBOOK
+    ]
+    notebook = {"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}
+    (tmp_path / "colab.ipynb").write_text(json.dumps(notebook))
+    done = tpulint(tmp_path, "run", "--replicas", "2", "--storage", "buckets", "colab.ipynb")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "14.0\n"
+    assert (tmp_path / "buckets/kaggle-numbers/a.txt").read_text() == "7"
+    assert (
+        "Stand-ins for what is missing here were used: google.colab.auth.authenticate_user, "
+        "kaggle_datasets.KaggleDatasets.get_gcs_path\n"
+    ) in done.stderr

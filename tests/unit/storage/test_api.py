@@ -90,6 +90,13 @@ def test_a_bucket_that_tensorflow_asks_for_in_a_loop_is_made(api: StorageApi) ->
     assert ask(api, "GET", "/storage/v1/b/another").status == 404
 
 
+def test_a_bucket_that_folders_are_made_in_is_made(api: StorageApi) -> None:
+    """TensorFlow 2.12 does not ask again."""
+    assert ask(api, "GET", "/storage/v1/b/bucket/o?prefix=a/&maxResults=1").status == 404
+    assert ask(api, "GET", "/storage/v1/b/another").status == 404
+    assert ask(api, "GET", "/storage/v1/b/bucket").status == 200
+
+
 def test_an_object_is_written_in_several_requests(api: StorageApi) -> None:
     place = begun(api)
     first = ask(api, "PUT", place, b"01234", Content_Range="bytes 0-4/10")

@@ -1,0 +1,104 @@
+"""Colab and Kaggle, where their packages are missing."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tpulint.run.surroundings import TPU_VARIABLES, StandIns, kaggle_bucket, prepare
+
+
+@pytest.fixture(name="stand_ins")
+def stand_ins_fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIns]:
+    for name in TPU_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    before = set(sys.modules)
+    stand_ins = prepare(str(tmp_path / "storage"))
+    yield stand_ins
+    stand_ins.close()
+    sys.meta_path.remove(stand_ins)  # type: ignore[arg-type]
+    for name in set(sys.modules) - before:
+        if name.startswith(("google.colab", "kaggle_datasets")):
+            del sys.modules[name]
+    for name in TPU_VARIABLES:
+        os.environ.pop(name, None)
+
+
+def module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def test_a_program_of_colab_signs_in_and_finds_its_secrets(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    module("google.colab.auth").authenticate_user(project_id="mine")
+    userdata = module("google.colab.userdata")
+    assert userdata.get("HF_TOKEN") == "secret"
+    with pytest.raises(userdata.SecretNotFoundError, match="NONE"):
+        userdata.get("NONE")
+    module("google.colab.files").download("model.keras")
+    assert list(stand_ins.notes()) == [
+        "Stand-ins for what is missing here were used: google.colab.auth.authenticate_user, "
+        "google.colab.userdata.get, google.colab.files.download"
+    ]
+
+
+def test_what_a_program_only_imports_is_not_listed(stand_ins: StandIns) -> None:
+    assert module("google.colab").__path__ == []
+    module("kaggle_datasets")
+    assert list(stand_ins.notes()) == []
+
+
+def test_a_dataset_of_kaggle_is_a_bucket(stand_ins: StandIns) -> None:
+    datasets = module("kaggle_datasets").KaggleDatasets()
+    assert datasets.get_gcs_path("flower-classification") == "gs://kaggle-flower-classification"
+    assert list(stand_ins.used) == ["kaggle_datasets.KaggleDatasets.get_gcs_path"]
+    assert kaggle_bucket() == kaggle_bucket("") == "gs://kaggle-data"
+    assert kaggle_bucket("Tpu Getting/Started") == "gs://kaggle-tpu-getting-started"
+
+
+def test_drive_is_a_folder_while_the_program_runs(stand_ins: StandIns, tmp_path: Path) -> None:
+    mountpoint = tmp_path / "content" / "drive"
+    drive = module("google.colab.drive")
+    drive.mount(str(mountpoint))
+    (mountpoint / "MyDrive/model.txt").write_text("kept")
+    drive.mount(str(mountpoint), force_remount=True)
+    drive.flush_and_unmount()
+    stand_ins.close()
+    assert not mountpoint.exists()
+    assert (tmp_path / "storage/drive/MyDrive/model.txt").read_text() == "kept"
+
+
+def test_drive_takes_no_place_of_files(stand_ins: StandIns, tmp_path: Path) -> None:
+    (tmp_path / "drive").mkdir()
+    (tmp_path / "drive/file").touch()
+    with pytest.raises(ValueError, match="must not already contain files"):
+        module("google.colab.drive").mount(str(tmp_path / "drive"))
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="make it a link to"):
+        module("google.colab.drive").mount(str(tmp_path / "file/drive"))
+    assert (tmp_path / "drive/file").exists()
+
+
+def test_the_tpu_has_the_names_that_the_environment_does_not_give(
+    stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert os.environ["COLAB_TPU_ADDR"] == "localhost:8470"
+    monkeypatch.setenv("TPU_NAME", "mine")
+    sys.meta_path.remove(prepare(str(tmp_path)))  # type: ignore[arg-type]
+    assert os.environ["TPU_NAME"] == "mine"
+
+
+def test_a_package_that_is_installed_is_preferred(
+    stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kaggle_datasets.py").write_text("real = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert module("kaggle_datasets").real

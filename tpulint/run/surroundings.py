@@ -1,0 +1,145 @@
+"""What Colab and Kaggle have and this machine has not, for programs that were written there.
+
+A stand-in is imported only where the real package is missing. The run's report lists those that a
+program has called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+# The TPU's names, where the environment does not give it others: programs compose its address of
+# one, or look whether they are there. A pod's hosts are at such an address.
+TPU_VARIABLES = {"COLAB_TPU_ADDR": "localhost:8470", "TPU_NAME": "tpulint"}
+
+
+class StandIns:
+    """The stand-ins of a run, whose files are in `folder`."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.used: dict[str, None] = {}
+        """The functions that the program has called, by name."""
+        self._links: list[str] = []
+        self._modules: dict[str, dict[str, Any]] = {
+            "google": {},
+            "google.colab": {},
+            "google.colab.auth": {"authenticate_user": self._nothing},
+            "google.colab.drive": {"mount": self._mount, "flush_and_unmount": self._nothing},
+            "google.colab.files": {"download": self._nothing, "upload": self._nothing_uploaded},
+            "google.colab.userdata": {
+                "get": self._secret,
+                "SecretNotFoundError": SecretNotFoundError,
+                "NotebookAccessError": NotebookAccessError,
+            },
+            "kaggle_datasets": {"KaggleDatasets": self._kaggle_datasets()},
+        }
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the specification of a stand-in; Python asks for what nobody else has."""
+        if name not in self._modules:
+            return None
+        is_package = any(other.startswith(f"{name}.") for other in self._modules)
+        return ModuleSpec(name, self, is_package=is_package)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make the module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the functions into the module."""
+        name = module.__name__
+        for function, work in self._modules[name].items():
+            is_class = isinstance(work, type)
+            vars(module)[function] = work if is_class else self._noting(f"{name}.{function}", work)
+
+    def _noting(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that does the work, and notes that it was called."""
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            self.used[name] = None
+            return work(*args, **kwargs)
+
+        function.__name__ = name.rpartition(".")[2]
+        return function
+
+    def _nothing(self, *_: Any, **__: Any) -> None:
+        """Do nothing: there is nobody to sign in, and the files are here."""
+
+    def _nothing_uploaded(self, *_: Any, **__: Any) -> dict[str, bytes]:
+        """Return the uploaded files: nobody is there to choose some."""
+        return {}
+
+    def _secret(self, key: str) -> str:
+        """Return a secret of the notebook, which is an environment variable here."""
+        if key not in os.environ:
+            raise SecretNotFoundError(f"Secret {key} does not exist: set the environment variable")
+        return os.environ[key]
+
+    def _mount(self, mountpoint: str, *_: Any, **__: Any) -> None:
+        """Let the mount point be a link to the folder `drive`; it is removed with the run."""
+        drive = os.path.join(self.folder, "drive")
+        os.makedirs(os.path.join(drive, "MyDrive"), exist_ok=True)
+        place = os.path.abspath(mountpoint)
+        if os.path.realpath(place) == os.path.realpath(drive):
+            return
+        if os.path.isdir(place) and not os.path.islink(place) and not os.listdir(place):
+            os.rmdir(place)
+        if os.path.lexists(place):
+            raise ValueError("Mountpoint must not already contain files")
+        try:
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.symlink(drive, place)
+        except OSError as error:
+            raise OSError(
+                f"{mountpoint} cannot be made here ({error.strerror}): make it a link to {drive}"
+            ) from None
+        self._links.append(place)
+
+    def _kaggle_datasets(self) -> Any:
+        """Return the class whose method tells the bucket of a dataset."""
+        noting = self._noting("kaggle_datasets.KaggleDatasets.get_gcs_path", kaggle_bucket)
+        return type("KaggleDatasets", (), {"get_gcs_path": staticmethod(noting)})
+
+    def close(self) -> None:
+        """Remove the links to the folder."""
+        for place in self._links:
+            with contextlib.suppress(OSError):
+                if os.path.islink(place):
+                    os.unlink(place)
+
+    def notes(self) -> Iterator[str]:
+        """Yield the line of the report that lists what was used."""
+        if self.used:
+            yield f"Stand-ins for what is missing here were used: {', '.join(self.used)}"
+
+
+class SecretNotFoundError(Exception):
+    """There is no such secret: Colab's error."""
+
+
+class NotebookAccessError(Exception):
+    """The notebook may not read a secret: Colab's error, which no stand-in raises."""
+
+
+def kaggle_bucket(name: str | None = None) -> str:
+    """Return the address of the bucket of a Kaggle dataset."""
+    words = re.sub(r"[^a-z0-9._-]+", "-", (name or "data").lower()).strip("-._")
+    return f"gs://kaggle-{words or 'data'}"
+
+
+def prepare(folder: str) -> StandIns:
+    """Let programs find the TPU's names, and stand-ins for what is not installed."""
+    for name, value in TPU_VARIABLES.items():
+        os.environ.setdefault(name, value)
+    stand_ins = StandIns(folder)
+    sys.meta_path.append(stand_ins)
+    return stand_ins
