@@ -244,12 +244,16 @@ def _training_loop(call: Call) -> Value:
         values = [_loop_input(call, item) for item in inputs.items]
     scope = Scope(WHILE, call.site)
     called = [(1, "body")] if call.name == "repeat" else [(0, "condition"), (1, "body")]
+    results: list[Value] = []
     for position, keyword in called:
         callee = call.get(keyword, position)
         if callee is not None and not isinstance(callee, Tensor):
             args: list[Value] = [UNKNOWN] if values is None else values
-            call.run_inside(scope, callee, args)
-    return call.operation()
+            results.append(call.run_inside(scope, callee, args))
+    # The next iteration takes what the body returns, and so does who asks for the loop's result.
+    outputs = [transfer.leave_control(call.frame, result, [], call.site) for result in results]
+    transfer.touch(call.frame, call.values, call.site, call.name)
+    return transfer.result(call.frame, [*call.values, *outputs], call.site)
 
 
 def _loop_input(call: Call, value: Value) -> Value:
