@@ -12,7 +12,9 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Const, Value, options
 from tpulint.frontends.tensorflow.knowledge import naming, seam
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering.truth import Truth
+from tpulint.queries.strategies import aggregation_of, synchronization_of
 
 # Keras' way to say that gradients are already summed, in older and newer releases.
 ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}
@@ -23,7 +25,9 @@ def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tupl
     for computation in program.computations:
         for call in computation.calls:
             scopes = call.context.control()
-            if scopes and call.context.on_device and synchronizes(computation, call):
+            if not scopes or not call.context.on_device:
+                continue
+            if synchronizes(computation, call) or combines_copies(program, computation, call):
                 yield computation, call, scopes
 
 
@@ -113,6 +117,26 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
     )
     # A strategy's `apply_gradients` sums the gradients itself (optimizer_v2.py).
     return wrapped or (computation.kind in seam.STRATEGY_RUN and not alone)
+
+
+ASSIGNMENTS = ("assign", "assign_add", "assign_sub")
+COMBINED = ("MEAN", "ONLY_FIRST_REPLICA", "SUM")
+
+
+def combines_copies(program: Program, computation: Computation, call: ApiCall) -> bool:
+    """Return whether the call assigns a variable whose copies get one value, made of all replicas'.
+
+    tensorflow/python/distribute/values_util.py, `on_write_assign`, by a `merge_call`.
+    """
+    variable = call.receiver
+    return (
+        call.last in ASSIGNMENTS
+        and isinstance(variable, Variable)
+        and computation.kind in seam.STRATEGY_RUN
+        and scope_strategy(variable.made) is not None
+        and aggregation_of(program, variable) in COMBINED
+        and synchronization_of(program, variable) in ("NONE", "AUTO", "ON_WRITE")
+    )
 
 
 def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:

@@ -14,7 +14,6 @@ from tpulint.absint.domain.context import (
     Scope,
 )
 from tpulint.absint.domain.events import Access, ApiCall, Context
-from tpulint.absint.domain.values import External
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
@@ -23,7 +22,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import SUMS_AND_DIFFERENC
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.strategies import UPDATES, is_optimizer
+from tpulint.queries.strategies import UPDATES, aggregation_of, is_optimizer, synchronization_of
 from tpulint.rules.base import Report, Rule, register
 
 INSTEAD = "move it into the function that `strategy.run` is given"
@@ -78,9 +77,9 @@ def written(program: Program, access: Access, report: Report) -> None:
     made = next((call for call in program.by_result.get(id(variable), ())), None)
     if made is None or made.last != "Variable":
         return
-    if constant(made, "synchronization", 10) != "ON_READ":
+    if synchronization_of(program, variable) != "ON_READ":
         return
-    aggregation = constant(made, "aggregation", 11)
+    aggregation = aggregation_of(program, variable)
     # tensorflow/python/distribute/values_util.py, `on_read_assign_add_cross_replica`: a sum would
     # be added once for each replica. Without aggregation there is no way to share a value out.
     if aggregation not in ("SUM", "NONE"):
@@ -101,15 +100,6 @@ def written(program: Program, access: Access, report: Report) -> None:
             traces.step(HOST_LANE, access.site, f"changes it by `{access.how}` for all replicas"),
         ),
     )
-
-
-def constant(call: ApiCall, keyword: str, position: int) -> str:
-    """Return the last name of a member of an enumeration that a call is given; "NONE" without."""
-    argument = call.argument(keyword, position)
-    if argument is None:
-        unseen = any(argument.star for argument in call.arguments)
-        return "" if unseen else "NONE"
-    return argument.value.last if isinstance(argument.value, External) else ""
 
 
 def open_scope(context: Context) -> Scope | None:
