@@ -5,18 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tpulint.absint.domain.events import (
-    TOUCHES,
-    Access,
-    Cluster,
-    Computation,
-    Tensor,
-    Use,
-    Variable,
-)
+from tpulint.absint.domain.events import Cluster, Computation, Tensor, Use
 from tpulint.absint.domain.objects import ExternalObject, function_of
 from tpulint.absint.domain.objects import Sequence as Items
 from tpulint.absint.domain.program import Feed
@@ -26,10 +17,26 @@ from tpulint.absint.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.frontends.tensorflow.knowledge.operations import builds
-from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN, SENT
+from tpulint.frontends.tensorflow.knowledge.seam import (
+    EVALUATION,
+    MODEL_FN,
+    PREDICTION,
+    SENT,
+    TRAINING,
+)
+from tpulint.frontends.tensorflow.models.feeds import FITS
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.map.lanes import EventBoxes, OpenBox, Part, Regions, segment_node, timeline
+from tpulint.map.lanes import (
+    EventBoxes,
+    OpenBox,
+    Part,
+    Regions,
+    depends_on_mode,
+    segment_node,
+    timeline,
+)
 from tpulint.map.pictures import model
+from tpulint.map.variables import variables_of
 from tpulint.ordering.host_order import Phase
 from tpulint.ordering.truth import Truth
 from tpulint.queries.device_code import is_compiled, is_softly_placed
@@ -44,9 +51,57 @@ MOST = 60  # boxes of a picture
 CHAIN = 6  # steps of an input pipeline
 
 
-def map_of(program: Program, computation: Computation, part: Part) -> model.ComputationMap:
-    """Return the map of what `part` holds of a computation."""
-    return _Drawing(program, computation, part).finished()
+# What the calls of an estimator do, by the values that `mode` has then.
+MODES = {"train": TRAINING, "evaluate": EVALUATION, "predict": PREDICTION}
+
+
+def maps_of(
+    program: Program, computation: Computation, part: Part
+) -> Iterator[model.ComputationMap]:
+    """Yield the map of what `part` holds of a computation: of a model_fn, one for each mode.
+
+    The modes of which an input pipeline is seen, or all. What is the same in all is one map.
+    """
+    fed = {feed.kind for feed in _feeds(program, computation)}
+    run = MODES.keys() if computation.predicts else MODES.keys() - {"predict"}
+    modes = fed & MODES.keys() or run
+    names = [
+        name
+        for name in MODES
+        if name in modes and not MODES[name] & computation.host_modes
+        if _asks_for_mode(computation)
+    ]
+    for name in names:
+        yield _Drawing(program, computation, part.in_mode(name, MODES[name])).finished()
+    if not names:
+        yield _Drawing(program, computation, part).finished()
+
+
+def _asks_for_mode(computation: Computation) -> bool:
+    if computation.kind != MODEL_FN:
+        return False
+    contexts = {event.context for event in timeline(computation)}
+    return any(map(depends_on_mode, contexts))
+
+
+def _maker(computation: Computation) -> str:
+    """Return what compiles the computation, as the program calls it."""
+    if computation.kind == MODEL_FN:
+        return "TPUEstimator"
+    return computation.call.last if computation.call.last in FITS else computation.kind
+
+
+def _feeds(program: Program, computation: Computation) -> Sequence[Feed]:
+    """Return the input pipelines of what builds the computation, or of its call itself."""
+    owners = [computation.call.receiver, computation.call.result]
+    owner_options = [option for owner in owners if owner is not None for option in options(owner)]
+    feeds: dict[object, Feed] = {}
+    for feed in program.feeds:
+        if feed.site == computation.site or any(
+            option is owner for option in options(feed.owner) for owner in owner_options
+        ):
+            feeds.setdefault((feed.kind, feed.site), feed)
+    return list(feeds.values())
 
 
 class _Drawing:
@@ -87,15 +142,18 @@ class _Drawing:
             self.lanes = EventBoxes(self.events, self.part, self.regions, self.moved)
 
     def finished(self) -> model.ComputationMap:
-        variables, accesses, more = variables_of(self.computation, self.lanes, self.part)
+        variables, accesses, more = variables_of(
+            self.program, self.computation, self.lanes, self.part
+        )
         self.left_out += more
         cycles = cycles_of(self.program, self.computation, self.lanes, self.keys, accesses)
         red = {(wait.source, wait.target) for cycle in cycles for wait in cycle.waits}
         edges = tuple(self._edges(red))
         name = callee_name(self.computation.callee).replace("`", "")
-        how = "a TPUEstimator" if self.computation.kind == MODEL_FN else self.computation.kind
+        article = "a " if self.computation.kind == MODEL_FN else ""
+        purpose = f" to {self.part.mode}" if self.part.mode else ""
         return model.ComputationMap(
-            f"{name}, compiled by {how}",
+            f"{name}, compiled by {article}{_maker(self.computation)}{purpose}",
             self.computation.site.span,
             tuple(self._notes()),
             tuple(self.nodes),
@@ -111,8 +169,9 @@ class _Drawing:
             yield "possibly not a TPU's: what builds it may be another kind of strategy or device"
 
     def _nodes(self) -> Iterator[model.MapNode]:
-        for number, feed in enumerate(self._feeds()):
-            yield _input_node(self.program, feed, number)
+        for number, feed in enumerate(_feeds(self.program, self.computation)):
+            if self.part.mode in (None, feed.kind):
+                yield _input_node(self.program, feed, number)
         yield self._entry()
         segments = shown = 0
         for box in self.lanes:
@@ -140,21 +199,14 @@ class _Drawing:
         results = results_of(computation)
         if results:
             lines.append(model.Line(f"gets {len(results)} result{'s' if len(results) > 1 else ''}"))
-        kind = "TPUEstimator" if computation.kind == MODEL_FN else computation.kind
         return model.MapNode(
-            "entry", HOST_LANE, model.ENTRY, kind, computation.site.span, tuple(lines)
+            "entry",
+            HOST_LANE,
+            model.ENTRY,
+            _maker(computation),
+            computation.site.span,
+            tuple(lines),
         )
-
-    def _feeds(self) -> Sequence[Feed]:
-        owners = [self.computation.call.receiver, self.computation.call.result]
-        owner_options = [
-            option for owner in owners if owner is not None for option in options(owner)
-        ]
-        feeds: dict[object, Feed] = {}
-        for feed in self.program.feeds:
-            if any(option is owner for option in options(feed.owner) for owner in owner_options):
-                feeds.setdefault((feed.kind, feed.site), feed)
-        return list(feeds.values())
 
     def _call_node(self, box: OpenBox) -> model.MapNode:
         if box.moved:
@@ -319,88 +371,6 @@ def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> model.
             model.MapWait(cluster, variable, HOST_LANE, wanted, conflict.host.site.span),
         ),
     )
-
-
-# The variables of a computation, and who touches them.
-
-SHARED = 16  # variables that the host touches too
-OWN = 6  # variables that only the device touches
-MOST_TOUCHES = 8  # touches of a variable
-
-
-def variables_of(
-    computation: Computation, lanes: EventBoxes, part: Part
-) -> tuple[tuple[model.MapVariable, ...], Mapping[int, str], list[str]]:
-    """Return the variables that the part touches, their keys by identity, and what is left out.
-
-    First come those that both sides touch, then those of the host alone.
-    """
-    by_variable: dict[object, tuple[Variable, list[Access]]] = {}
-    inside: set[object] = set()
-    for access in computation.accesses:
-        if access.mode in TOUCHES:
-            key = _identity(access.variable)
-            by_variable.setdefault(key, (access.variable, []))[1].append(access)
-            if id(access) in lanes.of_access and part.has(access.context, access.site):
-                inside.add(key)
-    rows = [row for key, row in by_variable.items() if key in inside]
-    lanes_of = {id(variable): {_lane(access) for access in touched} for variable, touched in rows}
-    shared = [row for row in rows if HOST_LANE in lanes_of[id(row[0])]]
-    shared.sort(key=lambda row: DEVICE_LANE not in lanes_of[id(row[0])])
-    own = [row for row in rows if HOST_LANE not in lanes_of[id(row[0])]]
-    keys: dict[int, str] = {}
-    variables: list[model.MapVariable] = []
-    for number, (variable, touched) in enumerate([*shared[:SHARED], *own[:OWN]]):
-        key = f"variable {number}"
-        keys |= {id(access.variable): key for access in touched}
-        variables.append(_described(key, variable, touched, lanes))
-    left_out = []
-    if len(shared) > SHARED:
-        left_out.append(f"{len(shared) - SHARED} more variables that the host touches")
-    if len(own) > OWN:
-        names = list(dict.fromkeys(variable.name for variable, _ in own[OWN:]))
-        some = ", ".join(names[:OWN]) + (", ..." if len(names) > OWN else "")
-        left_out.append(f"{len(own) - OWN} more variables that only the device touches: {some}")
-    return tuple(variables), keys, left_out
-
-
-def _identity(variable: Variable) -> object:
-    """Return what is one variable to a reader: one name, made at one place."""
-    return (variable.name, variable.sort, variable.site) if variable.site else id(variable)
-
-
-def _described(
-    key: str, variable: Variable, accesses: list[Access], lanes: EventBoxes
-) -> model.MapVariable:
-    counted = Counter(
-        model.MapTouch(
-            lanes.of_access.get(id(access), ""),
-            _lane(access),
-            "read or write" if access.mode == "unknown" else access.mode,
-            access.how,
-            access.site.span,
-        )
-        for access in accesses
-        if access.site.place >= 0
-    )
-    touches = [
-        model.MapTouch(touch.node, touch.lane, touch.mode, touch.how, touch.span, times)
-        for touch, times in counted.items()
-    ]
-    touches.sort(key=lambda touch: (touch.lane, touch.mode != "write"))
-    some = [touch for lane in (DEVICE_LANE, HOST_LANE) for touch in _first(touches, lane)]
-    span = variable.site.span if variable.site is not None and variable.site.place >= 0 else None
-    return model.MapVariable(
-        key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some)
-    )
-
-
-def _first(touches: list[model.MapTouch], lane: str) -> list[model.MapTouch]:
-    return [touch for touch in touches if touch.lane == lane][: MOST_TOUCHES // 2]
-
-
-def _lane(access: Access) -> str:
-    return DEVICE_LANE if access.context.cluster is None else HOST_LANE
 
 
 # Operations without a TPU kernel that soft placement moves to the host, as host clusters.

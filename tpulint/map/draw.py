@@ -14,7 +14,7 @@ from tpulint.config import ConfigError
 from tpulint.config.readers import nearest
 from tpulint.disk import read_regular
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.map.computation import map_of
+from tpulint.map.computation import maps_of
 from tpulint.map.lanes import Definition, Part, definitions
 from tpulint.map.pictures.model import ComputationMap, ProgramMap
 from tpulint.source import Source, UnreadableSource, read_all, read_source
@@ -129,17 +129,17 @@ def _drawn(pairs: Sequence[Pair], part: Part) -> list[ComputationMap]:
     Of several readings the one with most to show counts, and one of a function that is not seen
     says nothing where another does.
     """
-    drawn: dict[tuple[object, str], ComputationMap] = {}
+    drawn: dict[tuple[object, str, str], ComputationMap] = {}
     for program, computation in pairs:
-        drawing = map_of(program, computation, part)
-        key = computation.site, repr(computation.callee)
-        before = drawn.get(key)
-        if before is None or _weight(drawing) > _weight(before):
-            drawn[key] = drawing
-    sites = {site for (site, _), drawing in drawn.items() if len(drawing.nodes) > LEAST}
+        for drawing in maps_of(program, computation, part):
+            key = computation.site, repr(computation.callee), drawing.title
+            before = drawn.get(key)
+            if before is None or _weight(drawing) > _weight(before):
+                drawn[key] = drawing
+    sites = {site for (site, _, _), drawing in drawn.items() if len(drawing.nodes) > LEAST}
     return [
         drawing
-        for (site, _), drawing in drawn.items()
+        for (site, _, _), drawing in drawn.items()
         if len(drawing.nodes) > LEAST or site not in sites
     ]
 

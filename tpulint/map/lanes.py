@@ -22,9 +22,13 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span
 from tpulint.frontends.tensorflow.knowledge.operations import builds as host_operations
+from tpulint.frontends.tensorflow.knowledge.seam import EVALUATION, PREDICTION, TRAINING
+from tpulint.frontends.tensorflow.models.operations import BUILDS_NOTHING
 from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion
 from tpulint.queries.graph_regions import scopes_of
 from tpulint.queries.happens_before import OUTFED as OUTFED_KINDS
+
+ALL_MODES = TRAINING | EVALUATION | PREDICTION
 
 # A part of a program: a file, or one function of it with all that it leads to.
 
@@ -56,15 +60,34 @@ def definitions(text: str) -> Iterator[Definition]:
 
 
 class Part:
-    """The rows of some definitions of the file at `path`; of none, everything."""
+    """The rows of some definitions of the file at `path`; of none, everything.
+
+    mode: of a model_fn, the one call of an estimator of which the part is; None for all.
+    """
 
     def __init__(self, path: str, meant: Iterable[Definition] = ()) -> None:
         self.path = path
         self.meant = tuple(meant)
+        self.mode: str | None = None
+        self._values: frozenset[str] = frozenset()
         self._names = frozenset(definition.name.rpartition(".")[2] for definition in self.meant)
+
+    def in_mode(self, name: str, values: frozenset[str]) -> Part:
+        """Return what runs of the part where the mode has one of the values."""
+        part = Part(self.path, self.meant)
+        part.mode, part._values = name, values
+        return part
+
+    def runs(self, context: Context) -> bool:
+        """Return whether what happens there happens in the mode of the part."""
+        return self.mode is None or all(
+            (value in self._values) == branch for value, branch in _asked_modes(context)
+        )
 
     def has(self, context: Context, site: Site | None) -> bool:
         """Return whether the part holds that place, or a call on the way to it."""
+        if not self.runs(context):
+            return False
         if not self.meant:
             return True
         if site is not None and self._holds(site):
@@ -79,6 +102,8 @@ class Part:
         function = function_of(cluster.callee)
         if self.has(cluster.context, cluster.site):
             return True
+        if not self.runs(cluster.context):
+            return False
         return function is not None and self._holds(Site(function.module, function.code.place))
 
     def builds(self, computation: Computation) -> bool:
@@ -90,6 +115,19 @@ class Part:
             return False
         row = site.span.start.row
         return any(row in definition.rows for definition in self.meant)
+
+
+def depends_on_mode(context: Context) -> bool:
+    """Return whether an estimator's mode decides if a place is reached."""
+    return any(True for _ in _asked_modes(context))
+
+
+def _asked_modes(context: Context) -> Iterator[tuple[str, object]]:
+    """Yield the modes that are asked for on the way to a place, and the answers."""
+    for key, branch in context.conditions:
+        value = key.answer.compared if key.answer is not None else None
+        if value is not None and value in ALL_MODES:
+            yield value, branch
 
 
 # The events of a computation in program order.
@@ -222,7 +260,7 @@ class OpenBox:
             span = event.site.span
             work.rows += [span.start.row, span.end.row]
         if isinstance(what, ApiCall) and builds(what):
-            work.names.setdefault(what.last)
+            work.names.setdefault(_name(what))
 
     def shown(self) -> tuple[tuple[Line, ...], int]:
         """Return a line for each function, and how many are left out: those that build least."""
@@ -250,12 +288,18 @@ def segment_node(box: OpenBox, number: int) -> MapNode | None:
     return MapNode(box.key, box.lane, box.kind, title, None, shown, box.regions, more=more)
 
 
+def _name(call: ApiCall) -> str:
+    """Return what builds the operations; of an object that is called, its class."""
+    *_, owner, last = ["", *call.path.split(".")]
+    return owner if last == "__call__" else last
+
+
 def builds(call: ApiCall) -> bool:
     """Return whether the call builds an operation, and not a layer, a scope or a line of log."""
     kinds = (ContextManagerValue, ExternalObject, Variable)
     if isinstance(call.result, kinds) or not call.last.isidentifier():
         return False
-    if LOGGING.search(call.path):
+    if LOGGING.search(call.path) or call.path.partition(".")[0] in BUILDS_NOTHING:
         return False
     return own_number(call) is not None or host_operations(call.path) is not None
 
@@ -340,7 +384,7 @@ class EventBoxes:
     ) -> None:
         self.boxes: list[OpenBox] = []
         self.of_cluster: dict[int, str] = {}  # keys, by the cluster's identity
-        self.of_access: dict[int, str] = {}  # keys, by the access's identity
+        self.of_event: dict[int, str] = {}  # keys, by the identity of an access or a call
         self._regions = regions
         self._moved = moved
         self._hosts: dict[tuple[object, ...], OpenBox] = {}
@@ -392,8 +436,7 @@ class EventBoxes:
             box = None
         if box is not None:
             box.add(event)
-            if isinstance(what, Access):
-                self.of_access[id(what)] = box.key
+            self.of_event[id(what)] = box.key
 
     def _place(self, cluster: Cluster) -> None:
         """Put the cluster's box, and its call opposite, where it is opened first."""

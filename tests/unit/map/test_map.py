@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.map.drawn import drawn, edge, found, node
-from tests.unit.map.programs import LAYERS, LOOP, SENT, VARIABLES
+from tests.unit.map.programs import FIT, GRADIENTS, LAYERS, LOOP, MODES, SENT, VARIABLES
 from tpulint.map import computation as drawing
-from tpulint.map.pictures.model import CLUSTER, SEGMENT, Crossing
+from tpulint.map.pictures.model import CLUSTER, SEGMENT, ComputationMap, Crossing
 
 
 def test_tensors_cross_with_their_names_and_sizes(tmp_path: Path) -> None:
@@ -212,3 +212,55 @@ def test_what_is_given_to_a_computation_has_its_size(tmp_path: Path) -> None:
     inputs = edge(drawn(replicated, tmp_path), "replicate", "device segment 1")
     assert inputs is not None
     assert inputs.crossings == (Crossing("x", "float32 (4)", 16),)
+
+
+def touches(made: ComputationMap) -> dict[str, set[tuple[str, str]]]:
+    """Return how each variable is touched, by its name."""
+    return {
+        variable.name: {(touch.mode, touch.how) for touch in variable.touches}
+        for variable in made.variables
+    }
+
+
+def test_training_evaluation_and_prediction_are_maps_of_their_own(tmp_path: Path) -> None:
+    train, evaluate = found(MODES, tmp_path).program.computations
+    assert train.title == "model_fn, compiled by a TPUEstimator to train"
+    assert evaluate.title == "model_fn, compiled by a TPUEstimator to evaluate"
+    names = [{each.title for each in made.nodes} for made in (train, evaluate)]
+    assert {"host_call_fn", "input pipeline of train"} <= names[0]
+    assert {"metric_fn", "input pipeline of evaluate"} <= names[1]
+    assert not {"metric_fn", "input pipeline of evaluate"} & names[0]
+    assert not {"host_call_fn", "input pipeline of train"} & names[1]
+    assert touches(train)["w"] == {("read", "matmul"), ("write", "minimize")}
+    assert touches(evaluate) == {"w": {("read", "matmul")}}
+
+
+@pytest.mark.parametrize(
+    ("calls", "modes"),
+    [("estimator.predict(input_fn)", ["predict"]), ("run(estimator)", ["train", "evaluate"])],
+)
+def test_the_modes_are_those_that_are_run(tmp_path: Path, calls: str, modes: list[str]) -> None:
+    """Who else runs the estimator may train and evaluate."""
+    text = MODES.partition("    estimator.train(")[0] + f"    {calls}\n"
+    titles = [made.title for made in found(text, tmp_path).program.computations]
+    assert [title.rpartition(" ")[2] for title in titles] == modes
+
+
+def test_fit_has_its_input_pipeline_and_writes_the_weights(tmp_path: Path) -> None:
+    made = drawn(FIT, tmp_path)
+    assert made.title == "train_step, compiled by fit"
+    arrow = " \N{RIGHTWARDS ARROW} "
+    (steps,) = node(made, "input pipeline of fit").lines
+    assert steps.text == arrow.join(["from_tensor_slices", "shuffle", "batch"])
+    assert touches(made) == {"Sequential.weights": {("read", "Sequential"), ("write", "fit")}}
+
+
+def test_what_has_no_weights_is_no_variable_and_zip_no_operation(tmp_path: Path) -> None:
+    made = drawn(GRADIENTS, tmp_path)
+    assert touches(made) == {
+        "Dense.weights": {("read", "Dense"), ("write", "apply_gradients")},
+        "SGD.iterations": {("write", "apply_gradients")},
+    }
+    details = [line.detail for each in made.nodes for line in each.lines]
+    assert any("MeanSquaredError, compute_average_loss" in detail for detail in details)
+    assert not [detail for detail in details if "zip" in detail or "__call__" in detail]

@@ -1,0 +1,236 @@
+"""The variables of a computation, and which side reads and writes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from tpulint.absint.domain.events import TOUCHES, Access, ApiCall, Computation, Operation, Variable
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.values import Const
+from tpulint.finding import DEVICE_LANE, HOST_LANE
+from tpulint.frontends.tensorflow.knowledge.seam import LAYERS_WITH_WEIGHTS, OPTIMIZER_UPDATES
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.map.lanes import EventBoxes, Part
+from tpulint.map.pictures import model
+
+SHARED = 16  # variables that the host touches too
+OWN = 6  # variables that only the device touches
+MOST_TOUCHES = 8  # touches of a variable
+TRAINED = ("variable", "weights")  # sorts that an optimizer writes
+KERAS_STEP = "keras.Model.train_step"  # of a model whose class is Keras' own
+TAKEN = frozenset(["gradient", "gradients", "jacobian"])  # a variable is named, and not touched
+HOLDERS = frozenset(["Sequential", "Model", "TimeDistributed", "Bidirectional", "RNN", "Wrapper"])
+
+
+def variables_of(
+    program: Program, computation: Computation, lanes: EventBoxes, part: Part
+) -> tuple[tuple[model.MapVariable, ...], Mapping[int, str], list[str]]:
+    """Return the variables that the part touches, their keys by identity, and what is left out.
+
+    First come those that both sides touch, then those of the host alone.
+    """
+    by_variable: dict[object, tuple[Variable, list[Access]]] = {}
+    inside: set[object] = set()
+    for access in _touches(program, computation, lanes):
+        if part.runs(access.context):
+            key = _identity(access.variable)
+            by_variable.setdefault(key, (access.variable, []))[1].append(access)
+            if id(access) in lanes.of_event and part.has(access.context, access.site):
+                inside.add(key)
+    rows = [row for key, row in by_variable.items() if key in inside]
+    rows = [row for row in rows if not _is_in_a_model(row, rows)]
+    lanes_of = {id(variable): {_lane(access) for access in touched} for variable, touched in rows}
+    shared = [row for row in rows if HOST_LANE in lanes_of[id(row[0])]]
+    shared.sort(key=lambda row: DEVICE_LANE not in lanes_of[id(row[0])])
+    own = [row for row in rows if HOST_LANE not in lanes_of[id(row[0])]]
+    keys: dict[int, str] = {}
+    variables: list[model.MapVariable] = []
+    for number, (variable, touched) in enumerate([*shared[:SHARED], *own[:OWN]]):
+        key = f"variable {number}"
+        keys |= {id(access.variable): key for access in touched}
+        variables.append(_described(key, variable, touched, lanes))
+    left_out = []
+    if len(shared) > SHARED:
+        left_out.append(f"{len(shared) - SHARED} more variables that the host touches")
+    if len(own) > OWN:
+        names = list(dict.fromkeys(variable.name for variable, _ in own[OWN:]))
+        some = ", ".join(names[:OWN]) + (", ..." if len(names) > OWN else "")
+        count = len(own) - OWN
+        variables_left = "variable" if count == 1 else "variables"
+        left_out.append(f"{count} more {variables_left} that only the device touches: {some}")
+    return tuple(variables), keys, left_out
+
+
+# What an optimizer writes: the analysis keeps what it is given, and what that was computed from.
+
+
+def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> Iterator[Access]:
+    """Yield the reads and writes of variables that are there, with those of optimizers."""
+    creations = _Creations(program, computation)
+    touches = [
+        access
+        for access in computation.accesses
+        if access.mode in TOUCHES and access.how not in TAKEN
+        if creations.is_there(access.variable)
+    ]
+    updates = [
+        call
+        for call in computation.calls
+        if call.last in OPTIMIZER_UPDATES or call.path == KERAS_STEP
+    ]
+    given = {call.site for call in updates}
+    for access in touches:
+        # An optimizer is given a variable in order to write it.
+        is_given = (
+            access.site in given and access.mode == "read" and access.how in OPTIMIZER_UPDATES
+        )
+        if is_given and creations.is_trained(access.variable):
+            yield _written(access, access, lanes)
+        else:
+            yield access
+    for call in updates:
+        if not any(_is_written_by(access, call) for access in touches):
+            for access in _read_before(computation, call, touches):
+                if creations.is_trained(access.variable):
+                    yield _written(access, call, lanes)
+
+
+def _is_written_by(access: Access, call: ApiCall) -> bool:
+    return access.site == call.site and access.how == call.last and access.variable.sort in TRAINED
+
+
+def _written(access: Access, update: Access | ApiCall, lanes: EventBoxes) -> Access:
+    """Return the write of a variable by an update, in the box of that."""
+    how = update.how if isinstance(update, Access) else update.last
+    how = "fit" if how == "train_step" else how
+    write = Access(access.variable, "write", how, update.site, update.context)
+    if id(update) in lanes.of_event:
+        lanes.of_event[id(write)] = lanes.of_event[id(update)]
+    return write
+
+
+def _read_before(
+    computation: Computation, update: ApiCall, touches: Iterable[Access]
+) -> Iterator[Access]:
+    """Yield a read of each variable that is read on the way to what the optimizer is given.
+
+    Keras' own step gives it the loss of all that the model computes.
+    """
+    sources = [tensor.operation for tensor in tensors(update.result)]
+    before = _ancestors(operation for operation in sources if operation is not None)
+    yielded: set[int] = set()
+    for access in touches:
+        is_before = update.path == KERAS_STEP or id(access.operation) in before
+        if is_before and access.context.cluster is None and id(access.variable) not in yielded:
+            yielded.add(id(access.variable))
+            yield access
+
+
+def _ancestors(operations: Iterable[Operation]) -> set[int]:
+    """Return the operations and those that they depend on, by identity."""
+    reached: set[int] = set()
+    unread = list(operations)
+    while unread:
+        operation = unread.pop()
+        if id(operation) not in reached:
+            reached.add(id(operation))
+            unread += operation.sources
+    return reached
+
+
+class _Creations:
+    """The calls that make variables, or the objects whose weights they are."""
+
+    def __init__(self, program: Program, computation: Computation) -> None:
+        self._results = program.by_result
+        self._outside = program.at
+        self._inside: dict[Site, list[ApiCall]] = {}
+        for call in computation.calls:
+            self._inside.setdefault(call.site, []).append(call)
+
+    def is_trained(self, variable: Variable) -> bool:
+        """Return whether an optimizer writes the variable where nobody says which ones."""
+        call = self._of(variable)
+        trainable = call.argument("trainable") if call is not None else None
+        is_fixed = trainable is not None and trainable.value == Const(False)
+        return variable.sort in TRAINED and not is_fixed
+
+    def is_there(self, variable: Variable) -> bool:
+        """Return whether there is such a variable: losses and most layers of Keras have none."""
+        call = self._of(variable)
+        if variable.sort != "weights" or call is None or "keras" not in call.path:
+            return True
+        if ".layers." in call.path:
+            return call.last in LAYERS_WITH_WEIGHTS or call.last in HOLDERS
+        return ".losses." not in call.path
+
+    def _of(self, variable: Variable) -> ApiCall | None:
+        calls = self._results.get(id(variable), [])
+        if variable.site is not None:
+            calls = calls or [
+                call
+                for known in (self._inside, self._outside)
+                for call in known.get(variable.site, ())
+                if f"{call.last}.weights" == variable.name
+            ]
+        return calls[0] if calls else None
+
+
+def _is_in_a_model(
+    row: tuple[Variable, list[Access]], rows: Iterable[tuple[Variable, list[Access]]]
+) -> bool:
+    """Return whether these are the weights of a layer that only a model of this map calls."""
+    variable, touched = row
+    if variable.sort != "weights":
+        return False
+    sites = {access.site for access in touched}
+    return any(
+        model_variable is not variable
+        and model_variable.name in ("Sequential.weights", "Model.weights")
+        and sites <= {access.site for access in of_model}
+        for model_variable, of_model in rows
+    )
+
+
+# The words for a variable.
+
+
+def _identity(variable: Variable) -> object:
+    """Return what is one variable to a reader: one name, made at one place."""
+    return (variable.name, variable.sort, variable.site) if variable.site else id(variable)
+
+
+def _described(
+    key: str, variable: Variable, accesses: list[Access], lanes: EventBoxes
+) -> model.MapVariable:
+    counted = Counter(
+        model.MapTouch(
+            lanes.of_event.get(id(access), ""),
+            _lane(access),
+            "read or write" if access.mode == "unknown" else access.mode,
+            access.how,
+            access.site.span,
+        )
+        for access in accesses
+        if access.site.place >= 0
+    )
+    touches = [
+        model.MapTouch(touch.node, touch.lane, touch.mode, touch.how, touch.span, times)
+        for touch, times in counted.items()
+    ]
+    touches.sort(key=lambda touch: (touch.lane, touch.mode != "write"))
+    some = [touch for lane in (DEVICE_LANE, HOST_LANE) for touch in _first(touches, lane)]
+    span = variable.site.span if variable.site is not None and variable.site.place >= 0 else None
+    return model.MapVariable(
+        key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some)
+    )
+
+
+def _first(touches: list[model.MapTouch], lane: str) -> list[model.MapTouch]:
+    return [touch for touch in touches if touch.lane == lane][: MOST_TOUCHES // 2]
+
+
+def _lane(access: Access) -> str:
+    return DEVICE_LANE if access.context.cluster is None else HOST_LANE
