@@ -81,6 +81,16 @@ def test_a_page_can_be_read(
     assert not [each for each in contrasts if each[0] < LEAST]
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_counts_of_a_run_are_whole(width: int, folder: Path, browser: Chromium) -> None:
+    browser.show(path_of("run", folder), width)
+    cut = "[...document.querySelectorAll('.wide')].filter((e) => e.scrollWidth > e.clientWidth)"
+    assert browser.run(f"{cut}.length") == 0
+    cells = "[...document.querySelectorAll('.counts td')].map((e) => e.getBoundingClientRect())"
+    right = browser.run(f"Math.max(...{cells}.map((box) => box.right))")
+    assert 0 < right <= width
+
+
 def test_the_questions_see_what_is_wrong(tmp_path: Path, browser: Chromium) -> None:
     """A page with a fault of each kind: too wide, too faint, out of its box, on other words."""
     words = "".join(f'<text x="10" y="{y}" fill="#000">much too wide</text>' for y in (20, 24))

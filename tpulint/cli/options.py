@@ -344,6 +344,7 @@ def add_run(command: Parser) -> None:
         help="copy objects that the directory lacks from the cloud, with your credentials",
     )
     add("--deadline", type=float, metavar="SECONDS", help="the time limit of one step")
+    add("-v", "--verbose", action="store_true", help="show what TensorFlow writes at its start")
     add("--report", choices=("text", "html"), default="text", help="the report's format")
     add("--report-file", metavar="FILE", help="write the report to FILE instead of standard error")
     rest = argparse.REMAINDER

@@ -6,9 +6,12 @@ import argparse
 import atexit
 import importlib.util
 import os
+import re
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -33,7 +36,10 @@ def run(options: argparse.Namespace) -> int:
     session.note_threads()
     session.interrupts.listen()
     session.surround()
-    after_import("tensorflow", session.emulate)
+    if not options.verbose:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    around = nullcontext if options.verbose else without_startup_messages
+    after_import("tensorflow", session.emulate, around)
     # Registered first, and so called last: after the program's threads and its own last words.
     atexit.register(session.finish)
     try:
@@ -126,20 +132,62 @@ def worker(port: int, storage: str | None = None) -> int:
 # one that only prints its help never waits for TensorFlow.
 
 
-def after_import(name: str, do: Callable[[], None]) -> None:
-    """Call `do` once, when the module `name` has been imported; at once where it is already."""
+def after_import(
+    name: str,
+    do: Callable[[], None],
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
+    """Call `do` once, when the module `name` has been imported; at once where it is already.
+
+    The module is imported in the context that `around` gives.
+    """
     if name in sys.modules:
         do()
     else:
-        sys.meta_path.insert(0, _Watcher(name, do))
+        sys.meta_path.insert(0, _Watcher(name, do, around))
+
+
+# What TensorFlow writes to standard error before it reads TF_CPP_MIN_LOG_LEVEL: informational
+# lines of abseil, and the line that announces them.
+STARTUP = re.compile(rb"I0000 |[WE]0000 .*cu|WARNING: All log messages before absl::Init")
+
+
+@contextmanager
+def without_startup_messages() -> Iterator[None]:
+    """Leave out the lines of STARTUP of what is written to standard error meanwhile."""
+    try:
+        sys.stderr.flush()
+        before = os.dup(2)
+    except (AttributeError, OSError):  # it is closed
+        yield
+        return
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(before, 2)
+            os.close(before)
+            written.seek(0)
+            for line in written:
+                if not STARTUP.match(line):
+                    sys.stderr.buffer.write(line)
+            sys.stderr.flush()
 
 
 class _Watcher:
     """A finder of modules, as `sys.meta_path` holds them."""
 
-    def __init__(self, name: str, do: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        do: Callable[[], None],
+        around: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self.name = name
         self.do = do
+        self.around = around
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -154,7 +202,8 @@ class _Watcher:
 
     def follow(self, execute: Callable[[ModuleType], None], spec: ModuleSpec) -> None:
         def exec_module(module: ModuleType) -> None:
-            execute(module)
+            with self.around():
+                execute(module)
             self.do()
 
         # On this one loader: it keeps its class, by which others know how to read the source.

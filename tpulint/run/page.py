@@ -33,6 +33,14 @@ COUNTS = """.wide { overflow-x: auto; }
 .counts td:not(:first-child):not(:last-child) { text-align: right; }
 .counts .names th:not(:first-child):not(:last-child) { text-align: right; }
 .counts [colspan] { padding-top: .8rem; }
+@media (max-width: 700px) {
+  .counts, .counts tbody, .counts tr, .counts td, .counts [colspan] { display: block; }
+  .counts .names, .counts .empty { display: none; }
+  .counts td, .counts [colspan] { white-space: normal; overflow-wrap: anywhere; }
+  .counts td:not(:first-child):not(:last-child) { text-align: left; }
+  .counts td:not(:first-child)::before { content: attr(data-column) ": "; opacity: .7; }
+  .counts td:first-child { font-weight: bold; }
+}
 """
 
 
@@ -68,7 +76,14 @@ def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
     for computation in computations:
         yield f'<tr><th colspan="{len(COLUMNS)}">{escape(headed(computation))}</th></tr>\n'
         for row in cells(computation):
-            yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n"
+            named = zip(COLUMNS, row, strict=True)
+            yield "<tr>" + "".join(cell_of(name, cell) for name, cell in named) + "</tr>\n"
+
+
+def cell_of(column: str, text: str) -> str:
+    """Return a cell that names its column, for a page too narrow for the names above."""
+    empty = "" if text else ' class="empty"'
+    return f'<td data-column="{escape(column)}"{empty}>{escape(text)}</td>'
 
 
 def pictures(computations: Sequence[ComputationRun], context: RenderContext) -> Iterator[str]:
@@ -120,15 +135,15 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
 
 def _host(key: str, kind: str, lane: Lane) -> model.MapNode:
     lines = (model.Line(f"made at {lane.place}"),) if lane.place else ()
-    return model.MapNode(key, HOST_LANE, kind, lane.name, None, lines)
+    return model.MapNode(key, HOST_LANE, kind, lane.title, None, lines)
 
 
 def _call(lane: Lane) -> str:
     if lane.name == OUTFEED:
         return "enqueues to the outfeed; nothing waits"
     if lane.round_trips:
-        return f"waits for {lane.name}"
-    return f"does not wait for {lane.name}"
+        return f"waits for {lane.title}"
+    return f"does not wait for {lane.title}"
 
 
 def _runs(lane: Lane) -> str:

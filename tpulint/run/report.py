@@ -1,9 +1,9 @@
 """The report of `tpulint run`: a table of what crossed the seam, and the faults.
 
 lane                     runs  round trips  bytes to host  bytes to device      ms
-train.py:71, 10 steps
+train.py:71, 10 steps, 1 compilation
   device                   20                                               18.204
-  host cluster 0           20           20            160               80    3.410  train.py:53
+  host cluster 0 (log)     20           20            160               80    3.410  train.py:53
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from tpulint.source import Source, UnreadableSource, read_source
 from tpulint.storage.session import StorageUse
 
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
-NOTE = "Counts and bytes are those of a TPU; times are this CPU's."
+NOTE = (
+    "Counts and bytes are those of a TPU; times are this CPU's. An emulator cannot judge how\n"
+    "fast a TPU is, whether its memory suffices, or how it rounds."
+)
 FEEDS = ("infeed", "outfeed")
 UNFINISHED = "Still running when the last step of their computation finished:"
 MOST = 10
@@ -31,7 +34,7 @@ class Lane(NamedTuple):
     """The work of the device, of one host cluster or of a feed, over all steps and replicas.
 
     `place` is the user's line that made it ("file:line"). A run that gives something back to the
-    device is a round trip: the device waits for it.
+    device is a round trip: the device waits for it. `function` is the one sent to the host.
     """
 
     name: str
@@ -41,14 +44,24 @@ class Lane(NamedTuple):
     bytes_to_host: int
     bytes_to_device: int
     seconds: float
+    function: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the name of the lane, with that of the function."""
+        return f"{self.name} ({self.function})" if self.function else self.name
 
 
 class ComputationRun(NamedTuple):
-    """`place` is the user's line that built it, `steps` how often it ran."""
+    """`place` is the user's line that built it, `steps` how often it ran.
+
+    `compilations` counts the programs that XLA compiled for it: one per shape or Python argument.
+    """
 
     place: str
     steps: int
     lanes: tuple[Lane, ...]
+    compilations: int = 1
 
 
 class RunFault(NamedTuple):
@@ -178,7 +191,8 @@ def computation_table(computations: Sequence[ComputationRun]) -> list[str]:
 def headed(computation: ComputationRun) -> str:
     """Return the place of a computation, and how often it ran."""
     steps = "1 step" if computation.steps == 1 else f"{computation.steps:,} steps"
-    return f"{computation.place}, {steps}"
+    number = computation.compilations
+    return f"{computation.place}, {steps}, {number} compilation{'s' * (number != 1)}"
 
 
 def cells(computation: ComputationRun) -> Iterator[tuple[str, ...]]:
@@ -186,7 +200,7 @@ def cells(computation: ComputationRun) -> Iterator[tuple[str, ...]]:
         crossing = (lane.round_trips, lane.bytes_to_host, lane.bytes_to_device)
         counted = (lane.name not in ("device", *FEEDS), *[lane.name != "device"] * 2)
         counts = [f"{count:,}" if on else "" for count, on in zip(crossing, counted, strict=True)]
-        yield (lane.name, f"{lane.runs:,}", *counts, f"{lane.seconds * 1e3:,.1f}", lane.place)
+        yield (lane.title, f"{lane.runs:,}", *counts, f"{lane.seconds * 1e3:,.1f}", lane.place)
 
 
 def line(row: Sequence[str], widths: Sequence[int]) -> str:

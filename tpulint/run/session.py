@@ -298,11 +298,15 @@ def computation(place: str | None, totals: Totals) -> ComputationRun:
             total.bytes_to_host,
             total.bytes_to_device,
             total.seconds,
+            total.function,
         )
         for name, total in sorted(totals.lanes.items())
     )
     return ComputationRun(
-        shown_place(place or "") or "built by a library", len(totals.steps), lanes
+        shown_place(place or "") or "built by a library",
+        len(totals.steps),
+        lanes,
+        len(totals.builds),
     )
 
 

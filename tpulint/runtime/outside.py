@@ -23,6 +23,7 @@ from tpulint.runtime.errors import (
 from tpulint.runtime.mark import clusters, context
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.mark.replicate import is_building
+from tpulint.runtime.source_location import note_host_function
 from tpulint.runtime.tensorflow_internals import graphs, tpu, tracebacks
 
 
@@ -80,7 +81,13 @@ def _outside_compilation(
         args = tuple(kwargs.pop("args") or ())
 
     def build() -> Any:
-        return _called(computation, args, kwargs)
+        if tf.executing_eagerly():
+            return _called(computation, args, kwargs)
+        graph = graphs.default_graph()
+        first = len(graph.get_operations())
+        result = _called(computation, args, kwargs)
+        note_host_function(graph, first, computation)
+        return result
 
     in_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
     if enclosing_context() is None:

@@ -33,14 +33,19 @@ class Total:
     bytes_to_host: int = 0
     bytes_to_device: int = 0
     seconds: float = 0.0
+    function: str = ""
 
 
 @dataclass
 class Totals:
-    """The lanes of one computation by name, its steps, and the last step of each replica."""
+    """The lanes of one computation by name, its steps, and the last step of each replica.
+
+    `builds` are the times that it was built, and so compiled.
+    """
 
     lanes: dict[str, Total] = field(default_factory=dict)
     steps: set[int] = field(default_factory=set)
+    builds: set[int] = field(default_factory=set)
     last: dict[int, int] = field(default_factory=dict)
 
 
@@ -60,7 +65,9 @@ class Watch:
         with self._lock:
             computation = self.computations.setdefault(event.computation, Totals())
             computation.steps.add(event.step)
-            total = computation.lanes.setdefault(event.lane, Total(event.place))
+            computation.builds.add(event.build)
+            new = Total(event.place, function=event.function)
+            total = computation.lanes.setdefault(event.lane, new)
             total.seconds += event.end - event.start
             if event.lane == "device":
                 # Its segments are one program, which runs once a step on each replica.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -17,6 +18,7 @@ _LIBRARIES = (
     os.path.dirname(os.path.abspath(os.__file__)),
 )
 _COMMANDS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli", "")
+_HOST_FUNCTIONS = "_tpulint_host_functions"
 _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
@@ -46,6 +48,24 @@ def operation_location(op: Any) -> str | None:
     return _innermost(_stack_of(op))
 
 
+def note_host_function(graph: Any, first: int, function: Callable[..., Any]) -> None:
+    """Note that the operations of `graph` from number `first` on were made by a host function."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__).strip("<>")
+    if not hasattr(graph, _HOST_FUNCTIONS):
+        setattr(graph, _HOST_FUNCTIONS, {})
+    names: dict[str, str] = getattr(graph, _HOST_FUNCTIONS)
+    names.update((op.name, name) for op in graph.get_operations()[first:])
+
+
+def host_function_of(op: Any) -> str:
+    """Return the name of the function that was sent to the host and made `op`, or ""."""
+    original = _original(op)
+    names: dict[str, str] = getattr(original.graph, _HOST_FUNCTIONS, {})
+    return names.get(original.name, "")
+
+
 def place_of(error: BaseException) -> str | None:
     """Return "file:line" of the innermost frame of the user's code that `error` passed, or None."""
     frames = []
@@ -58,9 +78,13 @@ def place_of(error: BaseException) -> str | None:
 
 def _stack_of(op: Any) -> list[tuple[str, int]]:
     """Return (file, line) of each frame in which `op` was made, outermost first."""
+    return [(frame.filename, frame.lineno) for frame in _original(op).traceback or ()]
+
+
+def _original(op: Any) -> Any:
+    """Return the operation that the user's code made, of which `op` may be a copy."""
     originals: dict[str, Any] = getattr(op.graph, "_tpulint_originals", {})
-    original: Any = originals.get(op.name, op)
-    return [(frame.filename, frame.lineno) for frame in original.traceback or ()]
+    return originals.get(op.name, op)
 
 
 def is_of_gradient(op: Any) -> bool:

@@ -93,7 +93,7 @@ def test_an_installed_module_has_a_lane_for_each_of_its_lines(tmp_path: Path) ->
         tmp_path, "run", "--replicas", "2", "-m", "h5prog.train", installed=package.parent
     )
     assert done.returncode == 1, done.stderr
-    steps = re.findall(r"^(\S+), 1 step\n +device +2 ", done.stderr, re.MULTILINE)
+    steps = re.findall(r"^(\S+), 1 step, 1 compilation\n +device +2 ", done.stderr, re.MULTILINE)
     assert steps == [f"site-packages/h5prog/train.py:{row}" for row in (14, 18)]
     assert "NotImplementedError [TPU701 run-outside-function]: `tpulint check` says" in done.stderr
     assert "site-packages/h5prog/train.py:22:1\n" in done.stderr

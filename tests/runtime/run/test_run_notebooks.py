@@ -70,4 +70,6 @@ def test_the_report_names_cells_of_a_notebook(tmp_path: Path) -> None:
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (tmp_path / "steps.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     done = tpulint(tmp_path, "run", "--replicas", "2", "steps.ipynb")
-    assert re.search(r"^steps\.ipynb:cell 2:2, 1 step$", done.stderr, re.M), done.stderr
+    assert re.search(r"^steps\.ipynb:cell 2:2, 1 step, 1 compilation$", done.stderr, re.M), (
+        done.stderr
+    )

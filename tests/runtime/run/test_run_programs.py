@@ -147,8 +147,12 @@ def test_keras_fits(tmp_path: Path) -> None:
     (losses,) = re.findall(r"losses \[([\d.]+), ([\d.]+)\]", done.stdout)
     assert float(losses[1]) < float(losses[0])
     # Two epochs of eight batches in `fit`, eight in `evaluate`: each on both replicas.
-    assert re.search(r"keras_fit\.py:\d+, 16 steps\n +device +32 ", done.stderr), done.stderr
-    assert re.search(r"keras_fit\.py:\d+, 8 steps\n +device +16 ", done.stderr), done.stderr
+    assert re.search(r"keras_fit\.py:\d+, 16 steps, 1 compilation\n +device +32 ", done.stderr), (
+        done.stderr
+    )
+    assert re.search(r"keras_fit\.py:\d+, 8 steps, 1 compilation\n +device +16 ", done.stderr), (
+        done.stderr
+    )
 
 
 @pytest.mark.any_release
@@ -158,7 +162,9 @@ def test_a_package_is_run_and_what_crosses_is_counted() -> None:
     assert done.returncode == 0, done.stderr
     assert "on topology 1x1x2: exit status 0" in done.stderr
     # 128 scores of 4 bytes go to the first cluster; nothing comes back.
-    assert re.search(r"host cluster 0 +2 +0 +512 +0 .*score\.py:\d+", done.stderr), done.stderr
+    assert re.search(r"host cluster 0 (?:\(\w+\) )? *2 +0 +512 +0 .*score\.py:\d+", done.stderr), (
+        done.stderr
+    )
 
 
 @pytest.mark.any_release
@@ -271,3 +277,40 @@ def test_the_error_of_an_estimator_program_names_the_tensorflow_it_needs(tmp_pat
         return
     assert done.stderr.count("has no Estimator") == 1
     assert "pip install 'tensorflow-cpu==2.15.*'" in done.stderr
+
+
+TWO_FUNCTIONS = """\
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+class Log:
+    def remember(self, x):
+        return x + 1.0
+
+log = Log()
+
+@tf.function
+def train(n):
+    def step():
+        y = tf.compat.v1.tpu.outside_compilation(log.remember, tf.constant(1.0) * n)
+        return tf.compat.v1.tpu.outside_compilation(lambda z: z * 2.0, y)
+    return strategy.run(step)
+
+for n in range(3):
+    train(n)
+"""
+
+
+def test_the_report_names_host_functions_and_counts_compilations(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TWO_FUNCTIONS, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "train.py")
+    assert done.returncode == 0, done.stderr
+    assert "train.py:19, 3 steps, 3 compilations\n" in done.stderr
+    assert re.search(r"host cluster 0 \(remember\) +6 ", done.stderr)
+    assert re.search(r"host cluster 1 \(lambda\) +6 ", done.stderr)
+    assert "An emulator cannot judge" in done.stderr
+    assert done.stderr.startswith(("INFO:tensorflow", "tpulint run: ")), "no messages of C++"

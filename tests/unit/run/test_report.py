@@ -11,19 +11,19 @@ from tpulint.run.page import html
 from tpulint.run.report import ComputationRun, FinishedRun, Lane, RunFault, text
 
 DEVICE = Lane("device", "", 20, 0, 0, 0, 1.5)
-CLUSTER = Lane("host cluster 0", "a<b>.py:7", 2000, 1000, 12345678, 80, 0.0004)
+CLUSTER = Lane("host cluster 0", "a<b>.py:7", 2000, 1000, 12345678, 80, 0.0004, "log")
 FEED = Lane("infeed", "a<b>.py:9", 40, 0, 0, 640, 0.002)
 TABLE = """\
-lane               runs  round trips  bytes to host  bytes to device       ms  made at
-trainer.py:18, 10 steps
-  device             20                                               1,500.0
-  host cluster 0  2,000        1,000     12,345,678               80      0.4  a<b>.py:7
-  infeed             40                           0              640      2.0  a<b>.py:9
+lane                     runs  round trips  bytes to host  bytes to device       ms  made at
+trainer.py:18, 10 steps, 3 compilations
+  device                   20                                               1,500.0
+  host cluster 0 (log)  2,000        1,000     12,345,678               80      0.4  a<b>.py:7
+  infeed                   40                           0              640      2.0  a<b>.py:9
 """
 
 
 def report(*faults: RunFault, lanes: tuple[Lane, ...] = (DEVICE, CLUSTER, FEED)) -> FinishedRun:
-    computations = (ComputationRun("trainer.py:18", 10, lanes),) if lanes else ()
+    computations = (ComputationRun("trainer.py:18", 10, lanes, 3),) if lanes else ()
     return FinishedRun("trainer.py", "2 replicas", 1, 3.21, computations, faults)
 
 

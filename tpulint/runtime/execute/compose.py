@@ -34,7 +34,7 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
 from tpulint.runtime.schedule.plan import Plan
-from tpulint.runtime.source_location import operation_location
+from tpulint.runtime.source_location import host_function_of, operation_location
 from tpulint.runtime.tensorflow_internals import operations
 
 
@@ -121,7 +121,8 @@ def _values(segment: Segment) -> list[Tensor]:
 
 def _watched(segment: Segment) -> WatchedSegment:
     first = segment.ops[0]
-    return WatchedSegment(lane_of(segment), first.name, operation_location(first))
+    function = host_function_of(first) if segment.side is Side.HOST else ""
+    return WatchedSegment(lane_of(segment), first.name, operation_location(first), function)
 
 
 def _is_made_on_host(region: Region, name: str) -> bool:

@@ -21,6 +21,7 @@ from tpulint.runtime.source_location import user_location
 
 _watchers: list[Callable[[SegmentRun], None]] = []
 _steps = itertools.count()
+_builds = itertools.count()
 _probes: WeakSet[Probes] = WeakSet()
 
 
@@ -29,7 +30,9 @@ class SegmentRun:
     """One run of a segment. Seconds of `time.perf_counter`; bytes of tensors that cross.
 
     `computation` is the user's "file:line" that built the computation, `place` the one that made
-    the first operation of the segment; either is None where no line of the user's did.
+    the first operation of the segment; either is None where no line of the user's did. `build`
+    counts the times that computations were built: XLA compiles each of them. `function` is the
+    name of the user's function that was sent to the host.
     """
 
     step: int
@@ -41,14 +44,17 @@ class SegmentRun:
     bytes_out: int
     computation: str | None = None
     place: str | None = None
+    build: int = 0
+    function: str = ""
 
 
 class WatchedSegment(NamedTuple):
-    """A segment: its lane, the name of its first operation, and the user's line that made that."""
+    """A segment: its lane, its first operation, the user's line and function that made that."""
 
     lane: str
     operation: str
     place: str | None
+    function: str = ""
 
 
 @contextmanager
@@ -85,6 +91,7 @@ class Probes:
     def __init__(self) -> None:
         self.wanted = bool(_watchers)
         self._computation = user_location() if self.wanted else None
+        self._build = next(_builds)
         self._step = -1
         self._started: dict[tuple[int, WatchedSegment], tuple[float, int]] = {}
         self._lock = threading.Lock()
@@ -162,6 +169,8 @@ class Probes:
             int(size),
             self._computation,
             segment.place,
+            self._build,
+            segment.function,
         )
         for watcher in tuple(_watchers):
             watcher(event)
