@@ -79,6 +79,7 @@ class Operation:
     number: its place in program order. sources: those whose results it takes. after: those that
     it waits for. unseen: it may be none at all: what was called is not seen. ordered: it has an
     effect, and no variable: a traced function runs these in program order. kept: never removed.
+    operator: the operator that builds it, if one does.
     """
 
     number: int
@@ -88,6 +89,7 @@ class Operation:
     unseen: bool = False
     ordered: bool = False
     kept: bool = False
+    operator: str = ""
 
 
 @dataclass(eq=False, slots=True)

@@ -64,6 +64,8 @@ def operation(
     result.uniform = uniform(listed) or _is_how_often(name, listed)
     result.shape = () if name != "getitem" and of_scalars(listed) else None
     result.single = name != "getitem"
+    if result.operation is not None:
+        result.operation.operator = name
     return result
 
 

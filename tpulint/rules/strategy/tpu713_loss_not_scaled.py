@@ -1,0 +1,212 @@
+"""TPU713: the loss of a replica is scaled as if there were one replica, or scaled twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.structures import all_tensors
+from tpulint.absint.domain.values import Bound, Const, External, Value
+from tpulint.diagnostics import traces
+from tpulint.diagnostics.traces import device_path, device_step
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.strategies import (
+    ADDS_LOSSES,
+    AVERAGE_LOSS,
+    LOSSES_OF_MODEL,
+    SCALE_FREE,
+    SCALES,
+    SUMS_OF_LOSSES,
+)
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.ordering.operations import AGREEMENT_CALLS
+from tpulint.queries.device_code import is_compiled
+from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.queries.strategies import UPDATES, is_optimizer, strategy_of
+from tpulint.rules.base import Report, Rule, register
+
+MEAN = "reduce_mean"
+MEANS = ("MEAN", "Mean", "mean")  # tensorflow/python/distribute/reduce_util.py takes any case
+STEPS = 200  # operations between the loss and its parts
+INSTEAD = "divide it by `strategy.num_replicas_in_sync`, or use `tf.nn.compute_average_loss`"
+
+Calls = Mapping[int, ApiCall]
+
+
+class Loss(NamedTuple):
+    """A loss whose gradients an optimizer applies: the call of `gradient`, and of its parts.
+
+    scaled: one of its parts is divided or multiplied by something.
+    """
+
+    gradient: ApiCall
+    optimizer: ExternalObject
+    parts: tuple[ApiCall, ...]
+    scaled: bool
+
+
+@register
+class LossNotScaled(Rule):
+    code = "TPU713"
+    name = "loss-not-scaled"
+    severity = Severity.WARNING
+    summary = "a loss that is not divided by the number of replicas, or twice"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.kind in seam.STRATEGY_RUN and is_for_replicas(computation):
+                calls = calls_by_operation(computation)
+                for loss in losses(computation, calls):
+                    for part in loss.parts:
+                        unscaled(computation, loss, part, report)
+        for call in program.named.get("reduce", ()):
+            averaged_twice(program, call, report)
+
+
+def is_for_replicas(computation: Computation) -> bool:
+    """Return whether the strategy is a TPU's, or one that is given, but not the current one.
+
+    That may well be the default one, for one device.
+    """
+    strategy = strategy_of(computation.call.receiver)
+    is_current = strategy is not None and strategy.path.endswith("get_strategy")
+    return computation.certainty is Certainty.DEFINITE or (
+        not is_current and may_be_tpus(computation)
+    )
+
+
+def unscaled(computation: Computation, loss: Loss, part: ApiCall, report: Report) -> None:
+    if part.last == MEAN and not loss.scaled and loss.optimizer.last not in SCALE_FREE:
+        what = "this mean is over one replica's rows"
+        instead = INSTEAD
+    elif part.last in ADDS_LOSSES and loss.scaled:
+        what = "the model's own losses are not scaled here, as the rest of the loss is"
+        instead = "use `tf.nn.scale_regularization_loss`"
+    else:
+        return
+    report(
+        part.site.span,
+        f"{what}, but the optimizer sums the gradients of all replicas, so their gradient is as"
+        f" many times too large as there are replicas: {instead}",
+        certainty=Certainty.POSSIBLE,  # the learning rate may make up for it
+        trace=device_path(
+            computation,
+            part.context,
+            device_step(part.site, "computes this part of the loss"),
+            device_step(loss.gradient.site, "differentiates it; the optimizer sums the gradients"),
+        ),
+    )
+
+
+def losses(computation: Computation, calls: Calls) -> Iterator[Loss]:
+    """Yield the losses whose gradients a Keras optimizer gets as they are."""
+    if any(call.last in AGREEMENT_CALLS for call in computation.calls):
+        return  # the program combines something itself
+    applied = {
+        id(tensor.operation): call.receiver
+        for call in computation.calls
+        if call.last in UPDATES and is_optimizer(call.receiver) and len(call.arguments) == 1
+        for tensor in all_tensors([call.arguments[0].value])
+    }
+    for call in computation.calls:
+        result, target = call.result, call.argument("target", 0)
+        if call.last != "gradient" or not isinstance(result, Tensor) or target is None:
+            continue
+        optimizer = applied.get(id(result.operation)) if result.operation is not None else None
+        if not isinstance(optimizer, ExternalObject) or not is_compiled(call.context):
+            continue
+        if isinstance(target.value, Tensor):
+            yield loss_of(call, optimizer, target.value, calls)
+
+
+def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls: Calls) -> Loss:
+    """Walk from a loss to what it is the sum of."""
+    parts: list[ApiCall] = []
+    scaled = False
+    waiting, seen = [target.operation], set[int]()
+    while waiting and len(seen) < STEPS:
+        operation = waiting.pop()
+        if operation is None or id(operation) in seen:
+            continue
+        seen.add(id(operation))
+        name, call = name_of(operation, calls)
+        if name in SUMS_OF_LOSSES and not (call is not None and takes_losses(call)):
+            waiting += operation.sources
+        elif name in SCALES:
+            scaled = True
+        elif call is not None and (is_mean_of_all(call) or takes_losses(call)):
+            parts.append(call)
+    return Loss(gradient, optimizer, tuple(parts), scaled)
+
+
+def name_of(operation: Operation, calls: Calls) -> tuple[str, ApiCall | None]:
+    call = calls.get(id(operation))
+    return (operation.operator, None) if call is None else (call.last, call)
+
+
+def is_mean_of_all(call: ApiCall) -> bool:
+    """Return whether this is TensorFlow's mean over all elements."""
+    return call.last == MEAN and seam.is_tensorflow(call.path) and len(call.arguments) == 1
+
+
+def takes_losses(call: ApiCall) -> bool:
+    """Return whether a call adds up a model's `losses`."""
+    first = call.arguments[0].value if call.arguments else None
+    if call.last not in ADDS_LOSSES or not isinstance(first, Bound):
+        return False
+    named = first.function
+    return isinstance(named, External) and named.last == LOSSES_OF_MODEL
+
+
+def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
+    """Report the mean over replicas of what is divided by the global batch already."""
+    operation, value = call.argument("reduce_op", 0), call.argument("value", 1)
+    if not isinstance(call.receiver, Strategy) or operation is None or value is None:
+        return
+    given = value.value
+    if not is_mean(operation.value) or not isinstance(given, Tensor) or given.of_all is None:
+        return
+    for computation in program.computations:
+        if computation.call is not given.of_all or not is_for_replicas(computation):
+            continue
+        result = computation.result
+        if not isinstance(result, Tensor) or result.operation is None:
+            return
+        average = calls_by_operation(computation).get(id(result.operation))
+        if average is not None and average.last == AVERAGE_LOSS:
+            report(
+                call.site.span,
+                f"`{AVERAGE_LOSS}` has divided by the global batch, and this mean divides by the"
+                " number of replicas again, so the number is too small: reduce with"
+                " `tf.distribute.ReduceOp.SUM`",
+                certainty=Certainty.POSSIBLE,  # it may have been given the replica's batch
+                trace=(
+                    *device_path(
+                        computation,
+                        average.context,
+                        device_step(average.site, "divides by the global batch"),
+                    ),
+                    traces.step(HOST_LANE, call.site, "takes the mean over the replicas"),
+                ),
+            )
+
+
+def is_mean(value: Value) -> bool:
+    if isinstance(value, External):
+        return value.last in MEANS
+    return isinstance(value, Const) and value.value in MEANS
+
+
+def calls_by_operation(computation: Computation) -> dict[int, ApiCall]:
+    """Return the call that built an operation, by the operation's identity."""
+    return {
+        id(call.result.operation): call
+        for call in computation.calls
+        if isinstance(call.result, Tensor)
+        and call.result.operation is not None
+        and not (call.last == "__call__" and isinstance(call.receiver, ExternalObject))
+    }
