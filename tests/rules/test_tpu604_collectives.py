@@ -109,6 +109,19 @@ IN_MODEL_FN = {
     decayed = tf.contrib.opt.extend_with_decoupled_weight_decay(tf.train.AdamOptimizer)
     train_op = decayed(0.1, learning_rate=0.1).minimize(loss)  # error: TPU604
 """,
+    "a false alarm: an optimizer of the project that hands gradients on": """
+    class Counting(tf.train.Optimizer):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def apply_gradients(self, pairs, global_step=None, name=None):
+            library.count(pairs)
+            return self.inner.apply_gradients(pairs, global_step=global_step)
+
+    optimizer = library.wrapped(Counting(tf.train.AdamOptimizer()))
+    counting = Counting(tf.train.AdamOptimizer())
+    train_op = counting.apply_gradients(optimizer.compute_gradients(loss))
+""",
     "a wrapper around the operation": """
     train_op = tf.train.AdamOptimizer().minimize(loss)
     train_op = tf.tpu.CrossShardOptimizer(train_op)  # error: TPU604

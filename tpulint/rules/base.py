@@ -78,7 +78,6 @@ class Reporter:
         fix: Fix | None = None,
     ) -> None:
         before = self.findings.get(span)
-        if before is None or (
-            before.certainty is Certainty.POSSIBLE and certainty is Certainty.DEFINITE
-        ):
+        ranks = list(Certainty)  # the most certain first
+        if before is None or ranks.index(certainty) < ranks.index(before.certainty):
             self.findings[span] = Finding(self.code, message, span, certainty, trace, fix)

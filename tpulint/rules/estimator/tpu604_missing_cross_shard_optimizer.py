@@ -70,7 +70,7 @@ def _check_updates(
     others = [call for call in calls if call not in bare]
     if not bare or not all(_is_unseen(call.receiver) for call in others):
         return
-    if not _may_lead_to_tpu_spec(computation, bare):
+    if _is_in_wrapper(bare[0]) or not _may_lead_to_tpu_spec(computation, bare):
         return
     sums = collectives_with(computation, bare)
     if sums and may_sum_gradients(computation, bare[0], sums):
@@ -78,6 +78,12 @@ def _check_updates(
     _report_optimizer(
         computation, bare[0], definite_if(certainty is Certainty.DEFINITE, not others), sums, report
     )
+
+
+def _is_in_wrapper(update: ApiCall) -> bool:
+    """Return whether an optimizer of the project hands on gradients: it may itself be wrapped."""
+    name = "apply_gradients"
+    return update.last == name and any(step.name == name for step in update.context.call_chain)
 
 
 def _is_unseen(receiver: Value | None) -> bool:
