@@ -59,6 +59,23 @@ def is_compiled_for_tpu(program: Program, computation: Computation, context: Con
     return is_on_tpu(computation, context)
 
 
+def doubt_about(program: Program, computation: Computation, context: Context) -> str:
+    """Return what settles whether a TPU compiles what is built at `context`; "" where it does."""
+    if context.is_guess:
+        names = [call.name for call in context.call_chain]
+        where = f" of `{names[-1]}`" if names else ""
+        return f"if this code{where} is the one of several that is run"
+    if soft_placement(program, computation):
+        return "unless soft device placement is on"
+    if UNSEEN in entered_effects(context):
+        return "unless the `with` block around it moves it to the host"
+    if is_on_tpu(computation, context):
+        return ""
+    if computation.kind == MODEL_FN:
+        return f"if a TPUEstimator runs this `{MODEL_FN}` on a TPU"
+    return f"if the strategy of `{computation.kind}` is a TPU's"
+
+
 def _places_for_tpus(computation: Computation) -> Iterator[Context]:
     return (call.context for call in computation.calls if _is_for_tpus(call))
 

@@ -15,7 +15,10 @@ from tpulint.frontends.tensorflow.program import Program
 
 
 class Report(Protocol):
-    """Say one finding of the rule that is running."""
+    """Say one finding of the rule that is running.
+
+    doubt: what would settle a finding that is not sure, "unless soft placement is on".
+    """
 
     def __call__(
         self,
@@ -25,6 +28,7 @@ class Report(Protocol):
         certainty: Certainty = ...,
         trace: tuple[Step, ...] = ...,
         fix: Fix | None = ...,
+        doubt: str = ...,
     ) -> None: ...
 
 
@@ -76,7 +80,10 @@ class Reporter:
         certainty: Certainty = Certainty.DEFINITE,
         trace: tuple[Step, ...] = (),
         fix: Fix | None = None,
+        doubt: str = "",
     ) -> None:
+        if doubt and certainty is not Certainty.DEFINITE:
+            message = f"{message} ({doubt})"
         before = self.findings.get(span)
         ranks = list(Certainty)  # the most certain first
         if before is None or ranks.index(certainty) < ranks.index(before.certainty):

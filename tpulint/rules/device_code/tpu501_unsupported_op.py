@@ -15,7 +15,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
 from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed
 from tpulint.queries.environment import operation_built
 from tpulint.rules.base import Report, Rule, register
@@ -61,6 +61,7 @@ class UnsupportedOp(Rule):
                 trace=path_to_site(
                     computation, call.context, call.site, f"builds {what} on the device"
                 ),
+                doubt=_doubt(program, computation, call, built),
             )
         for computation, access, kind in _host_state(program):
             report(
@@ -74,6 +75,7 @@ class UnsupportedOp(Rule):
                 trace=path_to_site(
                     computation, access.context, access.site, f"uses {kind} on the device"
                 ),
+                doubt=doubt_about(program, computation, access.context),
             )
 
 
@@ -91,6 +93,17 @@ def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> st
     if naming.PREPARES_INPUT.is_in(call.path):
         return EARLIER
     return "send it to the host with `outside_compilation`"
+
+
+def _doubt(program: Program, computation: Computation, call: ApiCall, built: BuiltOperation) -> str:
+    """Return what settles whether the operation is there, and has no kernel."""
+    if is_for(call.context, naming.DEBUGGING):
+        return "if this is on where a TPU runs it"
+    if built.writer and not has_writer(program, computation):
+        return "if a summary writer is the default one there"
+    if not (built.host or built.release):
+        return "unless the TPU's release of TensorFlow has a kernel"
+    return doubt_about(program, computation, call.context)
 
 
 def _is_built(

@@ -14,7 +14,7 @@ from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, moved_calls
 from tpulint.rules.base import Report, Rule, register
 
@@ -88,6 +88,8 @@ class DynamicShape(Rule):
                         call.site,
                         f"needs {what} to compile `{call.last}`",
                     ),
+                    doubt=doubt_about(program, computation, call.context)
+                    or "unless the values that reach it are settings",
                 )
 
 

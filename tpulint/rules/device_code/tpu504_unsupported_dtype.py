@@ -13,7 +13,7 @@ from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, le
 from tpulint.frontends.tensorflow.knowledge import names, naming, seam
 from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_softly_placed
 from tpulint.queries.environment import entry_modules, may_share_a_process
 from tpulint.rules.base import Report, Rule, register
@@ -92,6 +92,7 @@ def _check_calls(program: Program, report: Report) -> None:
                 trace=path_to_site(
                     computation, call.context, call.site, f"makes a {dtype} on the device"
                 ),
+                doubt=doubt_about(program, computation, call.context),
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
 
@@ -113,6 +114,7 @@ def _check_kernels(program: Program, report: Report) -> None:
                             is_compiled_for_tpu(program, computation, call.context),
                         ),
                         trace=path_to_site(computation, call.context, call.site, what),
+                        doubt=doubt_about(program, computation, call.context),
                     )
 
 
@@ -210,6 +212,7 @@ def check_policies(program: Program, report: Report) -> None:
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
                 certainty=Certainty.POSSIBLE,
+                doubt="if a TPU runs with this policy",
             )
 
 

@@ -19,7 +19,7 @@ from tpulint.frontends.tensorflow.knowledge.seam import (
 )
 from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_in_every_trace
+from tpulint.queries.certainty import definite_if, doubt_about, is_in_every_trace
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.rules.base import Report, Rule, register
@@ -57,6 +57,7 @@ class ConcreteValueNeeded(Rule):
                     trace=path_to_site(
                         computation, call.context, call.site, "needs the value of a tensor"
                     ),
+                    doubt=doubt_about(program, computation, call.context) or "if it is a tensor",
                 )
             for test in computation.effects:
                 if test.kind == ASKS and is_compiled(test.context) and not is_allowed(test.context):

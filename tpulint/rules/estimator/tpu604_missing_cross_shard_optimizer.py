@@ -166,7 +166,23 @@ def _report_optimizer(
             computation, update.context, device_step(site, "is made without a wrapper")
         ),
         fix=in_cross_shard_optimizer(receiver, update.site),
+        doubt=_doubt(computation, update, name, is_own=seen, is_unseen=unseen),
     )
+
+
+def _doubt(
+    computation: Computation, update: ApiCall, name: str, *, is_own: bool, is_unseen: bool
+) -> str:
+    """Return what settles whether an update by the optimizer `name` is a fault."""
+    if is_unseen:
+        return "unless the gradients are summed before"
+    if not is_own:
+        return f"unless `{name}` sums gradients itself"
+    if computation.kind != seam.MODEL_FN:
+        return "if there are several replicas"
+    if is_definite(computation) or _is_guessed_call(update):
+        return f"if `{name}` is the one of several that is used"
+    return "if a TPUEstimator runs this `model_fn` on a TPU"
 
 
 def _is_guessed_call(update: ApiCall) -> bool:

@@ -157,4 +157,13 @@ def _report_batch(feed: Feed, batch: ExternalObject, fault: _Fault, report: Repo
             traces.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),
         ),
         fix=of_one_size(batch),
+        doubt=_doubt(feed, fault),
     )
+
+
+def _doubt(feed: Feed, fault: _Fault) -> str:
+    """Return what settles whether the last batch is a fault."""
+    if fault.why == NO_STATIC_SIZE:
+        return "if this pipeline feeds the TPU"
+    size = "its size divides the number of rows"
+    return "" if fault.why in (NO_ROWS, DYNAMIC) else f"unless {size} or the dataset is endless"

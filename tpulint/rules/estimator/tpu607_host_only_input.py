@@ -23,6 +23,7 @@ from tpulint.rules.base import Report, Rule, register
 
 PYTHON = "runs Python on this machine"
 TABLE = "uses a table of this machine"
+REMOTE = "unless the TPU is this machine's own: `local`, or a TPU VM"
 FILE = "reads a file of this machine"
 LISTS = "gets the names of files of this machine"
 SEQUENCES = frozenset(["Sequence", "PyDataset"])  # keras/src/utils, trainers/data_adapters
@@ -90,6 +91,7 @@ def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
         " the TPU's host, another machine",
         certainty=Certainty.POSSIBLE if feed.context.is_guess else certainty,
         trace=(traces.step(HOST_LANE, feed.site, PYTHON),),
+        doubt=REMOTE,
     )
 
 
@@ -114,6 +116,7 @@ def _report_call(
             traces.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),
             traces.step(HOST_LANE, call.site, what),
         ),
+        doubt=REMOTE,
     )
 
 

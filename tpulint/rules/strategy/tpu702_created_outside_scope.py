@@ -47,6 +47,7 @@ class CreatedOutsideScope(Rule):
                     traces.step(lane(misplaced), misplaced.use_site, f"uses the {misplaced.kind}"),
                 ),
                 fix=in_scope(scopes.place(misplaced)),
+                doubt=f"unless the {misplaced.kind} is built later, under the scope of a TPU",
             )
 
 
