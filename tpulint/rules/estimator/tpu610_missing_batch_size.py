@@ -26,7 +26,7 @@ class MissingBatchSize(Rule):
             # A copy of the class in a project has sizes of its own.
             if estimator.last != "TPUEstimator" or not is_tensorflow(estimator.path):
                 continue
-            if may_use_tpu(estimator) and lacks(estimator, "train"):
+            if may_use_tpu(estimator) and lacks(estimator, "train") and has_others(estimator):
                 report(
                     estimator.site.span,
                     "`train_batch_size` is missing: on a TPU, the constructor raises a ValueError"
@@ -63,6 +63,15 @@ def _check_use(feed: Feed, estimator: ApiCall, report: Report) -> None:
             traces.step(HOST_LANE, feed.site, "needs it"),
         ),
     )
+
+
+def has_others(estimator: ApiCall) -> bool:
+    """Return whether it gets a size for an evaluation or prediction.
+
+    One that gets no size at all may be made by another function, which adds them.
+    """
+    others = (estimator.argument(*BATCH_SIZES[use]) for use in ("evaluate", "predict"))
+    return any(other is not None and other.value != NONE for other in others)
 
 
 def lacks(estimator: ApiCall, use: str) -> bool:
