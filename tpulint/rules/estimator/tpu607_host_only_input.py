@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.events import ApiCall, Variable
+from tpulint.absint.domain.events import ApiCall, Computation, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import start_of
@@ -19,12 +19,14 @@ from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import may_use_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps
+from tpulint.queries.saved_files import CALLBACKS, SavedFile, callbacks, hub_layers, saved_files
 from tpulint.rules.base import Report, Rule, register
 
 PYTHON = "runs Python on this machine"
 TABLE = "uses a table of this machine"
 REMOTE = "unless the TPU is this machine's own: `local`, or a TPU VM"
 FILE = "reads a file of this machine"
+DOWNLOADS = "downloads data to this machine, unless TFDS_DATA_DIR or `try_gcs` says otherwise"
 LISTS = "gets the names of files of this machine"
 SEQUENCES = frozenset(["Sequence", "PyDataset"])  # keras/src/utils, trainers/data_adapters
 GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
@@ -52,6 +54,8 @@ class HostOnlyInput(Rule):
             reads = any(call.last in seam.FILE_READERS for call in calls)
             for call in calls:
                 what = fault_on_the_host(call, feed, reads=reads)
+                if certainty is Certainty.DEFINITE and what is None and is_unplaced(call):
+                    _report_call(feed, call, DOWNLOADS, Certainty.POSSIBLE, report)
                 if what is not None and not is_one_of_several(program, feed, call):
                     guess = call.context.is_guess
                     _report_call(
@@ -60,6 +64,20 @@ class HostOnlyInput(Rule):
         for call in program.named.get("TPUEstimator", ()):
             if may_use_tpu(call):
                 _check_model_dir(program, call, report)
+        for saved in (*saved_files(program), *callbacks(program)):
+            _check_saved(saved, report)
+        for call, strategy in hub_layers(program):
+            if remoteness(strategy) is Certainty.DEFINITE:
+                report(
+                    call.site.span,
+                    f"`{call.last}` unpacks the model on this machine, where the host of a remote"
+                    " TPU cannot read it: set `TFHUB_MODEL_LOAD_FORMAT=UNCOMPRESSED`, unless the"
+                    " environment does",
+                    certainty=Certainty.POSSIBLE,
+                )
+        for computation in program.computations:
+            if computation.kind == seam.MODEL_FN and may_use_tpu(computation.call):
+                _check_initial(computation, report)
 
 
 def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> None:
@@ -77,6 +95,53 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
             "the host of a remote TPU writes the checkpoints, but cannot write to this folder",
             certainty=certainty,
         )
+
+
+def _check_saved(saved: SavedFile, report: Report) -> None:
+    """Check where a model or a checkpoint is saved: with its variables, on the TPU's host."""
+    certainty = remoteness(saved.strategy)
+    if certainty is None or not may_be_local(saved.path):
+        return
+    if not is_local(saved.path) and certainty is Certainty.POSSIBLE:
+        return
+    if not is_local(saved.path) or saved.call.context.is_guess:
+        certainty = Certainty.POSSIBLE
+    mend = 'pass options with `experimental_io_device="/job:localhost"`'
+    if saved.call.last in CALLBACKS:
+        mend = "name a gs:// path"
+    verb = "reads" if saved.call.last in ("read", "restore", "load_weights") else "writes"
+    site = saved.call.site if saved.named is None else saved.named.site
+    report(
+        site.span,
+        f"`{saved.call.last}` {verb} this on the host of a remote TPU, where the variables are, and"
+        f" that machine cannot: {mend}",
+        certainty=certainty,
+    )
+
+
+def may_be_local(path: Value) -> bool:
+    """Return whether this may be a path of a disk: those of other file systems have a scheme."""
+    starts = start_of(path)
+    return starts is not None and (is_local_path(starts) or starts.startswith("/"))
+
+
+def _check_initial(computation: Computation, report: Report) -> None:
+    """Check the checkpoint from which a model_fn initializes its variables."""
+    certainty = remoteness(computation.call.result)
+    for call in computation.calls:
+        path = call.argument("ckpt_dir_or_file", 0)
+        if call.last != "init_from_checkpoint" or path is None or certainty is None:
+            continue
+        if is_local(path.value):
+            report(
+                path.site.span,
+                "the host of a remote TPU reads this checkpoint, but cannot read this folder: copy"
+                " it to Cloud Storage",
+                certainty=definite_if(certainty is Certainty.DEFINITE, not call.context.is_guess),
+                trace=traces.path_to_site(
+                    computation, call.context, call.site, "reads the checkpoint"
+                ),
+            )
 
 
 def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
@@ -154,12 +219,25 @@ def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool) -> str | None:
         return PYTHON
     if isinstance(feed.owner, Strategy) and _is_table(receiver):
         return TABLE
+    if call.path == "tensorflow_datasets.load":
+        folder = call.argument("data_dir", 2)
+        return FILE if folder is not None and is_local(folder.value) else None
     if call.last in seam.FILE_READERS and call.arguments and is_local(call.arguments[0].value):
         return FILE
     # Strings that begin so are paths that this machine has listed.
     if reads and call.last == "from_tensor_slices" and call.arguments:
         return LISTS if is_local(call.arguments[0].value, "file://") else None
     return None
+
+
+def is_unplaced(call: ApiCall) -> bool:
+    """Return whether `tfds.load` puts the data where TFDS_DATA_DIR says, or here."""
+    if call.path not in ("tensorflow_datasets.load", "tensorflow_datasets.builder"):
+        return False
+    if any(argument.star for argument in call.arguments):
+        return False
+    placed = call.argument("data_dir", 2) or call.argument("builder_kwargs")
+    return placed is None and call.argument("try_gcs") is None
 
 
 def _is_table(receiver: Value | None) -> bool:

@@ -45,6 +45,10 @@ TPU_NAME = _row(
     r"_*tpu_(?:name|address|worker)",
     "the name of a TPU, None where none is used: it comes from a command line",
 )
+HUB_FORMAT = _row(
+    r"TFHUB_MODEL_LOAD_FORMAT",
+    "the environment variable by which tensorflow_hub reads a model from Cloud Storage",
+)
 GPU_FLAG = _row(
     r"_*(?:use|uses|using|with|run_on|running_on)_gpus?",
     "a flag that is false where a TPU is used: its value comes from a command line",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpulint.absint.domain.context import INIT_SCOPE, WITH, Scope
 from tpulint.absint.domain.events import ApiCall, Argument
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.properties import is_scalar
@@ -122,6 +123,10 @@ def _estimator_spec(call: Call) -> Value:
                     callee, sent = force_deferred(call, pair.items[0]), pair.items[1]
                     args = _host_arguments(call, sent)
                     open_cluster(call, kind, callee, args, waits=False, named=pair.site)
+        scaffold_fn = force_deferred(call, call.get("scaffold_fn", 6) or NONE)
+        if scaffold_fn != NONE:
+            # tpu_estimator.py, `_get_scaffold`: it is called when the computation has been built.
+            call.run_inside(Scope(WITH, call.site, effect=INIT_SCOPE), scaffold_fn, [])
     return ExternalObject(call.path, call.site, call.frame.context)
 
 
