@@ -159,7 +159,7 @@ with strategy.scope():
 def train_step(x):
     def step_fn(each):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(model(each))
+            loss = tf.reduce_mean(model(each)) / strategy.num_replicas_in_sync
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     strategy.run(step_fn, args=(x,))
