@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import socket
 import ssl
@@ -42,10 +41,9 @@ def _take(connection: socket.socket, settings: ProxySettings) -> None:
 
 
 def certify(path: str, environment: dict[str, str]) -> ssl.SSLContext:
-    """Make an authority, and write it to `path` behind those that the machine trusts.
+    """Make an authority, and write it to `path`, and with those that the machine trusts beside it.
 
-    A program that TensorFlow's process starts reads this file as well: it has to trust the rest of
-    the world. The key is of an elliptic curve: each request is a new connection.
+    The key is of an elliptic curve: each request is a new connection.
     """
     import trustme
 
@@ -54,11 +52,16 @@ def certify(path: str, environment: dict[str, str]) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.num_tickets = 0  # no connection is resumed
     certificate.configure_cert(context)
-    trusted = trusted_authorities(environment)
-    with open(f"{path}.new", "wb") as file:
-        file.write(authority.cert_pem.bytes() + trusted)
-    os.replace(f"{path}.new", path)
+    own = authority.cert_pem.bytes()
+    for name, content in ((with_others(path), own + trusted_authorities(environment)), (path, own)):
+        with open(name, "wb") as file:
+            file.write(content)
     return context
+
+
+def with_others(path: str) -> str:
+    """Return the file with the authorities that the machine trusts, too."""
+    return f"{path}.all"
 
 
 def trusted_authorities(environment: dict[str, str]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import secrets
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -81,6 +83,7 @@ class ServedStorage:
             "GCS_READ_CACHE_BLOCK_SIZE_MB": os.environ.get("GCS_READ_CACHE_BLOCK_SIZE_MB", "4"),
             **_other_exceptions(os.environ),
         }
+        _install_watch()
         _serving.append(self)
         _set_variables()
         self._set_python_variable()
@@ -92,6 +95,10 @@ class ServedStorage:
         os.environ[PYTHON_VARIABLE] = self._python_address
         # gcsfs asks another service, which only the cloud has, what kind a bucket is.
         os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+
+    def environment_of_others(self) -> dict[str, str]:
+        """Return the variables for a program that asks other hosts as well."""
+        return {**self._variables, "CURL_CA_BUNDLE": f"{self._variables['CURL_CA_BUNDLE']}.all"}
 
     def environment(self) -> dict[str, str]:
         """Return the variables that lead TensorFlow to the server."""
@@ -170,6 +177,34 @@ def _set_variables() -> None:
     """
     for name, value in storage_environment().items():
         os.putenv(name, value)
+
+
+# TensorFlow reads all of the authorities for each request, which takes longer than the rest of
+# it. So its own are few, and those of the machine are added while another program is started: that
+# one inherits the variable, and has to trust the rest of the world.
+
+_STARTING = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"})
+_starting: set[int] = set()
+"""The threads that are about to start a program."""
+
+
+def _watch_starts(event: str, _: tuple[object, ...]) -> None:
+    """Change the variable before a program starts, and back at the thread's next event."""
+    if event in _STARTING:
+        if _serving:
+            # The call is an event, too.
+            os.putenv("CURL_CA_BUNDLE", _serving[-1].environment_of_others()["CURL_CA_BUNDLE"])
+            _starting.add(threading.get_ident())
+    elif _starting and threading.get_ident() in _starting:
+        _starting.discard(threading.get_ident())
+        if not _starting:
+            _set_variables()
+
+
+@functools.cache
+def _install_watch() -> None:
+    """Watch what this process starts, once: Python removes no audit hook."""
+    sys.addaudithook(_watch_starts)
 
 
 def _other_exceptions(environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ctypes
 import os
 import signal
 import socket
@@ -157,7 +158,7 @@ def test_python_sees_no_variable_of_it(served: ServedStorage) -> None:
     for name in served.environment():
         assert served.environment()[name] != os.environ.get(name)
     seen = subprocess.run(["env"], capture_output=True, text=True, check=True, timeout=20).stdout
-    assert all(f"{name}={value}" in seen for name, value in served.environment().items())
+    assert all(f"{name}={value}" in seen for name, value in served.environment_of_others().items())
     served.close()
     seen = subprocess.run(["env"], capture_output=True, text=True, check=True, timeout=20).stdout
     assert not any(value in seen for value in served.environment().values() if len(value) > 5)
@@ -291,3 +292,31 @@ def test_two_runs_share_a_directory(tmp_path: Path) -> None:
         run.close()
         assert not run.problems
     assert os.listdir(tmp_path / ".uploads") == []
+
+
+def test_a_program_that_is_started_trusts_the_rest_of_the_world_too(
+    served: ServedStorage,
+) -> None:
+    """TensorFlow reads a shorter list, in this process: it does so for each request."""
+    Client(served).ask("GET", "/storage/v1/b/bucket")
+    script = (
+        "import os, ssl\n"
+        "context = ssl.create_default_context(cafile=os.environ['CURL_CA_BUNDLE'])\n"
+        "print(len(context.get_ca_certs()))\n"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=20
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(served.environment()["CURL_CA_BUNDLE"])
+    assert len(context.get_ca_certs()) == 1
+    machine = ssl.create_default_context()
+    assert int(printed.stdout) == 1 + len(machine.get_ca_certs())
+    assert _variable_of_c("CURL_CA_BUNDLE") == served.environment()["CURL_CA_BUNDLE"]
+
+
+def _variable_of_c(name: str) -> str:
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_char_p
+    value: bytes = getenv(name.encode())
+    return value.decode()
