@@ -75,6 +75,7 @@ ecosystem: .venv/ready
 bench: corpus
 	.venv/bin/python -m benchmarks.analyzer $(TPULINT_CORPUS)
 	.venv/bin/python -m benchmarks.runtime
+	.venv/bin/python -m benchmarks.storage
 	.venv/bin/python -m benchmarks.server
 	.venv/bin/python -m benchmarks.cluster $(TPULINT_CORPUS)
 	.venv/bin/python -m benchmarks.steps $(TPULINT_CORPUS)

@@ -12,14 +12,6 @@ import tensorflow as tf
 from tpulint.runtime import emulated_tpu
 from tpulint.storage.session import storage_environment
 
-# Without it TensorFlow believes for five seconds what it has seen in another test's buckets.
-pytestmark = pytest.mark.usefixtures("no_cache")
-
-
-@pytest.fixture(name="no_cache")
-def no_cache_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GCS_STAT_CACHE_MAX_AGE", "0")
-
 
 def test_buckets_are_in_the_directory(tmp_path: Path) -> None:
     with emulated_tpu(2, storage=str(tmp_path)):

@@ -79,7 +79,7 @@ class ServedStorage:
             "NO_GCE_CHECK": "true",
             # Nobody reads the user's credentials, and nobody exchanges them.
             "GOOGLE_AUTH_TOKEN_FOR_TESTING": "local",
-            # TensorFlow clears a block of 64 MB for the smallest file.
+            # TensorFlow clears a block of 64 MB for the smallest file. It reads this at its import.
             "GCS_READ_CACHE_BLOCK_SIZE_MB": os.environ.get("GCS_READ_CACHE_BLOCK_SIZE_MB", "4"),
             **_other_exceptions(os.environ),
         }
