@@ -107,7 +107,8 @@ HEAD = """# Comparison with other checkers
 
 {count} faults, one per rule, were checked by other tools, together with their corrected twins. A
 cell shows what a tool reports at the faulty line but not in the twin. An empty cell means that it
-reports nothing. Of {count} faults, they catch: {counts}. `scripts/comparison.py` measures it.
+reports nothing. `scripts/comparison.py` measures it. Of {count} faults, they catch:
+{counts}.
 
 These tools check one file or types, and types do not say which part of a TPU program runs where.
 Use them together with tpulint: ruff and mypy find what tpulint does not look for.

@@ -202,7 +202,15 @@ def readme() -> str:
     text = between(ROOT / "README.md", BEGIN, END, f"```text\n{shot}\n```")
     text = installation(text)
     reported = "Of {0} public bug reports about TPU programs, tpulint catches {1}, {2} of them"
-    return re.sub(reported.format(*[r"\d+"] * 3), reported.format(*counts()), text)
+    text = re.sub(reported.format(*[r"\d+"] * 3), reported.format(*counts()), text)
+    return re.sub(r"together catch \d+ of \d+ faults", compared(), text)
+
+
+def compared() -> str:
+    """Return what other checkers catch, counted on the page of the comparison."""
+    rows = re.findall(r"^\| TPU\d+ [^|]*\|(.*)$", read(ROOT / "docs/comparison.md"), re.M)
+    caught = sum("`" in row for row in rows)
+    return f"together catch {caught} of {len(rows)} faults"
 
 
 if __name__ == "__main__":

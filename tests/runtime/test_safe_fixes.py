@@ -23,6 +23,11 @@ def values():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
 """
 PROGRAMS = {
+    "TPU203": """
+        return [TRIPLED.numpy()]
+
+TRIPLED = tpu.outside_compilation(lambda v: v * 3.0, tf.constant([1.0, 2.0]))
+""",
     "TPU206": """
         def computation(x):
             y = x * 3.0

@@ -78,14 +78,16 @@ def imported(module: Module) -> Iterator[tuple[str, str]]:
 OPENS = "outside_compilation"
 
 
-def called_in_place(cluster: Cluster) -> Fix | None:
+def called_in_place(cluster: Cluster, *, is_only_place: bool = False) -> Fix | None:
     """Return the fix that calls the host function without outside_compilation.
 
-    Unsafe: the same line may also run where the cluster is wanted.
+    Unsafe, unless the line runs in this place only: elsewhere the cluster may be wanted.
     """
     if cluster.kind != OPENS or cluster.site != cluster.named or cluster.call.site != cluster.site:
         return None
-    return unsafe(f"call it without `{OPENS}`", change_at(cluster.site, "without_forwarding"))
+    change = change_at(cluster.site, "without_forwarding")
+    kind = SAFE if is_only_place else UNSAFE
+    return Fix(kind, f"call it without `{OPENS}`", changes=(change,))
 
 
 def function_passed(cluster: Cluster) -> Fix | None:

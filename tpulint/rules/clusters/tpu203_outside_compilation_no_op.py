@@ -12,6 +12,8 @@ from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
 
+AT_MODULE_LEVEL = "at module level"
+
 
 @register
 class OutsideCompilationNoOp(Rule):
@@ -19,7 +21,7 @@ class OutsideCompilationNoOp(Rule):
     name = "outside-compilation-no-op"
     severity = Severity.WARNING
     summary = "outside_compilation where no TPU computation can be active"
-    fixes = (Applicability.UNSAFE,)
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
         for cluster, place in places(program):
@@ -27,7 +29,7 @@ class OutsideCompilationNoOp(Rule):
                 cluster.named.span,
                 f"outside_compilation has no effect {place}: no TPU computation is active, and"
                 f" {traces.callee_name(cluster.callee)} runs as a plain call",
-                fix=called_in_place(cluster),
+                fix=called_in_place(cluster, is_only_place=place == AT_MODULE_LEVEL),
             )
 
 
@@ -56,4 +58,4 @@ def _place(context: Context) -> str | None:
         return "in a step of a strategy that is not a TPU's"
     if NO_KNOWN_CALLER in kinds:
         return None
-    return "here" if context.call_chain else "at module level"
+    return "here" if context.call_chain else AT_MODULE_LEVEL
