@@ -312,3 +312,29 @@ tf.tpu.rewrite(computation, [tf.zeros([4])])
 """
     found = reported(program, tmp_path, ["TPU2"], wrappers=("closed.on_host",))
     assert found == expected(program, ["TPU2"])
+
+
+def test_wraps_calls_no_function(tmp_path: Path) -> None:
+    """`functools.wraps(function)` decorates: only what it decorates calls the function."""
+    program = """
+import functools
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+def compiled(function, **options):
+    @tf.function(**options)
+    @functools.wraps(function)
+    def inner(*args):
+        return function(*args)
+    return inner
+
+def steps(iterator):
+    strategy.run(tf.identity, args=(next(iterator),))
+
+compiled(steps)(iter([1.0]))
+"""
+    assert reported(program, tmp_path, ["TPU7"]) == []

@@ -174,6 +174,8 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
 
 def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:
     """Read the body of `function` with its parameters bound."""
+    if "contextmanager" in function.hints:  # it is read when it is entered
+        return ContextManagerValue("generator", site, GeneratorContextCall(function, args))
     if not frame.can_enter(function, args, site):
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
@@ -188,8 +190,6 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     inner = frame.inner(function.module, Env({}, function.env, function), context, function)
     inner.caller, inner.call_site = frame, site
     bind(inner, function, args)
-    if "contextmanager" in function.hints:
-        return ContextManagerValue("generator", site, GeneratorContextCall(function, args))
     with frame.session.entered(function, args):
         try:
             return finish(inner, function)

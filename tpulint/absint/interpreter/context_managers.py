@@ -73,7 +73,9 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
     """Enter a @contextmanager function: the scopes open at its yield are open in the block."""
     assert isinstance(manager.payload, calls.GeneratorContextCall)
     function, args = manager.payload.function, manager.payload.args
+    opened = frame.session.opened
     if not frame.can_enter(function, args, site):
+        frame.open(*opened.get(id(function.code), ()))  # as it did before the budget was spent
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
     inner = frame.inner(function.module, Env({}, function.env, function), context, function)
@@ -86,7 +88,9 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
     extra = [scopes[outer:] for _, scopes in inner.yields]
     first = next((scope for scope in extra if scope), ())
     is_certain = len({tuple(map(_effect, scope)) for scope in extra}) == 1
-    frame.open(*(first if is_certain else (replace(scope, is_uncertain=True) for scope in first)))
+    scopes = first if is_certain else tuple(replace(each, is_uncertain=True) for each in first)
+    opened[id(function.code)] = scopes
+    frame.open(*scopes)
     return join(item for item, _ in inner.yields)
 
 

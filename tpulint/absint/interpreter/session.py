@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import Context, Operation, Variable
 from tpulint.absint.domain.objects import Class, Function, Instance, function_of
 from tpulint.absint.domain.program import ProgramEvents, ReadingFailure
@@ -85,6 +86,7 @@ class Session(ModuleLinker):
     mains: functions that a program starts with.
     wanted: names of functions whose callers may know more than a reading without them.
     closures: functions in functions that run steps, by the id of their code.
+    opened: scopes that generators opened as context managers when last read, by their code's id.
     opens_clusters: the program names host clusters, so they may be opened anywhere.
     operations: how many operations were built so far, those that may have been included.
     graph: those of computations.
@@ -97,6 +99,7 @@ class Session(ModuleLinker):
         self.mains: set[int] = set()
         self.wanted: set[str] = set()
         self.closures: dict[int, Function] = {}
+        self.opened: dict[int, tuple[Scope, ...]] = {}
         self.opens_clusters = False
         self.operations = 0
         self.graph = GraphOperations()

@@ -35,11 +35,12 @@ from tpulint.frontends.tensorflow.models.table import model
 
 # What clears the control flow around it, as Mesh TensorFlow, Lingvo and their kin call it.
 REWRITES = "outside_all_rewrites"
+IN_OPS = "tf.python.framework.ops"  # where these are defined: libraries import them from there
 
 
 # tensorflow/python/framework/ops.py: `None` also leaves the control-flow context, so that what is
 # built is no part of a condition or loop around it.
-@model("tf.control_dependencies")
+@model("tf.control_dependencies", f"{IN_OPS}.control_dependencies")
 def _control_dependencies(call: Call) -> Value:
     """`control_dependencies(None)` clears what is around it."""
     inputs = call.get("control_inputs", 0)
@@ -55,7 +56,7 @@ def _outside_all_rewrites(call: Call) -> Value | None:
 
 
 # tensorflow/python/framework/ops.py
-@model("tf.device")
+@model("tf.device", f"{IN_OPS}.device")
 def _device(call: Call) -> Value:
     return ContextManagerValue(DEVICE, call.site, call.get("device_name", 0) or UNKNOWN)
 

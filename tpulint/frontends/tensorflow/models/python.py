@@ -41,7 +41,7 @@ from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import items_of
 from tpulint.frontends.tensorflow.hooks import running_strategy
 from tpulint.frontends.tensorflow.knowledge import seam
-from tpulint.frontends.tensorflow.models.call import CALLABLE, Call
+from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.table import model
 from tpulint.frontends.tensorflow.strategy import Strategy
 
@@ -340,10 +340,11 @@ def _list_files(call: Call) -> Value:
 
 @model("functools.wraps")
 def _wraps(call: Call) -> Value:
-    """Hand back the function that is given alone; else this is a decorator that changes nothing."""
-    if len(call.values) == 1 and isinstance(call.values[0], CALLABLE):
+    """`wraps(wrapped)` is a decorator; it hands back the function that it is given."""
+    if len(call.values) > 1:
         return call.values[0]
-    return External("functools.wraps")
+    wrapped = call.get("wrapped", 0) or UNKNOWN
+    return Partial(External("functools.wraps"), (), (("wrapped", wrapped),))
 
 
 @model("absl.app.run", "tf.app.run")
