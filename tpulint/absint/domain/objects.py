@@ -139,6 +139,7 @@ class Class(Value):
     bases: tuple[Value, ...]
     names: dict[str, Value]
     order: list[Value] | None = field(default=None, repr=False)  # see `class_order.mro`
+    is_complete: bool = False  # no base is of a module that was passed by
 
     def __repr__(self) -> str:
         return f"class {self.code.name}"
@@ -178,8 +179,8 @@ class ExternalObject(Value):
     """The result of calling something external: a layer, an optimizer, a dataset.
 
     source, inner: what a dataset's method was called on, what the function given to it gives.
-    callee, given: who was called with what, where a module was passed by. element: what a loop
-    over it gives.
+    callee, given: who was called with what, where a module was passed by; result: what that
+    gives, once the module is read. element: what a loop over it gives.
     """
 
     path: str
@@ -192,6 +193,7 @@ class ExternalObject(Value):
     callee: DeferredName | None = None
     given: tuple[Argument, ...] = ()
     element: Value | None = None
+    result: Value | None = None
 
     def __repr__(self) -> str:
         return f"{self.path} object"

@@ -87,7 +87,7 @@ class ModuleLinker(ABC):
             current = stack.pop()
             yield current
             for source in reversed(self._star_imports.get(current, ())):
-                if isinstance(source, ModuleValue) and self.follows(source.path):
+                if isinstance(source, ModuleValue) and not self.is_generated(source.path):
                     starred = self.project.module(source.path)
                     if starred is not None and starred not in seen:
                         seen.add(starred)
@@ -125,7 +125,7 @@ class ModuleLinker(ABC):
     ) -> Value:
         """`module.name`: a global, or a module inside the package."""
         global_value = None
-        if self.follows(base.path, asking):
+        if self.follows(base.path, asking) or self.project.hands_on(base.path, name):
             module = self.project.module(base.path)
             global_value = self.module_name(module, name) if module is not None else None
             again = Imported(base.path, base.dotted, name)

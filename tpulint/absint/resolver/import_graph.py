@@ -47,6 +47,15 @@ def statements(data: bytes) -> Iterator[Written]:
         yield before, listed.group(1)
 
 
+def binds(data: bytes, name: str) -> bool:
+    """Return whether an import statement binds `name`, which most modules do not even name."""
+    word = name.encode()
+    if word not in data:
+        return False
+    whole = re.compile(rb"\b%s\b" % re.escape(word))
+    return any(whole.search(listed) for _, listed in statements(data))
+
+
 @functools.lru_cache(maxsize=1 << 14)  # most modules import what many others do
 def imported_names(before: bytes, listed: bytes) -> tuple[ImportedNames, ...]:
     """Return what is imported; nothing where the words are no statement."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from tpulint.absint.domain.site import Module
 from tpulint.absint.resolver.files import PACKAGE, Files
+from tpulint.absint.resolver.import_graph import binds
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 
@@ -32,6 +33,7 @@ class Project:
         self.files = files
         self._modules: dict[str, Module | None] = {}
         self._answers: dict[tuple[str, Callable[[bytes], bool]], bool] = {}
+        self._handed_on: dict[tuple[str, str], bool] = {}
 
     def add(self, filename: str, module: Module | None) -> None:
         self._modules[os.path.abspath(filename)] = module
@@ -65,6 +67,13 @@ class Project:
     @functools.cached_property
     def _shown(self) -> dict[str, str]:
         return _by_path(tuple(self._filenames), os.getcwd())
+
+    def hands_on(self, path: str, name: str) -> bool:
+        """Return whether the module at `path` has `name` from elsewhere, by an import of it."""
+        answer = self._handed_on.get((path, name))
+        if answer is None:
+            answer = self._handed_on[path, name] = binds(self.files.data(path), name)
+        return answer
 
     def holds(self, path: str, is_in: Callable[[bytes], bool], package: bool | None = None) -> bool:
         """Return `is_in` of the bytes of the module at `path`, computed once for each question.

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.absint.domain.context import (
-    ALTERNATIVE,
-    COMPUTATION,
-    CONVERTED,
-    DATA,
-    SCOPE,
-    VALUE,
-    WITH,
-    ConditionKey,
-    Scope,
-)
+from tpulint.absint.domain.context import ALTERNATIVE, CONVERTED, VALUE, WITH, ConditionKey, Scope
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Sequence, mro
 from tpulint.absint.domain.site import Site
@@ -37,6 +27,7 @@ from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
 from tpulint.frontends.tensorflow import layer_calls, prefilter
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
+from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, keras_base
 from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.knowledge.strategies import PLAIN_DECORATORS
@@ -121,12 +112,19 @@ class Hooks(Library):
 
     def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:
         if isinstance(base, (Instance, Class)):
+            cls = base.cls if isinstance(base, Instance) else base
+            if not cls.is_complete and is_in_program(frame.context):
+                complete(frame, cls)
             return None
         if name in seam.CONTEXT_STATE:
             return ContextQuery(name)
         if isinstance(base, Choice):
             return _attribute_of_choice(frame, base, name, site)
         if isinstance(base, ExternalObject):
+            if base.callee is not None and is_in_program(frame.context):
+                forced = force(frame, base, site)
+                if not isinstance(forced, ExternalObject):
+                    return attributes.get(frame, forced, name, site)
             return _attribute_of_object(frame, base, name, site)
         if isinstance(base, (Variable, Tensor)):
             if name in seam.STATIC_ATTRIBUTES:
@@ -211,7 +209,7 @@ class Hooks(Library):
             return True
         if asking is None:
             return False
-        if _is_in_program(asking.context) or asking.module.holds(prefilter.builds_computations):
+        if is_in_program(asking.context) or asking.module.holds(prefilter.builds_computations):
             return True
         makes_strategy = asking.module.holds(prefilter.makes_tpu_strategy)
         return makes_strategy and project.holds(path, prefilter.makes_keras_objects)
@@ -311,17 +309,3 @@ def _is_fork(cls: Class) -> bool:
     return seam.FORKED[cls.code.name] in [
         name for name, _ in (*code.positional, *code.keyword_only)
     ]
-
-
-def _is_in_program(context: Context) -> bool:
-    """Return whether what is called at `context` is part of what a TPU program runs."""
-    return any(
-        scope.kind in (COMPUTATION, DATA) or (scope.kind == WITH and _is_a_tpus(scope))
-        for scope in context.scopes
-    )
-
-
-def _is_a_tpus(block: Scope) -> bool:
-    """Return whether this is the scope of a strategy that is known to be a TPU's."""
-    strategy = block.payload
-    return block.effect == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"

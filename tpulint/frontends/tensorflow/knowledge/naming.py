@@ -117,10 +117,6 @@ DATASET = _row(r"(?i)data", "an object of a module that is named after its data:
 DATASET_MAKER = _row(
     r"(?i)\.data\.|dataset", "a call of unseen code that is named after the dataset it makes"
 )
-PIPELINE_PART = _row(
-    r"(?i)input|data|batch|reader|pipeline|metric|host_call|params",
-    "a call that is named after a part of an input pipeline: its module was not read",
-)
 HOST_CALL = _row(
     r"(?i)host_call",
     "a call that is named after the `host_call` it makes: its module was not read",

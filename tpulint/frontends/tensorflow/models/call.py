@@ -8,21 +8,11 @@ from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import ApiCall, Argument, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, Sequence, function_of
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, copied
-from tpulint.absint.domain.values import (
-    UNKNOWN,
-    Bound,
-    Choice,
-    DeferredName,
-    External,
-    Opaque,
-    Partial,
-    Value,
-    join,
-)
-from tpulint.absint.interpreter import attributes, calls, transfer
+from tpulint.absint.domain.values import Bound, Choice, Opaque, Partial, Value
+from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow import deferred
 
 CALLABLE = (Function, Bound, Partial)  # what a model may call with arguments of its own choice
 
@@ -117,34 +107,6 @@ def _copy(value: Value, depth: int = 0) -> Value:
     return copied(value, value.made, items)
 
 
-def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> Value:
-    """Return the result of calling a name of a skipped module, with the call: it may be wanted."""
-    unseen = isinstance(result, Tensor) and result.sort == "unseen"
-    if (result is UNKNOWN and naming.PIPELINE_PART.is_in(callee.name)) or (
-        unseen and naming.HOST_CALL.is_in(callee.name)
-    ):
-        result = ExternalObject(callee.path, record.site, record.context)
-    if isinstance(result, ExternalObject):
-        result.callee, result.given = callee, record.arguments
-    return result
-
-
 def force_deferred(call: Call, value: Value) -> Value:
     """Return `value` with skipped modules read now: a function, or the result of calling one."""
-    frame = call.frame
-    value = frame.session.force_load(value)
-    if isinstance(value, Choice):
-        return join(force_deferred(call, option) for option in value.options)
-    if (
-        isinstance(value, Bound)
-        and isinstance(value.receiver, ExternalObject)
-        and value.receiver.callee
-    ):
-        receiver = force_deferred(call, value.receiver)
-        if isinstance(value.function, External) and not isinstance(receiver, ExternalObject):
-            return attributes.get(frame, receiver, value.function.last, call.site)
-    if isinstance(value, ExternalObject) and value.callee is not None:
-        callee = frame.session.force_load(value.callee)
-        if not isinstance(callee, External):
-            return calls.call(frame, callee, value.given, value.site)
-    return value
+    return deferred.force(call.frame, value, call.site)

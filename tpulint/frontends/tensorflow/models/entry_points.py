@@ -14,7 +14,7 @@ from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import seam
-from tpulint.frontends.tensorflow.models.call import Call, snapshot
+from tpulint.frontends.tensorflow.models.call import Call, force_deferred, snapshot
 from tpulint.frontends.tensorflow.models.table import model
 
 
@@ -37,7 +37,7 @@ def trace(
     inside: what is around the callee's code in the computation.
     """
     frame = call.frame
-    callee = frame.session.force_load(callee)
+    callee = force_deferred(call, callee)
     computation = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
     computation.host_modes, computation.predicts = host_modes, predicts
     program = frame.session.program

@@ -41,6 +41,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential, keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -250,7 +251,8 @@ def replay(
 
     before = frozenset() if built_in is None else built_in.conditions
     for step in steps(outputs):
-        if step.layer is None:
+        layer = _layer(frame, step)
+        if layer is None:
             parts = [results.get(id(source), inputs) for source in step.sources]
             if parts:
                 results[id(step)] = transfer.result(frame, parts, step.site or site)
@@ -265,8 +267,20 @@ def replay(
         for key, branch in step.context.conditions - before:
             context = context.when(key, branch)
         with frame.at(context):
-            results[id(step)] = calls.call(frame, step.layer, given_now, step.site or site)
+            results[id(step)] = calls.call(frame, layer, given_now, step.site or site)
     return transfer.each_tensor(outputs, here)
+
+
+def _layer(frame: Frame, step: LayerCall) -> Value | None:
+    """Return the layer of a step; None where it made tensors of layers and is none itself."""
+    layer = step.layer
+    if not (isinstance(layer, ExternalObject) and layer.callee is not None):
+        return layer
+    layer = deferred.force(frame, layer, layer.site)
+    are_layers = all(
+        isinstance(option, Instance) and keras_base(option) for option in options(layer)
+    )
+    return layer if are_layers else None
 
 
 def _inputs(frame: Frame, data: list[Value], site: Site) -> Tensor:

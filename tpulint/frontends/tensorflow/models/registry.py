@@ -16,11 +16,21 @@ from tpulint.absint.domain.objects import (
     TraceTimeValue,
 )
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, DeferredName, External, Opaque, Value
-from tpulint.absint.interpreter import transfer
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Const,
+    DeferredName,
+    External,
+    Opaque,
+    Value,
+)
+from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import UNKNOWN_FUNCTION
+from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.knowledge.calls import CallFacts, call_facts
@@ -37,13 +47,7 @@ from tpulint.frontends.tensorflow.models import (
     trace_time,
     variables,
 )
-from tpulint.frontends.tensorflow.models.call import (
-    CALLABLE,
-    Call,
-    Model,
-    snapshot,
-    with_deferred_call,
-)
+from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, Model, snapshot
 from tpulint.frontends.tensorflow.models.table import MODELS, OBSERVERS, PLUGIN_MODELS, Table
 from tpulint.frontends.tensorflow.settings import Settings
 
@@ -79,6 +83,9 @@ class Models(Hooks):
         site: Site,
     ) -> Value:
         """Return the result of calling `callee`, with its meaning for the lanes written down."""
+        takes_part = _as_part_of_program(frame, callee, receiver, args, site)
+        if takes_part is not None:
+            return calls.call(frame, takes_part, args, site)
         record = ApiCall(callee.path, site, frame.context, args, receiver, UNKNOWN)
         if is_failing_call(record.last):
             with unrecorded(frame):
@@ -90,13 +97,17 @@ class Models(Hooks):
         record.result = result
         if isinstance(callee, DeferredName):
             frame.session.skipped_calls.add((callee.base.path, callee.path))
-            result = with_deferred_call(record, callee, result)
+            result = deferred.with_deferred_call(record, callee, result)
         return _with_frozen_arguments(frame, record, result)
 
     def call_object(
         self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
     ) -> Value:
         """Return the result of calling an object of an outside class."""
+        if callee.callee is not None and deferred.is_in_program(frame.context):
+            forced = deferred.force(frame, callee, site)
+            if not isinstance(forced, ExternalObject):
+                return calls.call(frame, forced, args, site)
         return operations.call_object(frame, callee, args, site)
 
     def call_unknown(
@@ -132,6 +143,28 @@ class Models(Hooks):
                 if value is not None:
                     return value
         return None
+
+
+def _as_part_of_program(
+    frame: Frame,
+    callee: External,
+    receiver: Value | None,
+    args: tuple[Argument, ...],
+    site: Site,
+) -> Value | None:
+    """Return what is called, where its module was passed by and it takes part in the program."""
+    wanted: Value
+    if isinstance(callee, DeferredName):
+        wanted = callee
+    elif isinstance(receiver, ExternalObject) and receiver.callee is not None:
+        wanted = Bound(callee, receiver)
+    else:
+        return None
+    if not (deferred.is_in_program(frame.context) or deferred.are_of_program(args)):
+        return None
+    forced = deferred.force(frame, wanted, site)
+    is_unread = isinstance(forced, External) or forced is wanted
+    return None if is_unread else forced
 
 
 def _with_frozen_arguments(frame: Frame, record: ApiCall, result: Value) -> Value:

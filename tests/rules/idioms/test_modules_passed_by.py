@@ -1,0 +1,226 @@
+"""Modules without a word of a TPU, read since what they give takes part in a TPU program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+
+TPU = """
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+"""
+AUGMENTER = """
+# file: augment.py
+import tensorflow as tf
+
+class Augmenter:
+    def __init__(self, low):
+        self.low = tf.Variable(low)
+
+    def apply(self, x):
+        return x + tf.strings.to_number(self.low)  # error: TPU501
+"""
+ESTIMATOR = """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+    train_op = optimizer.minimize(loss, tf.train.get_global_step())
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+config = tf.estimator.tpu.RunConfig()
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, config=config, train_batch_size=8)
+"""
+LOOP = """
+# file: loop.py
+import tensorflow.compat.v1 as tf
+
+def input_fn(params):
+    return tf.data.TFRecordDataset(["gs://bucket/a"]).batch(params["batch_size"])  # error: TPU605
+
+def run(estimator):
+    estimator.train(input_fn, steps=10)
+
+class Loop:
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def go(self):
+        self.estimator.train(input_fn, steps=10)
+"""
+
+PROGRAMS = {
+    "an object of the host whose method a closure calls": TPU
+    + """
+from augment import Augmenter
+
+augmenter = Augmenter(3)
+
+@tf.function
+def train(x):
+    def step(x):
+        return augmenter.apply(x)
+    strategy.run(step, args=(x,))
+"""
+    + AUGMENTER,
+    "an object that a function of a lower case gives": TPU
+    + """
+import make
+
+augmenter = make.augmenter()
+
+@tf.function
+def train(x):
+    strategy.run(augmenter.apply, args=(x,))
+"""
+    + AUGMENTER
+    + """
+# file: make.py
+import augment
+
+def augmenter():
+    return augment.Augmenter("3")
+""",
+    "a base class whose method the step calls": TPU
+    + """
+from augment import Augmenter
+
+class Sampler(Augmenter):
+    pass
+
+sampler = Sampler(3)
+
+@tf.function
+def train(x):
+    def step(x):
+        return sampler.apply(x)
+    strategy.run(step, args=(x,))
+"""
+    + AUGMENTER,
+    "a pipeline that is loaded before it is distributed": TPU
+    + """
+import inputs
+import settings
+
+data = strategy.experimental_distribute_dataset(inputs.load(settings.args))
+
+# file: inputs.py
+import tensorflow as tf
+
+def rows():
+    yield [0.0] * 8
+
+def load(args):
+    return tf.data.Dataset.from_generator(rows, tf.float32, [8])  # possible: TPU607
+""",
+    "a function that is given the estimator": """
+import tensorflow.compat.v1 as tf
+import loop
+"""
+    + ESTIMATOR
+    + "loop.run(estimator)\n"
+    + LOOP,
+    "an object that is given the estimator": """
+import tensorflow.compat.v1 as tf
+from loop import Loop
+"""
+    + ESTIMATOR
+    + "Loop(estimator).go()\n"
+    + LOOP,
+    "a function that is given the strategy": TPU
+    + """
+import loop
+
+loop.train(strategy, 3)
+
+# file: loop.py
+import tensorflow as tf
+
+def train(distribution, number):
+    def step(x):
+        return tf.py_function(abs, [x], tf.float32)  # error: TPU501
+
+    @tf.function
+    def steps(x):
+        distribution.run(step, args=(x,))
+
+    steps(number)
+""",
+    "TensorFlow by a star import": """
+from ops import *
+"""
+    + ESTIMATOR.replace(
+        "tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())", "tf.train.AdamOptimizer()"
+    )
+    .replace("tf.train.get_global_step())\n", "tf.train.get_global_step())  # error: TPU604\n")
+    .replace("tf.layers.dense(features, 1)", "dense(features)")
+    + """
+# file: ops.py
+import tensorflow.compat.v1 as tf
+
+def dense(x):
+    return tf.layers.dense(x, 1)
+""",
+    "TensorFlow by the import of another module": """
+import compat
+from compat import tf
+"""
+    + ESTIMATOR.replace("tf.reduce_mean(", "compat.tf.reduce_mean(").replace(
+        "tf.layers.dense(features, 1)",
+        "compat.tf.py_func(abs, [features], tf.float32)  # error: TPU501\n    ",
+    )
+    + """
+# file: compat.py
+import tensorflow.compat.v1 as tf
+""",
+    "a Keras model of an object that is no layer": TPU
+    + """
+import backbones
+
+backbone = backbones.Builder()
+inputs = tf.keras.Input([8])
+with strategy.scope():
+    model = tf.keras.Model(inputs, backbone(inputs))
+
+@tf.function
+def train(x):
+    def step(x):
+        return model(x)
+    strategy.run(step, args=(x,))
+
+# file: backbones.py
+import tensorflow as tf
+
+class Builder:
+    def __call__(self, x):
+        return tf.keras.layers.Dense(1)(x)
+""",
+    "a function that is given a strategy of GPUs": """
+import sys
+import tensorflow as tf
+import loop
+
+loop.train(tf.distribute.MirroredStrategy())
+
+# file: loop.py
+import tensorflow as tf
+
+def train(d):
+    def step(x):
+        return tf.py_function(abs, [x], tf.float32)
+
+    d.run(step, args=(1.0,))
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_takes_part_is_read(name: str, tmp_path: Path) -> None:
+    text = PROGRAMS[name]
+    assert reported(text, tmp_path, ["TPU"]) == expected(text, ["TPU"])

@@ -1,0 +1,128 @@
+"""Read modules that were passed by on the host when what they give takes part in a TPU program.
+
+It takes part where device code, an input pipeline or a strategy's scope uses it, and where it is
+given a strategy, an estimator or a step: what it does with them is the program's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tpulint.absint.domain.context import COMPUTATION, DATA, SCOPE, WITH, Scope
+from tpulint.absint.domain.events import ApiCall, Argument, Context, Tensor
+from tpulint.absint.domain.objects import Class, ExternalObject, Instance, function_of, mro
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import (
+    UNKNOWN,
+    Bound,
+    Choice,
+    DeferredName,
+    External,
+    Opaque,
+    Value,
+    join,
+    options,
+)
+from tpulint.absint.interpreter import attributes, calls
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+
+ESTIMATORS = frozenset(["TPUEstimator", "TPUEstimatorSpec"])
+
+
+def is_in_program(context: Context) -> bool:
+    """Return whether what is called at `context` is part of what a TPU program runs."""
+    return any(
+        scope.kind in (COMPUTATION, DATA) or (scope.kind == WITH and _is_a_tpus(scope))
+        for scope in context.scopes
+    )
+
+
+def _is_a_tpus(block: Scope) -> bool:
+    """Return whether this is the scope of a strategy that is known to be a TPU's."""
+    strategy = block.payload
+    return block.effect == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
+
+
+def are_of_program(arguments: Iterable[Argument]) -> bool:
+    """Return whether one of the arguments is a strategy, an estimator, a step or a model on it."""
+    return any(
+        _is_of_program(option) for argument in arguments for option in options(argument.value)
+    )
+
+
+def _is_of_program(value: Value) -> bool:
+    if isinstance(value, Strategy):
+        return value.kind != "other"
+    if isinstance(value, ExternalObject):
+        return value.last in ESTIMATORS or _is_made_under_tpu(value.context)
+    if isinstance(value, Instance):
+        return _is_made_under_tpu(value.context) or any(
+            isinstance(option, (Strategy, ExternalObject)) and _is_of_program(option)
+            for attribute in value.attributes.values()
+            for option in options(attribute)
+        )
+    if isinstance(value, Opaque):
+        return isinstance(value.inferred_as.get(Strategy), Strategy)
+    function = function_of(value)
+    return function is not None and function.traced
+
+
+def _is_made_under_tpu(context: Context | None) -> bool:
+    strategy = scope_strategy(context)
+    return strategy is not None and strategy.kind == "tpu"
+
+
+def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> Value:
+    """Return the result of calling a name of a skipped module, with the call: it may be wanted."""
+    unseen = isinstance(result, Tensor) and result.sort == "unseen"
+    if result is UNKNOWN or (unseen and naming.HOST_CALL.is_in(callee.name)):
+        result = ExternalObject(callee.path, record.site, record.context)
+    if isinstance(result, ExternalObject):
+        result.callee, result.given = callee, record.arguments
+    return result
+
+
+def force(frame: Frame, value: Value, site: Site) -> Value:
+    """Return `value` with skipped modules read now: a function, or the result of calling one."""
+    value = frame.session.force_load(value)
+    if isinstance(value, Choice):
+        return join(force(frame, option, site) for option in value.options)
+    if isinstance(value, Bound) and isinstance(value.receiver, ExternalObject):
+        receiver = force(frame, value.receiver, site)
+        if isinstance(value.function, External) and not isinstance(receiver, ExternalObject):
+            return attributes.get(frame, receiver, value.function.last, site)
+    if isinstance(value, ExternalObject) and value.callee is not None:
+        return _result(frame, value)
+    return value
+
+
+def _result(frame: Frame, deferred: ExternalObject) -> Value:
+    """Return what the call gives: it is made once, where the program makes it."""
+    if deferred.result is None:
+        assert deferred.callee is not None
+        deferred.result = deferred  # a module may ask for what it is about to make
+        callee = frame.session.force_load(deferred.callee)
+        if not isinstance(callee, External):
+            with frame.at(deferred.context):
+                result = calls.call(frame, callee, deferred.given, deferred.site)
+            deferred.result = force(frame, result, deferred.site)
+    return deferred.result
+
+
+def complete(frame: Frame, cls: Class) -> None:
+    """Read the base classes of `cls` whose modules were passed by."""
+    if cls.is_complete:
+        return
+    for each in mro(cls):
+        if isinstance(each, Class):
+            each.bases = tuple(
+                loaded if isinstance(loaded, (Class, External)) else base
+                for base in each.bases
+                for loaded in [frame.session.force_load(base)]
+            )
+    for each in mro(cls):
+        if isinstance(each, Class):
+            each.order = None
+    cls.is_complete = True
