@@ -398,7 +398,9 @@ def read_program(
     summaries = store or NewStore()
 
     modules = summarize(sources, summaries)
-    program = build_program(modules, batch.filenames, files, batch.settings, summaries, observer)
+    program = build_program(
+        modules, job.callers, batch.filenames, files, batch.settings, summaries, observer
+    )
     program.targets = Targets(batch.settings.target_tensorflow, batch.disk)
     program.soft_placement = dict(job.placed)
     return BuiltProgram(program, (*findings, *summaries.findings), files)

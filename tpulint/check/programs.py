@@ -202,21 +202,24 @@ def split_into_programs(
     from tpulint.frontends.tensorflow.file_facts import by_home
     from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 
-    names = {os.path.abspath(name): name for name in prefiltered.seeds}
+    seeds = {os.path.abspath(name) for name in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}
-    everything = [os.path.abspath(name) for name in batch.filenames]
+    names = {os.path.abspath(name): name for name in batch.filenames}
+    everything = list(names)
     context = {os.path.abspath(name) for name in batch.context}
     scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
     placement = SoftPlacement(graph, everything, setters, scripts)
     asked = set(everything) - context
     homes = by_home(map(os.path.abspath, prefiltered.estimators), disk)
     jobs = []
-    for group in connected(graph, names, homes):
+    for group in connected(graph, seeds, homes, everything):
         if not context or not asked.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)
-            seeds = tuple(names[path] for path in group.seeds)
-            jobs.append(Job(seeds, placed, len(group.all)))
+            starts, callers = (
+                tuple(names[path] for path in paths) for paths in (group.seeds, group.callers)
+            )
+            jobs.append(Job(starts, placed, len(group.all), callers))
     return jobs
 
 

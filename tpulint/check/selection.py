@@ -140,7 +140,8 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     disk = Disk()
     estimators = [path for path in sorted(seeds) if names_estimators(disk.read(path))]
     homes = by_home(estimators, disk)
-    programs = connected(ImportGraph(Files(disk, installed=INSTALLED)), seeds, homes)
+    graph = ImportGraph(Files(disk, installed=INSTALLED))
+    programs = connected(graph, seeds, homes, sorted(by_path))
     bound_together = [sorted(program.all & by_path.keys()) for program in programs]
     bound = {path for group in bound_together for path in group}
     return bound_together + [[path] for path in sorted(by_path.keys() - bound)]

@@ -192,8 +192,8 @@ def programs_of(row: Row) -> Programs:
     jobs, marked, spelled, passed_over, using = row
     return Programs(
         tuple(
-            Job(tuple(seeds), tuple((path, state) for path, state in placed), size)
-            for seeds, placed, size in jobs
+            Job(tuple(seeds), tuple((path, state) for path, state in placed), size, tuple(callers))
+            for seeds, placed, size, callers in jobs
         ),
         tuple(marked),
         tuple(_spelled(*row) for row in spelled),

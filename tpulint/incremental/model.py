@@ -113,11 +113,16 @@ class FileFacts(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One program: its seeds, and by path the certainty with which soft placement is on."""
+    """One program: its seeds, and by path the certainty with which soft placement is on.
+
+    size: the files that it reaches. callers: files that reach a seed by their imports, and show no
+    sign of a TPU: they may call what the seeds define.
+    """
 
     seeds: tuple[str, ...]
     placed: tuple[tuple[str, str], ...]
-    size: int  # the files that it reaches
+    size: int
+    callers: tuple[str, ...] = ()
 
 
 class Programs(NamedTuple):

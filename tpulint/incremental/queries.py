@@ -260,7 +260,7 @@ class Queries:
 
     def _key(self, job: Job) -> str:
         placed = [(self._paths.relative(path), certainty) for path, certainty in job.placed]
-        return hashed([job.seeds, placed])
+        return hashed([job.seeds, placed, job.callers])
 
     def _shared_name(self, key: str) -> str:
         return hashed([self._of_programs, key])

@@ -25,6 +25,7 @@ from tpulint.queries.host_clusters import calls_in_place
 LEADS_OUT = frozenset([CLEARS, GRAPH, INIT_SCOPE])
 DEVICES = ("list_logical_devices", "list_physical_devices")
 GPU = Const("GPU")
+SETS_PLACEMENT = "set_soft_device_placement"
 
 
 Calls = Sequence[tuple[Computation, ApiCall]]
@@ -99,7 +100,19 @@ def is_softly_placed(program: Program, computation: Computation) -> bool:
 
 
 def soft_placement(program: Program, computation: Computation) -> str | None:
-    """Return the soft placement of the programs that run the computation, found at each start."""
+    """Return the soft placement of the programs that run the computation, found at each start.
+
+    What was set on the way to the computation holds in it: a builder sets it for its step.
+    """
+    way = computation.context
+    if any(
+        call.context.run == way.run
+        and call.context.conditions <= way.conditions
+        and (enabled := call.argument("enabled", 0)) is not None
+        and enabled.value == Const(True)
+        for call in program.named.get(SETS_PLACEMENT, ())
+    ):
+        return ON
     calls = computation.context.call_chain
     # The program is the module in which the outermost call is.
     first = calls[0].site if calls else computation.site

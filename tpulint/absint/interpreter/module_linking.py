@@ -34,7 +34,8 @@ class Importer(Protocol):
 class ModuleLinker(ABC):
     """The resolver of names of modules, which are read when they are first asked for.
 
-    follow_all: whatever is imported is read. skipped_module: a module was not read that might
+    follow_all: whatever is imported is read. leading: the modules that lead to entry points, which
+    are read wherever they are imported. skipped_module: a module was not read that might
     have mattered to a host cluster.
     """
 
@@ -42,6 +43,7 @@ class ModuleLinker(ABC):
         self.project = project
         self.program = program
         self.follow_all = False
+        self.leading: set[str] = set()
         self.skipped_module = False
         self.skipped_calls: set[tuple[str, str]] = set()  # what was called of modules passed by
         self._envs: dict[Module, Env] = {}
@@ -115,7 +117,7 @@ class ModuleLinker(ABC):
         """
         if self.is_generated(path):
             return False
-        if self.follow_all or self.matters(path, asking):
+        if self.follow_all or path in self.leading or self.matters(path, asking):
             return True
         self.skipped_module = True
         return False

@@ -84,7 +84,9 @@ class Session(ModuleLinker):
 
     called: functions (by the id of their code) that something calls: they are no roots.
     mains: functions that a program starts with.
-    wanted: names of functions whose callers may know more than a reading without them.
+    wanted: names of functions whose callers may know more than a reading without them, with the
+    paths of their modules.
+    left_to_callers: the paths of those that are given what is unknown, or give what is trained.
     closures: functions in functions that run steps, by the id of their code.
     opened: scopes that generators opened as context managers when last read, by their code's id.
     opens_clusters: the program names host clusters, so they may be opened anywhere.
@@ -97,7 +99,8 @@ class Session(ModuleLinker):
         self.failures: list[ReadingFailure] = []
         self.called: set[int] = set()
         self.mains: set[int] = set()
-        self.wanted: set[str] = set()
+        self.wanted: dict[str, set[str]] = {}
+        self.left_to_callers: set[str] = set()
         self.closures: dict[int, Function] = {}
         self.opened: dict[int, tuple[Scope, ...]] = {}
         self.opens_clusters = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
 from typing import NamedTuple, TypeAlias
 
@@ -148,21 +148,58 @@ class ImportGraph:
                     yield inner
 
 
+def importers(graph: ImportGraph, files: Sequence[str]) -> dict[str, list[str]]:
+    """Return by file what imports it, of the files and all that these import."""
+    found: dict[str, list[str]] = {}
+    seen = set(files)
+    waiting = list(files)
+    while waiting:
+        path = waiting.pop()
+        for imported in graph.imported(path):
+            found.setdefault(imported, []).append(path)
+            if imported not in seen:
+                seen.add(imported)
+                waiting.append(imported)
+    return found
+
+
 class Connected(NamedTuple):
-    """Files that imports bind together: the `seeds` among them, and `all` that these reach."""
+    """Files that imports bind together: the `seeds` among them, and `all` that these reach.
+
+    callers: those that reach a seed by their imports, and are none.
+    """
 
     seeds: list[str]
     all: set[str]
+    callers: list[str]
+
+
+def above(graph: ImportGraph, seeds: Collection[str], files: Sequence[str]) -> set[str]:
+    """Return those of `files` that reach a seed by their imports, and are none."""
+    ways = importers(graph, files)
+    within = set(files).difference(seeds)
+    found: set[str] = set()
+    waiting = list(seeds)
+    while waiting:
+        for path in ways.get(waiting.pop(), ()):
+            if path in within and path not in found:
+                found.add(path)
+                waiting.append(path)
+    return found
 
 
 def connected(
-    graph: ImportGraph, seeds: Iterable[str], bound: Iterable[list[str]] = ()
+    graph: ImportGraph,
+    seeds: Collection[str],
+    bound: Iterable[list[str]] = (),
+    files: Sequence[str] = (),
 ) -> list[Connected]:
     """Return the seeds in groups: two are of one where they reach a common file, directly or not.
 
-    Seeds that are `bound` are of one group, too. Groups, and the seeds of each, are in
-    alphabetical order.
+    Seeds that are `bound` are of one group, too, and those that one of `files` reaches. Groups,
+    and the seeds of each, are in alphabetical order.
     """
+    callers = above(graph, seeds, files)
     owner: dict[str, str] = {}  # of each file reached, the seed that reached it first
     parent: dict[str, str] = {}
 
@@ -172,7 +209,7 @@ def connected(
             seed = parent[seed]
         return seed
 
-    for seed in sorted(seeds):
+    for seed in sorted(callers.union(seeds)):
         parent[seed] = seed
         waiting = [seed]
         while waiting:
@@ -189,7 +226,8 @@ def connected(
             parent[other] = first
     groups: dict[str, Connected] = {}
     for seed in parent:
-        groups.setdefault(group_of(seed), Connected([], set())).seeds.append(seed)
+        group = groups.setdefault(group_of(seed), Connected([], set(), []))
+        (group.callers if seed in callers else group.seeds).append(seed)
     for path, seed in owner.items():
         groups[group_of(seed)].all.add(path)
     return list(groups.values())

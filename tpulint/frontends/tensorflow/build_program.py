@@ -1,18 +1,21 @@
 """Build a program: find its entry points, and read what they lead to.
 
-Entry points are the modules that show the seam, and functions that nothing read calls.
+Entry points are the modules that show the seam, and functions that nothing read calls. What these
+leave open, those who call them may know: so their callers are read, too, in whatever module.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER, Scope
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, function_of, mro
 from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -27,11 +30,12 @@ from tpulint.absint.interpreter import calls, context_managers
 from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame, Observer
 from tpulint.absint.interpreter.interpreter import Interpreter, room_for_recursion
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.files import PACKAGE, Files
+from tpulint.absint.resolver.import_graph import ImportGraph, importers
 from tpulint.absint.resolver.project import Project
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.checkpoint import Checkpoint
+from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.models import feeds
@@ -46,7 +50,7 @@ from tpulint.frontends.tensorflow.never_compiled import (
 from tpulint.frontends.tensorflow.prefilter import opens_clusters
 from tpulint.frontends.tensorflow.program import Program, Unreached
 from tpulint.frontends.tensorflow.settings import Settings
-from tpulint.frontends.tensorflow.soft_programs import importers
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax.summaries import Store
 
 PASSED = "on the host, in a module without TPU code"  # why a function was not followed
@@ -61,6 +65,7 @@ class Summarized(NamedTuple):
 
 def build_program(
     summarized: Sequence[Summarized],
+    callers: Sequence[str],
     filenames: Sequence[str],
     files: Files,
     settings: Settings,
@@ -69,7 +74,7 @@ def build_program(
 ) -> Program:
     """Return the program that begins in the modules `summarized`, which are among `filenames`.
 
-    `files` finds the others.
+    `files` finds the others; `callers` are files that may call what is defined in these.
     """
     project = Project(store.one, files, filenames)
     for summary in summarized:
@@ -78,7 +83,7 @@ def build_program(
     program = Program()
     interpreter = Interpreter(project, Models(settings), observer, program)
     with room_for_recursion():
-        read_all(interpreter, modules, settings.seam_names)
+        read_all(interpreter, modules, settings.seam_names, Callers(project, callers))
     drop_disabled_estimators(program, files.disk)
     drop_refused_branches(program)
     program.unreached = list(unreached(interpreter, program))
@@ -134,7 +139,45 @@ MAIN = "main"  # what is called so is run as a script: by itself, or by absl and
 CALLERS = 2  # how often the callers of functions that left something open are read
 
 
-def read_all(interpreter: Interpreter, modules: list[Module], wrappers: Sequence[str]) -> None:
+class Callers:
+    """The files that import modules of a program, as long as they are not read."""
+
+    def __init__(self, project: Project, filenames: Sequence[str]) -> None:
+        self._project = project
+        self._graph = ImportGraph(project.files)
+        self._unread = [os.path.abspath(name) for name in filenames]
+
+    def naming(self, wanted: Mapping[str, Collection[str]], paths: Collection[str]) -> list[Module]:
+        """Take out the modules that name one of `wanted` and import its module, one of `paths`."""
+        words = {
+            name.encode(): among
+            for name, of_name in wanted.items()
+            for among in [frozenset(of_name).intersection(paths)]
+            if among and not name.startswith("__")
+        }
+        leading = [path for path in self._unread if self._leads(path, words)]
+        self._unread = [path for path in self._unread if path not in leading]
+        modules = map(self._project.module, leading)
+        return [module for module in modules if module is not None]
+
+    def _leads(self, path: str, words: Mapping[bytes, frozenset[str]]) -> bool:
+        """Return whether the file names a word and imports its module, perhaps by a package."""
+        if not words:
+            return False
+        data = self._project.files.data(path)
+        paths = frozenset(path for word, among in words.items() if word in data for path in among)
+        if not paths:
+            return False
+        imported = self._graph.imported(path)
+        packages = [each for each in imported if os.path.basename(each) == PACKAGE]
+        return not paths.isdisjoint(imported) or any(
+            not paths.isdisjoint(self._graph.imported(package)) for package in packages
+        )
+
+
+def read_all(
+    interpreter: Interpreter, modules: list[Module], wrappers: Sequence[str], callers: Callers
+) -> None:
     """Read what shows the seam, then the callers of what depends on its arguments.
 
     At last come closures that nothing read calls: they were passed to something that does.
@@ -146,10 +189,16 @@ def read_all(interpreter: Interpreter, modules: list[Module], wrappers: Sequence
     for module in modules:
         read(interpreter, module, names, wrappers)
     for _ in range(CALLERS):
-        wanted, interpreter.wanted = frozenset(interpreter.wanted), set()
+        wanted, interpreter.wanted = interpreter.wanted, {}
+        if not wanted:
+            break
+        wanted_names = frozenset(wanted)
+        leading = callers.naming(wanted, interpreter.left_to_callers)
+        interpreter.leading.update(module.path for module in leading)
+        modules = modules + leading
         for module in modules:
-            if wanted and module.facts.names_any(wanted):
-                read(interpreter, module, wanted, wrappers)
+            if module.facts.names_any(wanted_names):
+                read(interpreter, module, wanted_names, wrappers)
     for function in list(interpreter.closures.values()):
         if not makes_spec(function):
             _read_function(interpreter, function, None, names)
@@ -217,16 +266,25 @@ def _read_function(
             result = _read_once(interpreter, function, receiver, names)
             interpreter.follow_all = False
         if before.left_open():
-            interpreter.wanted.add(function.name)
-            if function.owner is not None:
-                interpreter.wanted.add(function.owner.code.name)
-        elif _is_estimator(result):
-            interpreter.wanted.add(function.name)  # who trains by it is not seen yet
+            _want(interpreter, function)
+        if before.left_argument_open() or _is_used_by_callers(result):
+            _want(interpreter, function)
+            if not is_test(function.module.path):  # what tests choose by parameters is not seen
+                interpreter.left_to_callers.add(function.module.path)
 
 
-def _is_estimator(value: Value) -> bool:
+def _want(interpreter: Interpreter, function: Function) -> None:
+    """Ask for the callers of a function, and of the class that it is a method of."""
+    owner = function.owner
+    for name in (function.name, *(() if owner is None else (owner.code.name,))):
+        interpreter.wanted.setdefault(name, set()).add(function.module.path)
+
+
+def _is_used_by_callers(value: Value) -> bool:
+    """Return whether this is an estimator, or a strategy of a TPU."""
     return any(
-        isinstance(option, ExternalObject) and option.last in MAKES_ESTIMATOR
+        (isinstance(option, ExternalObject) and option.last in MAKES_ESTIMATOR)
+        or (isinstance(option, Strategy) and option.kind == "tpu")
         for option in options(value)
     )
 
@@ -284,13 +342,24 @@ def _no_tensors(function: Function) -> frozenset[str]:
 # A root may return its step for the caller to run.
 def _read_escaped(frame: Frame, result: Value, site: Site, names: frozenset[str]) -> None:
     """Read the functions that a root returns: the caller of the root may call them."""
-    function = function_of(result)
-    if function is None or isinstance(result, (ModuleValue, Class)) or result == NONE:
-        return
-    if id(function.code) in frame.session.called or not function.code.names_any(names):
-        return
-    if makes_spec(function):
-        _read_model_fn(frame, function, None, site)
-    else:
-        receiver = result.receiver if isinstance(result, Bound) else None
-        calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+    for value in _parts(result):
+        function = function_of(value)
+        if function is None or isinstance(value, (ModuleValue, Class)):
+            continue
+        is_step = function.traced or function.code.names_any(names)
+        if id(function.code) in frame.session.called or not is_step:
+            continue
+        if makes_spec(function):
+            _read_model_fn(frame, function, None, site)
+        else:
+            receiver = value.receiver if isinstance(value, Bound) else None
+            calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+
+
+def _parts(result: Value, depth: int = 0) -> Iterator[Value]:
+    """Yield what is returned, the items of tuples, lists and dicts one by one."""
+    if not isinstance(result, STRUCTURES):
+        yield result
+    elif depth < MAX_STRUCTURE_DEPTH:
+        for part in parts(result):
+            yield from _parts(part, depth + 1)

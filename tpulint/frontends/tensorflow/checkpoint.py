@@ -56,3 +56,14 @@ class Checkpoint:
             made.certainty is Certainty.POSSIBLE or isinstance(made.callee, Opaque)
             for made in self._program.computations[self._lengths[0] :]
         )
+
+    def left_argument_open(self) -> bool:
+        """Return whether callers give the function of a TPU's computation since, or its input."""
+        computations = self._program.computations[self._lengths[0] :]
+        return any(
+            made.certainty is Certainty.DEFINITE and isinstance(made.callee, Opaque)
+            for made in computations
+        ) or any(
+            isinstance(feed.function or feed.data, Opaque)
+            for feed in self._program.feeds[self._lengths[-1] :]
+        )

@@ -25,6 +25,7 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import attributes, calls
 from tpulint.absint.interpreter.frame import Frame
+from tpulint.absint.interpreter.session import Session
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
@@ -111,7 +112,7 @@ def _result(frame: Frame, deferred: ExternalObject) -> Value:
     return deferred.result
 
 
-def complete(frame: Frame, cls: Class) -> None:
+def complete(session: Session, cls: Class) -> None:
     """Read the base classes of `cls` whose modules were passed by."""
     if cls.is_complete:
         return
@@ -120,7 +121,7 @@ def complete(frame: Frame, cls: Class) -> None:
             each.bases = tuple(
                 loaded if isinstance(loaded, (Class, External)) else base
                 for base in each.bases
-                for loaded in [frame.session.force_load(base)]
+                for loaded in [session.force_load(base)]
             )
     for each in mro(cls):
         if isinstance(each, Class):

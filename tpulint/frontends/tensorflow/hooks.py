@@ -114,7 +114,7 @@ class Hooks(Library):
         if isinstance(base, (Instance, Class)):
             cls = base.cls if isinstance(base, Instance) else base
             if not cls.is_complete and is_in_program(frame.context):
-                complete(frame, cls)
+                complete(frame.session, cls)
             return None
         if name in seam.CONTEXT_STATE:
             return ContextQuery(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.import_graph import ImportGraph, importers
 from tpulint.frontends.tensorflow.file_facts import ON, PERHAPS, is_test
 
 
@@ -72,18 +72,3 @@ class SoftPlacement:
         if is_test(path):
             return found or [path]
         return [each for each in found if not is_test(each)] or [path]
-
-
-def importers(graph: ImportGraph, files: Sequence[str]) -> dict[str, list[str]]:
-    """Return by file what imports it, of the files and all that these import."""
-    found: dict[str, list[str]] = {}
-    seen = set(files)
-    waiting = list(files)
-    while waiting:
-        path = waiting.pop()
-        for imported in graph.imported(path):
-            found.setdefault(imported, []).append(path)
-            if imported not in seen:
-                seen.add(imported)
-                waiting.append(imported)
-    return found

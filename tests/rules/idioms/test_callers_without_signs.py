@@ -1,0 +1,121 @@
+"""Callers that show no sign of a TPU: a module that they import builds what runs there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+
+TRAINER = """
+# file: trainer.py
+import tensorflow.compat.v1 as tf
+
+def train(model_fn, input_fn, use_tpu=True):
+    config = tf.estimator.tpu.RunConfig()
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, use_tpu=use_tpu, train_batch_size=64, config=config
+    )
+    estimator.train(input_fn, max_steps=1000)
+
+def specification(mode, loss, train_op):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+MODEL = """
+import tensorflow.compat.v1 as tf
+import trainer
+
+def input_fn(params):
+    return tf.data.TFRecordDataset("gs://a").batch(8)  # error: TPU605
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    step = tf.train.get_global_step()
+    train_op = tf.train.AdamOptimizer(0.1).minimize(loss, step)  # error: TPU604
+    return trainer.specification(mode, loss, train_op)
+"""
+SOUND = MODEL.replace("  # error: TPU605", "").replace("  # error: TPU604", "")
+LOOP = """
+# file: loop.py
+import trainer
+
+def go(model_fn, input_fn):
+    trainer.train(model_fn, input_fn)
+"""
+STRATEGY = """
+# file: strategies.py
+import tensorflow as tf
+
+def make():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+    return tf.distribute.TPUStrategy(resolver)
+# file: loop.py
+import tensorflow as tf
+
+def go(s):
+    def step(x):
+        return tf.py_function(abs, [x], tf.float32)  # error: TPU501
+
+    @tf.function
+    def train(x):
+        s.run(step, args=(x,))
+
+    train(tf.zeros([8]))
+"""
+
+PROGRAMS = {
+    "at the top of a script": MODEL + "trainer.train(model_fn, input_fn)\n" + TRAINER,
+    "in a function": MODEL + "def main():\n    trainer.train(model_fn, input_fn)\n" + TRAINER,
+    "in a test": "# file: train_test.py"
+    + MODEL
+    + "def test_train():\n    trainer.train(model_fn, input_fn)\n"
+    + TRAINER,
+    "in a notebook's directory, of a package": MODEL.replace(
+        "import trainer", "from library import trainer"
+    )
+    + "trainer.train(model_fn, input_fn)\n# file: library/__init__.py\n"
+    + TRAINER.replace("trainer.py", "library/trainer.py"),
+    "by a name of a package": MODEL.replace("import trainer", "import library as trainer")
+    + "trainer.train(model_fn, input_fn)\n"
+    + "# file: library/__init__.py\nfrom library.trainer import specification, train\n"
+    + TRAINER.replace("trainer.py", "library/trainer.py"),
+    "by another caller": MODEL.replace("import trainer", "import loop\nimport trainer")
+    + "loop.go(model_fn, input_fn)\n"
+    + LOOP
+    + TRAINER,
+    "for no TPU": SOUND + "trainer.train(model_fn, input_fn, use_tpu=False)\n" + TRAINER,
+    "of a helper that no caller imports": SOUND.replace("import trainer", "import other as trainer")
+    + "trainer.train(model_fn, input_fn)\n# file: other.py\ndef train(*functions):\n    pass\n"
+    + TRAINER,
+    "what runs a step with the strategy of another module": """
+import loop
+import strategies
+
+loop.go(strategies.make())
+"""
+    + STRATEGY,
+    "a helper of tests, which test parameters choose": """
+# file: model_test.py
+import tensorflow.compat.v1 as tf
+import test_case
+
+class ModelTest(test_case.TestCase):
+    def test_where(self):
+        def graph_fn(x):
+            return tf.py_func(abs, [x], tf.float32)
+        self.execute(graph_fn)
+# file: test_case.py
+import tensorflow.compat.v1 as tf
+
+class TestCase(tf.test.TestCase):
+    def execute(self, graph_fn):
+        tf.tpu.rewrite(graph_fn, [tf.zeros([8])])
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_caller_is_read(name: str, tmp_path: Path) -> None:
+    text = PROGRAMS[name]
+    assert reported(text, tmp_path, ["TPU"]) == expected(text, ["TPU"])
