@@ -25,8 +25,31 @@ from tpulint.incremental.disk import CLOCK_LAG_NS
 from tpulint.incremental.model import Batch, Job
 
 PLAIN = "import math\n\n\ndef area(radius):\n    return math.pi * radius\n"
+TRAINER = """import tensorflow as tf
+
+def train(function):
+    tf.tpu.experimental.initialize_tpu_system()
+    strategy = tf.distribute.TPUStrategy()
+
+    @tf.function
+    def step(x):
+        strategy.run(function, args=(x,))
+
+    step(1.0)
+"""
+CALLER = """import layers
+import tensorflow as tf
+
+def faulty(x):
+    return tf.py_function(abs, [x], tf.float32)
+
+layers.train({})
+"""
 TEXTS = (
     PLAIN,
+    TRAINER,
+    CALLER.format("faulty"),
+    CALLER.format("tf.abs"),
     "",
     STEP.format(imports=""),
     STEP.format(imports="\nfrom shared import clipping"),
@@ -203,6 +226,20 @@ def test_only_the_programs_of_an_edited_file_are_read_again(
         age(top, time.time() - 50)
         assert found(top, cache) == first
         assert read == again
+
+
+def test_an_edit_of_a_caller_that_shows_no_sign_is_read(
+    tmp_path: Path, read: list[tuple[str, ...]]
+) -> None:
+    cache = tmp_path / ".cache"
+    top = write({"layers.py": TRAINER, "start.py": CALLER.format("tf.abs")}, tmp_path / "project")
+    age(top, time.time() - 100)
+    assert found(top, cache) == []
+    read.clear()
+    (top / "start.py").write_text(CALLER.format("faulty"))
+    age(top, time.time() - 50)
+    assert [(name, code) for name, _, code, *_ in found(top, cache)] == [("start.py", "TPU501")]
+    assert len(read) == 1
 
 
 def test_a_file_that_was_looked_for_and_comes_is_read(

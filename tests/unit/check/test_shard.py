@@ -56,6 +56,13 @@ def test_what_one_setting_alone_makes_a_program_is_not_divided(program: list[str
         assert len(one & {"wrapped.py", "wrapped_too.py", "plain_a.py"}) in (0, 3)
 
 
+def test_a_caller_is_of_the_program_that_it_calls(program: list[str]) -> None:
+    Path("start.py").write_text("import train\n" + "#" * 5_000)
+    for number in range(1, 4):
+        one = shard(number, 3, [*program, "start.py"], [Settings()])
+        assert len(one & {"start.py", "train.py", "common.py"}) in (0, 3)
+
+
 def test_the_estimators_of_one_home_are_not_divided(program: list[str]) -> None:
     """They are one program, though none imports the other."""
     text = "import tensorflow as tf\nx = tf.compat.v1.estimator.tpu.TPUEstimator(f)\n"

@@ -73,7 +73,7 @@ def test_programs() -> None:
     required = Requirement("tensorflow==2.0", START, END, 4, False)
     target = Target(4, True, False, required, "/top/setup.py", True)
     spelled = Spelled(NAME, SPAN, 7, target, {"tf": ("tensorflow",)}, True)
-    job = Job(("a.py",), (("/top/here/a.py", "on"),), 3)
+    job = Job(("a.py",), (("/top/here/a.py", "on"),), 3, ("b.py",))
     programs = Programs((job,), ("a.py",), (spelled,), (PassedOver("/x", "it is large", True),))
     programs = programs._replace(using={"j": 2})
     row = json.loads(codec.encoded(codec.programs_row(programs)))
