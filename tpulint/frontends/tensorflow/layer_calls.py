@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tpulint.absint.domain.events import Argument, LayerCall
-from tpulint.absint.domain.objects import Function
+from tpulint.absint.domain.objects import ExternalObject, Function, Instance
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import UNKNOWN, Opaque, Value
+from tpulint.absint.domain.values import UNKNOWN, Opaque, Value, options
 from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.frame import Frame
+from tpulint.frontends.tensorflow import deferred
+from tpulint.frontends.tensorflow.keras_models import keras_base
 from tpulint.frontends.tensorflow.knowledge.keras import TRAINING
 
 Arguments = tuple[Argument, ...]
@@ -50,3 +53,29 @@ def noted(frame: Frame, layer: Value, args: Arguments, site: Site, found: Value)
     if found is UNKNOWN or isinstance(found, Opaque):
         found = transfer.flow(frame, given, site)
     return transfer.each_tensor(found, lambda tensor: replace(tensor, layer=made))
+
+
+def layer_of(frame: Frame, step: LayerCall) -> Value | None:
+    """Return the layer of a step; None where it made tensors of layers and is none itself."""
+    layer = step.layer
+    if not (isinstance(layer, ExternalObject) and layer.callee is not None):
+        return layer
+    layer = deferred.force(frame, layer, layer.site)
+    are_layers = all(
+        isinstance(option, Instance) and keras_base(option) for option in options(layer)
+    )
+    return layer if are_layers else None
+
+
+def steps(outputs: Value) -> Iterator[LayerCall]:
+    """Yield the calls of layers that made `outputs`, each after those whose results it takes."""
+    stack = [(tensor.layer, False) for tensor in tensors(outputs) if tensor.layer is not None]
+    seen: set[int] = set()
+    while stack:
+        step, is_ready = stack.pop()
+        if is_ready:
+            yield step
+        elif id(step) not in seen:
+            seen.add(id(step))
+            stack.append((step, True))
+            stack += [(source, False) for source in step.sources]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from tpulint.absint.domain.context import (
     CONVERTED,
@@ -41,7 +41,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow import deferred
+from tpulint.frontends.tensorflow import layer_calls
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential, keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -250,8 +250,8 @@ def replay(
         return _single_tensor(frame, results.get(id(tensor.layer), inputs), site)
 
     before = frozenset() if built_in is None else built_in.conditions
-    for step in steps(outputs):
-        layer = _layer(frame, step)
+    for step in layer_calls.steps(outputs):
+        layer = layer_calls.layer_of(frame, step)
         if layer is None:
             parts = [results.get(id(source), inputs) for source in step.sources]
             if parts:
@@ -271,18 +271,6 @@ def replay(
     return transfer.each_tensor(outputs, here)
 
 
-def _layer(frame: Frame, step: LayerCall) -> Value | None:
-    """Return the layer of a step; None where it made tensors of layers and is none itself."""
-    layer = step.layer
-    if not (isinstance(layer, ExternalObject) and layer.callee is not None):
-        return layer
-    layer = deferred.force(frame, layer, layer.site)
-    are_layers = all(
-        isinstance(option, Instance) and keras_base(option) for option in options(layer)
-    )
-    return layer if are_layers else None
-
-
 def _inputs(frame: Frame, data: list[Value], site: Site) -> Tensor:
     """Return what each input of the model is given: one of `data`, as it is."""
     given_now = [tensor for value in data for tensor in tensors(value)]
@@ -298,20 +286,6 @@ def _single_tensor(frame: Frame, value: Value, site: Site) -> Tensor:
     if isinstance(value, Tensor):
         return value
     return transfer.flow(frame, list(tensors(value)), site)
-
-
-def steps(outputs: Value) -> Iterator[LayerCall]:
-    """Yield the calls of layers that made `outputs`, each after those whose results it takes."""
-    stack = [(tensor.layer, False) for tensor in tensors(outputs) if tensor.layer is not None]
-    seen: set[int] = set()
-    while stack:
-        step, is_ready = stack.pop()
-        if is_ready:
-            yield step
-        elif id(step) not in seen:
-            seen.add(id(step))
-            stack.append((step, True))
-            stack += [(source, False) for source in step.sources]
 
 
 # Steps: `fit` of a model made under a TPUStrategy's scope runs its step by `strategy.run`
