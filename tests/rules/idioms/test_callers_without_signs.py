@@ -90,6 +90,29 @@ PROGRAMS = {
     "of a helper that no caller imports": SOUND.replace("import trainer", "import other as trainer")
     + "trainer.train(model_fn, input_fn)\n# file: other.py\ndef train(*functions):\n    pass\n"
     + TRAINER,
+    "an input function for the other Estimator": """
+import tensorflow.compat.v1 as tf
+import estimators
+
+def rows():
+    return tf.data.TFRecordDataset("gs://a")
+
+def main(flags):
+    if flags.use_tpu:
+        def input_fn(params):
+            return rows().batch(params["batch_size"], drop_remainder=True)
+    else:
+        def input_fn():
+            return rows().batch(8)
+    estimators.make(flags).train(input_fn, steps=10)
+# file: estimators.py
+import tensorflow.compat.v1 as tf
+
+def make(flags):
+    if flags.use_tpu:
+        return tf.estimator.tpu.TPUEstimator(model, train_batch_size=8, config=flags.config)
+    return tf.estimator.Estimator(model)
+""",
     "what runs a step with the strategy of another module": """
 import loop
 import strategies

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tpulint.absint.domain.context import DATA, Scope
 from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
@@ -151,12 +153,28 @@ def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -
     feed = Feed(kind, call.site, call.frame.context, owner, UNKNOWN, function)
     _note(call, feed)
     results = []
-    for option in options(function):
+    for option in _for_a_tpu(owner, options(function)):
         if not isinstance(option, (ExternalObject, External)):
             args = _arguments(call, option, params)
             results.append(call.run_inside(Scope(DATA, call.site, feed), option, args))
     feed.data = force_deferred(call, join(results)) if results else UNKNOWN
     return feed.data
+
+
+def _for_a_tpu(owner: Value, functions: Collection[Value]) -> Collection[Value]:
+    """Return the functions that a TPUEstimator can call, the others are for another Estimator.
+
+    It passes `params` (TPU608); a program that chooses by a flag has a function for either.
+    """
+    if isinstance(owner, Strategy):
+        return functions
+    signatures = [(function, signature_of(function)) for function in functions]
+    taking = [
+        function
+        for function, signature in signatures
+        if signature is not None and "params" in signature.parameters
+    ]
+    return taking or functions
 
 
 def _arguments(call: Call, input_fn: Value, params: Value) -> tuple[Argument, ...]:
