@@ -12,6 +12,7 @@ import functools
 import itertools
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -181,9 +182,13 @@ class SourceTree:
         A finding is at a call, a name that is read, an import or a definition, so a row that is
         empty or only gives a constant to names has none.
         """
-        search = Reportable(self.ranges, rows)
+        return self._reportable_rows.isdisjoint(rows)
+
+    @functools.cached_property
+    def _reportable_rows(self) -> frozenset[int]:
+        search = Reportable(self.ranges)
         self.module.visit(search)
-        return not search.is_found
+        return search.rows()
 
     def edits(self, start: Location, old: Code, new: Code) -> Edits | None:
         """Return the edits that turn the code at `start` into new code.
@@ -241,13 +246,14 @@ class Collector(cst.CSTVisitor):
 
 
 class Reportable(cst.CSTVisitor):
-    """Looks for something on some rows that a finding can be at."""
+    """Looks for all that a finding can be at."""
 
-    def __init__(self, ranges: Mapping[cst.CSTNode, CodeRange], rows: Collection[int]) -> None:
+    def __init__(self, ranges: Mapping[cst.CSTNode, CodeRange]) -> None:
         super().__init__()
-        self.is_found = False
         self._ranges = ranges
-        self._rows = rows
+        # How many of them begin in each row, less those that have ended in the one before: one
+        # of a thousand rows costs no more than one of a single row.
+        self._changes: Counter[int] = Counter()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         if gives_constant(node):
@@ -256,8 +262,15 @@ class Reportable(cst.CSTVisitor):
             place = self._ranges[node]
             # What is in the block of a statement is looked at by itself.
             end = place.start.line if isinstance(node, BLOCKS) else place.end.line
-            self.is_found |= any(place.start.line <= row <= end for row in self._rows)
-        return not self.is_found
+            self._changes[place.start.line] += 1
+            self._changes[end + 1] -= 1
+        return True
+
+    def rows(self) -> frozenset[int]:
+        """Return the rows that hold something of it."""
+        numbers = range(max(self._changes, default=0) + 1)
+        opened = itertools.accumulate(self._changes[row] for row in numbers)
+        return frozenset(row for row, count in zip(numbers, opened) if count)
 
 
 def gives_constant(node: cst.CSTNode) -> bool:

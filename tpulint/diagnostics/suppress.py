@@ -193,16 +193,24 @@ def comment_row(source: Source, row: int) -> int:
 
     It is a later one where a backslash or a string of several rows continues `row`.
     """
-    before, line = source.lines[: row - 1], source.line(row)
     # The tree is made only if one of these may be there.
-    is_in_string = any(
-        quotes in line or sum(row_text.count(quotes) for row_text in before) % 2
-        for quotes in ('"""', "'''")
-    )
-    if not is_in_string and not line.endswith("\\"):
+    if row not in _rows_of_strings(source) and not source.line(row).endswith("\\"):
         return row
     tree = _tree_of(source)
     return row if tree is None else tree.last_rows.get(row, row)
+
+
+@functools.lru_cache(maxsize=8)  # files
+def _rows_of_strings(source: Source) -> frozenset[int]:
+    """Return the rows that may be in strings of several rows: these are counted from the top."""
+    rows: set[int] = set()
+    for quotes in ('"""', "'''"):
+        is_open = False
+        for row, line in enumerate(source.lines, 1):
+            if is_open or quotes in line:
+                rows.add(row)
+            is_open ^= line.count(quotes) % 2 == 1
+    return frozenset(rows)
 
 
 def unused(
