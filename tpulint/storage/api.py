@@ -117,6 +117,8 @@ class StorageApi:
             return _failed(problem.status, str(problem))
         except BrokenBodyError:
             raise
+        except (KeyError, TypeError, ValueError) as error:  # a request that makes no sense
+            return _failed(400, f"{type(error).__name__}: {error}")
         except OSError as error:
             # 413 is FAILED_PRECONDITION to TensorFlow, which gives up at once, with this text.
             status = 413 if is_full(error) else 403

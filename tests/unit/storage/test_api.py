@@ -230,6 +230,13 @@ def test_what_is_not_emulated_says_so(api: StorageApi) -> None:
     assert "Not emulated" in said(answer)["error"]["message"]
 
 
+def test_a_request_that_makes_no_sense_is_answered(api: StorageApi) -> None:
+    put(api, "a", b"")
+    assert ask(api, "GET", "/storage/v1/b/bucket/o?maxResults=many").status == 400
+    body = b'{"sourceObjects": [{}]}'
+    assert ask(api, "POST", "/storage/v1/b/bucket/o/a/compose", body).status == 400
+
+
 def test_objects_and_bytes_are_counted(api: StorageApi) -> None:
     put(api, "a", b"0123456789")
     for _ in range(2):
