@@ -399,7 +399,7 @@ def read_program(
 
     modules = summarize(sources, summaries)
     program = build_program(
-        modules, job.callers, batch.filenames, files, batch.settings, summaries, observer
+        modules, batch.filenames, files, batch.settings, summaries, observer, job.callers
     )
     program.targets = Targets(batch.settings.target_tensorflow, batch.disk)
     program.soft_placement = dict(job.placed)

@@ -65,12 +65,12 @@ class Summarized(NamedTuple):
 
 def build_program(
     summarized: Sequence[Summarized],
-    callers: Sequence[str],
     filenames: Sequence[str],
     files: Files,
     settings: Settings,
     store: Store,
     observer: Observer | None = None,
+    callers: Sequence[str] = (),
 ) -> Program:
     """Return the program that begins in the modules `summarized`, which are among `filenames`.
 
