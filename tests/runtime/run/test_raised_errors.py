@@ -81,7 +81,7 @@ ESTIMATORS = [
     ("(host_fn, [one])", "(one, [one])", "TPU608"),
     ("train(input_fn, max_steps=1)", "evaluate(input_fn, steps=1)", "TPU610"),
     ("train(input_fn, max_steps=1)", "predict(input_fn).__next__()", "TPU610"),
-    ("    train_batch_size=8,\n", "", "TPU610"),
+    ("    train_batch_size=8,\n", "    predict_batch_size=8,\n", "TPU610"),
     ("repeat(32)", "repeat(2)", "TPU612"),
 ]
 # What a metric_fn returns for the tensor x that it gets.
@@ -148,7 +148,8 @@ def linked(error: BaseException | None, folder: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"])
 def test_each_text_is_in_its_source(row: dict[str, Any]) -> None:
     assert set(row["rules"]) <= set(CODES)
-    assert raised_error([row["type"]], row["text"], [f"/lib/{row.get('source', '')}"]) is not None
+    file = row.get("source", row.get("through", ""))
+    assert raised_error([row["type"]], row["text"], [f"/lib/{file}"]) is not None
     since, until = (
         tuple(map(int, row[key].split("."))) if key in row else RELEASE
         for key in ("since", "until")
