@@ -17,7 +17,9 @@ _RUNS = (
     b".experimental_run(",
 )
 _TRAINS = (b".fit(", b".compile(", b"_on_batch(", b".evaluate(", b".predict(")
-_STRATEGY = re.compile(rb"(?:strategy|distribution|replicator)\w*(?:\.extended)?$", re.IGNORECASE)
+_STRATEGY = re.compile(
+    rb"(?:strategy|distribution|replicator)[\w\x80-\xff]*(?:\.extended)?$", re.IGNORECASE
+)
 _BEFORE = 48  # bytes before a `.run(` or `.scope(` in which its receiver's name is
 # `TPUEstimatorSpec(...)`, `spec = tpu.TPUEstimatorSpec`, `run(TPUStrategy, ...)`; no prose.
 _MAKES = re.compile(
