@@ -17,7 +17,7 @@ from pathlib import Path
 from scripts.mutate.causes import cause_at
 from scripts.mutate.draw import batches, drawn, sites_under
 from scripts.mutate.measure import Checked, Result
-from scripts.mutate.report import report
+from scripts.mutate.report import reasons_in, report, with_reasons
 from scripts.mutate.sites import Site
 from tests.ecosystem.corpus import bring
 
@@ -43,7 +43,8 @@ def main() -> None:
     page = report(results, Counter(causes.values()))
     print(page)
     if not asked.dry:
-        PAGE.write_text(page, encoding="utf-8")
+        reasons = reasons_in(PAGE.read_text(encoding="utf-8"))
+        PAGE.write_text(with_reasons(page, reasons), encoding="utf-8")
 
 
 def measured(folder: Path, packages: list[str], each: int, a_file: int) -> list[Result]:

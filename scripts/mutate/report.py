@@ -36,6 +36,24 @@ def report(results: Sequence[Result], causes: Mapping[str, int]) -> str:
     return "\n".join(parts)
 
 
+# The table of scripts/unknowns.py, which a new page keeps.
+REASONS, END_OF_REASONS = (
+    "<!-- reasons: written by scripts/unknowns.py -->",
+    "<!-- end of reasons -->",
+)
+
+
+def with_reasons(page: str, table: str) -> str:
+    """Return the page with this table of reasons at its end, for the one that it may have."""
+    before = page.partition(f"\n{REASONS}")[0]
+    return f"{before}\n{REASONS}\n\n{table}\n{END_OF_REASONS}\n"
+
+
+def reasons_in(page: str) -> str:
+    """Return the table of reasons of a page."""
+    return page.partition(REASONS)[2].partition(END_OF_REASONS)[0].strip("\n") + "\n"
+
+
 def operator_of(result: Result) -> str:
     operator = result.mutant.operator
     return f"{operator.codes[0]} {operator.name}" + ("" if result.mutant.always else " (sometimes)")

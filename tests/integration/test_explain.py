@@ -208,7 +208,7 @@ class TestLine:
     def test_a_def_has_the_contexts_of_its_calls(self, capsys: pytest.CaptureFixture[str]) -> None:
         found = explained(capsys, "loop.py:8")
         (context,) = found["line"]["contexts"]
-        assert {"name": "by", "value": "2.0"} in context["values"]
+        assert {"name": "by", "value": "2.0", "lost": ""} in context["values"]
 
     def test_events_have_their_lane(self, capsys: pytest.CaptureFixture[str]) -> None:
         found = explained(capsys, "loop.py:15")
@@ -348,3 +348,104 @@ not read:
         assert len(account["unread"]) == 4
         assert main(["explain", "rest"]) == 0
         assert capsys.readouterr().out.startswith("rest: No TPU program found in 2 files.\n")
+
+
+LOST = """\
+import six
+import sys
+import tensorflow as tf
+from other import table
+
+
+def given(x, flag):
+    return flag
+
+
+class Net:
+    def __init__(self):
+        self.rate = float(sys.argv[1])
+
+
+net = Net()
+either = "a" if len(sys.argv) > 2 else "b"
+
+
+def step(x, again=None):
+    looked = table.find("a")
+    rate = net.rate
+    passed = given(x, looked)
+    part = passed[0]
+    for item in part:
+        seen = item
+    error = ValueError("a")
+    dtype = tf.zeros([2]).dtype
+    is_text = isinstance(either, str)
+    is_list = isinstance({}, (list, tuple))
+    eager = tf.executing_eagerly()
+    third = either == "c"
+    keys = [key for key, _ in six.iteritems({"k": x})]
+    return x
+
+
+tf.compat.v1.tpu.rewrite(step, [tf.ones([8])])
+"""
+ROW = {line.strip().partition(" = ")[0]: n for n, line in enumerate(LOST.splitlines(), 1)}
+TABLE = "lost.py:21:14: the result of `other.table.find`"
+
+
+class TestLostValues:
+    @pytest.fixture(autouse=True)
+    def project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "pyproject.toml").touch()
+        (tmp_path / "lost.py").write_text(LOST, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+
+    def value(self, capsys: pytest.CaptureFixture[str], name: str) -> tuple[str, str]:
+        account = explained(capsys, f"lost.py:{ROW[name]}")
+        values = [
+            row
+            for context in account["line"]["contexts"]
+            if context["lane"] == "device"
+            for row in context["values"]
+        ]
+        (row,) = [row for row in values if row["name"] == name]
+        return row["value"], row["lost"]
+
+    @pytest.mark.parametrize(
+        ("name", "lost"),
+        [
+            ("looked", TABLE),
+            ("passed", TABLE),  # through an argument and a result
+            ("part", TABLE),
+            ("seen", TABLE),  # through a loop
+            ("rate", "lost.py:13:27: an item of `sys.argv`"),
+        ],
+    )
+    def test_an_unknown_value_says_where_it_was_lost(
+        self, name: str, lost: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert self.value(capsys, name)[1] == lost
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("error", "builtins.ValueError object"),
+            ("dtype", "tensorflow.float32"),
+            ("is_text", "True"),
+            ("is_list", "False"),
+            ("eager", "False"),
+            ("third", "False"),
+            ("keys", "list ['k']"),
+        ],
+    )
+    def test_what_was_often_lost_is_known(
+        self, name: str, value: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The most frequent reasons of docs/recall.md that a model or a row can answer."""
+        assert self.value(capsys, name) == (value, "")
+
+    def test_the_text_shows_the_place_below_the_value(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        main(["explain", "--no-cache", f"lost.py:{ROW['part']}"])
+        assert f"     part = UNKNOWN\n       lost at {TABLE}\n" in capsys.readouterr().out

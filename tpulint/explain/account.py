@@ -28,6 +28,7 @@ from tpulint.explain.events import (
     in_words,
 )
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
+from tpulint.explain.losses import Losses
 from tpulint.frontends.tensorflow.knowledge.seam import SIGNS
 from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.program import Program
@@ -94,7 +95,9 @@ class _Account:
         self.rows = rows
         self.row = row
         self.reasons = reasons
-        self.recorder = Recorder(self.path, rows, dotted_names(source.text, rows))
+        self.losses = Losses()
+        names = dotted_names(source.text, rows)
+        self.recorder = Recorder(self.path, rows, names, self.losses)
         self.looks = Looks()
         self.events: list[Recorded] = []
         self.read = False
@@ -108,7 +111,8 @@ class _Account:
         self.looks.findings += [*graph.findings, *names.findings]
         self.reasons.append(prefilter(self.source.data, batch.settings.seam_names))
         for job in graph.programs.jobs:
-            built = driver.read_program(batch, job, self.recorder)
+            with self.losses.noting():
+                built = driver.read_program(batch, job, self.recorder)
             self.looks.findings += built.findings
             if built.program is not None:
                 self.reasons += map(str, built.program.failures)

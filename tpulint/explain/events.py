@@ -38,6 +38,7 @@ from tpulint.explain.explanation import (
     Reached,
     RuleNote,
 )
+from tpulint.explain.losses import Losses
 from tpulint.finding import Certainty, Finding
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.truth import Truth
@@ -63,7 +64,8 @@ class Record:
 class Recorder:
     """An observer of the file at `path`, and of the statement in `rows`, where `names` are."""
 
-    def __init__(self, path: str, rows: range, names: Sequence[str]) -> None:
+    def __init__(self, path: str, rows: range, names: Sequence[str], losses: Losses) -> None:
+        self.losses = losses
         self.statements = bool(rows)
         self.path = path
         self.rows = rows
@@ -134,7 +136,11 @@ class Recorder:
             context.lane,
             tuple(map(repr, context.inner_scopes)),
             tuple(CallNote(place_at(step.site), step.name) for step in context.call_chain),
-            tuple(Named(name, _short(value)) for name, value in values if value is not None),
+            tuple(
+                Named(name, _short(value), str(self.losses.of(frame, name, value) or ""))
+                for name, value in values
+                if value is not None
+            ),
             not context.is_unrecorded,
         )
 

@@ -36,10 +36,11 @@ class CallNote:
 
 @dataclass(frozen=True)
 class Named:
-    """A name, or a dotted name, and its value."""
+    """A name, or a dotted name, and its value. lost: where and why it is not known."""
 
     name: str
     value: str
+    lost: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,10 @@ def _context(number: int, reached: Reached) -> Iterator[str]:
     muted = "" if reached.recorded else " (nothing is recorded here)"
     yield f"  {number}. {reached.lane}{scopes}{muted}"
     yield from (f"     {call.place} calls {call.name}" for call in reached.calls)
-    yield from (f"     {value.name} = {value.value}" for value in reached.values)
+    for value in reached.values:
+        yield f"     {value.name} = {value.value}"
+        if value.lost:
+            yield f"       lost at {value.lost}"
 
 
 def _events(title: str, events: tuple[EventNote, ...]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from tpulint.check import driver
 from tpulint.check.programs import code_in
 from tpulint.check.request import Request
 from tpulint.explain.events import in_words, place_at
-from tpulint.explain.explanation import EventNote, Named, PlaceNote
+from tpulint.explain.explanation import EventNote, PlaceNote
 from tpulint.frontends.tensorflow.file_facts import JAX, TENSORFLOW, TORCH_XLA, frameworks_in
 from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
 from tpulint.frontends.tensorflow.program import Program
@@ -36,6 +36,14 @@ class CallNotAnalyzed:
 
 
 @dataclass(frozen=True)
+class UnreadFile:
+    """A file that is of no TPU program, and why."""
+
+    filename: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class ProgramNote:
     """A TPU program. begins: the first file that names the seam. not_reached: functions."""
 
@@ -54,7 +62,7 @@ class ProjectExplanation:
     files: int
     files_read: int
     programs: tuple[ProgramNote, ...]
-    unread: tuple[Named, ...]
+    unread: tuple[UnreadFile, ...]
     failures: tuple[str, ...]
 
 
@@ -106,7 +114,7 @@ def _note(program: Program, job: Job, wanted: frozenset[str]) -> ProgramNote:
     )
 
 
-def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterator[Named]:
+def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterator[UnreadFile]:
     """Yield the files that are of no TPU program, each with what they use and why."""
     imports = ImportGraph(Files(batch.disk, installed=INSTALLED))
     seeds = {os.path.abspath(seed) for job in jobs for seed in job.seeds}
@@ -116,7 +124,7 @@ def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterat
         try:
             data = batch.disk.read(path)
         except OSError as error:
-            yield Named(filename, f"it cannot be read: {error.strerror}")
+            yield UnreadFile(filename, f"it cannot be read: {error.strerror}")
             continue
         if path in seeds:
             why = "it names the seam, but nothing in it is for a TPU"
@@ -126,7 +134,7 @@ def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterat
             why = "no TPU program imports it"
         imported = b"\0".join(chain.from_iterable(statements(code_in(filename, data))))
         used = [NAMES[initial] for initial in frameworks_in(imported)]
-        yield Named(filename, f"{why}; uses {' and '.join(used)}" if used else why)
+        yield UnreadFile(filename, f"{why}; uses {' and '.join(used)}" if used else why)
 
 
 def project_text(project: ProjectExplanation) -> str:
@@ -155,4 +163,4 @@ def _lines(project: ProjectExplanation) -> Iterator[str]:
         yield from (f"    {place} {name}" for place, name in note.not_reached)
     if project.unread:
         yield "not read:"
-    yield from (f"  {file.name}: {file.value}" for file in project.unread)
+    yield from (f"  {file.filename}: {file.reason}" for file in project.unread)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from tpulint.absint.domain.context import COND, LOOP, ROUND, Scope
@@ -351,3 +353,23 @@ _HANDLERS: dict[type[Expression], Callable[[Frame, Any], Value]] = {
     Other: _parts,
     Starred: _starred,
 }
+
+
+@contextmanager
+def results_shown(show: Callable[[Frame, Expression, Value], None]) -> Iterator[None]:
+    """Show each expression that is read in the block, with its value, after its parts.
+
+    A check shows none, and pays nothing for it.
+    """
+    plain = dict(_HANDLERS)
+
+    def shown(handler: Callable[[Frame, Any], Value], frame: Frame, node: Expression) -> Value:
+        result = handler(frame, node)
+        show(frame, node, result)
+        return result
+
+    _HANDLERS.update((kind, partial(shown, handler)) for kind, handler in plain.items())
+    try:
+        yield
+    finally:
+        _HANDLERS.update(plain)

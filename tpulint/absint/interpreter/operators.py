@@ -105,6 +105,13 @@ def compare(
         return UNKNOWN if verdict is None else Const(verdict is (op == "Is"))
     if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
         return Const((left.value == right.value) is (op == "Equal"))
+    if isinstance(left, Choice) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
+        verdicts = {
+            option.value == right.value if isinstance(option, Const) else None
+            for option in left.options
+        }
+        if len(verdicts) == 1 and None not in verdicts:
+            return Const(verdicts.pop() is (op == "Equal"))
     if _are_members(frame, left, right) and op in ("Equal", "NotEqual"):
         return Const((left == right) is (op == "Equal"))
     if isinstance(left, Opaque) and isinstance(right, (Const, External)):

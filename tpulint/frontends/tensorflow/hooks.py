@@ -127,6 +127,8 @@ class Hooks(Library):
                     return attributes.get(frame, forced, name, site)
             return _attribute_of_object(frame, base, name, site)
         if isinstance(base, (Variable, Tensor)):
+            if name == "dtype" and isinstance(base, Tensor) and base.dtype is not None:
+                return External(f"tensorflow.{base.dtype}")
             if name in seam.STATIC_ATTRIBUTES:
                 return UNKNOWN
             return base if isinstance(base, Tensor) and name in seam.REPLICA_ID else None

@@ -9,6 +9,7 @@ from tpulint.absint.domain.context import (
     COND,
     DEPENDENCIES,
     DEVICE,
+    INIT_SCOPE,
     UNCONVERTED,
     WHILE,
     Scope,
@@ -87,6 +88,14 @@ def _function(call: Call) -> Value:
     if plain and isinstance(function, Function):
         return replace(function, hints=function.hints | {UNCONVERTED})
     return function
+
+
+# Device code is always traced; what init_scope lifts out of it is not.
+@model("tf.executing_eagerly", "tf.compat.v1.executing_eagerly")
+def _executing_eagerly(call: Call) -> Value:
+    context = call.frame.context
+    is_lifted = any(scope.effect == INIT_SCOPE for scope in context.scopes)
+    return Const(False) if context.on_device and not is_lifted else UNKNOWN
 
 
 # tensorflow/python/ops/cond.py, control_flow_case.py, control_flow_switch_case.py: all branches are

@@ -57,7 +57,7 @@ def result_kind(path: str) -> str:
     name = path.rpartition(".")[2]
     is_own = is_tensorflow(path)
     if path.startswith("builtins."):
-        return "unknown"
+        return "object" if name[:1].isupper() else "unknown"  # exceptions
     if is_own and name.startswith("assert_"):
         return "operation"
     if name.lstrip("_")[:1].isupper() or naming.DATASET_MAKER.is_in(path):
@@ -197,6 +197,8 @@ BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", 
 
 def note_outside(frame: Frame, path: str, values: Iterable[Value], site: Site) -> None:
     """Note that device code hands tensors to a function that is not in the project."""
+    if not frame.context.on_device:
+        return
     root = path.lstrip(".").partition(".")[0]
     if not root or root in BUILDS_NOTHING or is_tensorflow(path):
         return

@@ -271,7 +271,7 @@ def _callable(call: Call) -> Value:
 # Programs ask which strategy they have before they choose a branch.
 @model("builtins.isinstance")
 def _isinstance(call: Call) -> Value:
-    """Answer whether a strategy is a TPU's; of anything else call is not known."""
+    """Answer whether a strategy is a TPU's, and a constant or a dict of one of Python's types."""
     if len(call.values) != 2:
         return UNKNOWN
     asked, classes = call.values
@@ -280,13 +280,40 @@ def _isinstance(call: Call) -> Value:
     if _are_all(classes, seam.OTHER_STRATEGIES):
         return Const(False) if isinstance(asked, Strategy) and asked.kind == "tpu" else UNKNOWN
     if not _are_all(classes, seam.TPU_STRATEGIES):
-        return UNKNOWN
+        verdicts = {_is_of_type(option, classes) for option in options(asked)}
+        verdict = verdicts.pop() if len(verdicts) == 1 else None
+        return UNKNOWN if verdict is None else Const(verdict)
     if isinstance(asked, Strategy):
         return UNKNOWN if asked.kind == "unknown" else Const(asked.kind == "tpu")
     tpus = [
         option for option in options(asked) if isinstance(option, Strategy) and option.kind == "tpu"
     ]
     return tpus[0].used if len(tpus) == 1 else UNKNOWN
+
+
+# A sequence may stand for a generator or a view, too: it is none of these.
+NO_SEQUENCES = frozenset(["str", "int", "float", "bool", "dict"])
+
+
+def _is_of_type(asked: Value, classes: Value) -> bool | None:
+    """Return whether a value is of one of Python's types; None where that is not known."""
+    listed = classes.items if isinstance(classes, Sequence) and not classes.open else [classes]
+    names = {
+        each.last if isinstance(each, External) and each.path.startswith("builtins.") else ""
+        for each in listed
+    }
+    match asked:
+        case Const(value):
+            own = {each.__name__ for each in type(value).__mro__}
+        case Mapping():
+            own = {"dict", "object"}
+        case Sequence():
+            return False if names <= NO_SEQUENCES else None
+        case _:
+            return None
+    if names & own:
+        return True
+    return None if "" in names else False
 
 
 def _are_all(classes: Value, names: frozenset[str]) -> bool:
@@ -467,6 +494,15 @@ def _items(call: Call) -> Value:
         for key, item in items.items.items()
     ]
     return Sequence("list", pairs, items.open)
+
+
+@model("six.iteritems", "six.itervalues", "six.iterkeys", "six.viewitems", "six.viewvalues")
+def _of_six(call: Call) -> Value:
+    """Return what the method of the dict gives, as on Python 3."""
+    source = call.values[0] if call.arguments else UNKNOWN
+    name = call.name.removeprefix("iter").removeprefix("view")
+    method = attributes.get(call.frame, source, name, call.site)
+    return calls.call(call.frame, method, (), call.site, name)
 
 
 @model("builtins.dict.clear", "builtins.dict.popitem")

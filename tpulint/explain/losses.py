@@ -1,0 +1,261 @@
+"""Where and why the value of an expression was lost, noted while a program is read.
+
+A check keeps none of this. `noting` watches each expression for the time of a reading, and follows
+a value that is unknown through names, arguments, attributes and results to where it came up first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.objects import Env, ExternalObject, Function, Instance, Mapping, Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import UNKNOWN, Bound, Const, External, Opaque, Value
+from tpulint.absint.interpreter import expressions
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.syntax.nodes import (
+    Assign,
+    Attribute,
+    BinaryOperation,
+    CallNode,
+    Clause,
+    Compare,
+    Expression,
+    For,
+    FormattedString,
+    Name,
+    Not,
+    Return,
+    Slice,
+    Subscript,
+    UnaryOperation,
+    With,
+    walk,
+)
+from tpulint.syntax.places import first_place
+
+# The kinds of reasons, as docs/recall.md counts them.
+OTHER_PACKAGE = "a function of another package"
+PYTHON = "a function of Python or a method of its types"
+TENSORFLOW = "a function of TensorFlow whose result is no tensor"
+PARAMETER = "a parameter of a function that nothing read calls, or a part of it"
+UNSET = "an attribute that nothing read sets"
+ITEM = "an item of a container, by an index or a key that is not known"
+ELEMENT = "an item of a loop or a context, over what is not known"
+OPERATOR = "an operator on values that are no constants"
+TEXT = "a formatted string"
+ATTRIBUTE = "an attribute of a tensor or of another value"
+NAME = "a name whose value was lost where it is bound"
+OTHER = "another expression"
+RESULT = "a function of the project that was not followed, or gives too many different values"
+
+
+@dataclass(frozen=True)
+class LostValue:
+    """The place where a value was lost first. kind: one of the kinds above."""
+
+    site: Site
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        start = self.site.span.start
+        return f"{self.site.span.filename}:{start.row}:{start.column}: {self.text}"
+
+
+@dataclass
+class Losses:
+    """The losses of one reading: of expressions, of names by where they are bound, of results.
+
+    on_device: those that an expression in device code has met.
+    """
+
+    on_device: set[LostValue] = field(default_factory=set)
+    _of_nodes: dict[int, tuple[Expression, Value, LostValue | None]] = field(default_factory=dict)
+    _of_names: dict[tuple[int, str], tuple[Env, LostValue]] = field(default_factory=dict)
+    _of_attributes: dict[str, LostValue] = field(default_factory=dict)
+    _of_results: dict[int, LostValue] = field(default_factory=dict)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note the losses of what is read in the block."""
+        with expressions.results_shown(self._note):
+            yield
+
+    def of(self, frame: Frame, dotted: str, value: Value) -> LostValue | None:
+        """Return where the value of a dotted name was lost; None where it is known."""
+        if isinstance(value, Opaque):
+            return self._of_opaque(frame, value, frame.site(-1))
+        if value is not UNKNOWN:
+            return None
+        first, _, rest = dotted.partition(".")
+        return (
+            self._of_attributes.get(dotted.rpartition(".")[2])
+            if rest
+            else self._bound(frame, first)
+        )
+
+    def _note(self, frame: Frame, node: Expression, value: Value) -> None:
+        loss = None
+        if (value is UNKNOWN or isinstance(value, Opaque)) and not isinstance(node, Slice):
+            loss = self._loss(frame, node, value)
+            if frame.context.on_device and not frame.context.is_unrecorded:
+                self.on_device.add(loss)
+        self._of_nodes[id(node)] = (node, value, loss)
+        statement = frame.statement
+        if isinstance(statement, Return) and statement.value is node and frame.function:
+            if loss is not None:
+                self._of_results[id(frame.function.code)] = loss
+        elif isinstance(statement, Assign) and statement.value is node:
+            if loss is not None:
+                self._bind(frame, statement.targets, loss)
+        elif isinstance(statement, For) and statement.iterated is node:
+            given = loss or self._new(frame, node, ELEMENT, self._element(node))
+            self._bind(frame, [statement.target], given)
+        elif isinstance(statement, With):
+            for item in statement.items:
+                if item.manager is node and item.target is not None:
+                    given = loss or self._new(frame, node, ELEMENT, self._element(node))
+                    self._bind(frame, [item.target], given)
+
+    def _bind(self, frame: Frame, targets: list[Expression], loss: LostValue) -> None:
+        for target in walk(*targets):
+            if isinstance(target, Name):
+                self._of_names[id(frame.env), target.id] = (frame.env, loss)
+            elif isinstance(target, Attribute):
+                self._of_attributes[target.name] = loss
+
+    def _loss(self, frame: Frame, node: Expression, value: Value) -> LostValue:
+        """Return where the value of an expression, which is not known, was lost."""
+        known = None
+        if isinstance(node, Name):
+            known = self._bound(frame, node.id)
+        elif isinstance(node, Attribute):
+            known = self._known(node.base) or self._of_attributes.get(node.name)
+        if known is not None:
+            return known
+        if isinstance(value, Opaque):
+            return self._of_opaque(frame, value, frame.site(first_place(node)))
+        if isinstance(node, CallNode):
+            return self._known(node.callee) or self._of_call(frame, node)
+        losses = map(self._known, _parts(node))
+        return next(filter(None, losses), None) or self._came_up(frame, node)
+
+    def _known(self, node: Expression) -> LostValue | None:
+        noted = self._of_nodes.get(id(node))
+        return noted[2] if noted is not None else None
+
+    def _bound(self, frame: Frame, name: str) -> LostValue | None:
+        """Return the loss of what is bound to a name, out through scopes and arguments."""
+        argument = frame.given.get(name)
+        if argument is not None and argument.node is not None:
+            return self._known(argument.node)
+        env: Env | None = frame.env
+        while env is not None:
+            if (id(env), name) in self._of_names:
+                return self._of_names[id(env), name][1]
+            env = env.outer
+        return None
+
+    def _of_opaque(self, frame: Frame, value: Opaque, site: Site) -> LostValue:
+        root = value
+        while root.parent is not None:
+            root = root.parent
+        if root.path.startswith("self.") or value.path.startswith("self."):
+            known = self._of_attributes.get(root.last)
+            text = f"no assignment to `{root.path}` was read that gives its value"
+            return known or LostValue(site, UNSET, text)
+        text = f"`{root.path}` is a parameter, and no call that was read gives it"
+        return LostValue(site, PARAMETER, text)
+
+    def _came_up(self, frame: Frame, node: Expression) -> LostValue:
+        """Return the loss of an expression all parts of which are known."""
+        match node:
+            case Subscript():
+                return self._new(frame, node, ITEM, f"an item of {self._words(node.base)}")
+            case Attribute():
+                text = f"the attribute `{node.name}` of {self._words(node.base)}"
+                return self._new(frame, node, ATTRIBUTE, text)
+            case BinaryOperation(op, left, right):
+                text = f"`{op}` of {self._words(left)} and {self._words(right)}"
+                return self._new(frame, node, OPERATOR, text)
+            case Compare(left, comparisons):
+                right = comparisons[0].right
+                text = f"`{comparisons[0].op}` of {self._words(left)} and {self._words(right)}"
+                return self._new(frame, node, OPERATOR, text)
+            case FormattedString():
+                return self._new(frame, node, TEXT, TEXT)
+            case Name(id=name):
+                return self._of_name(frame, node, name)
+            case UnaryOperation() | Not():
+                return self._new(frame, node, OPERATOR, "an operator on one value")
+            case _:
+                kind = type(node).__name__
+                return self._new(frame, node, OTHER, f"an expression of the kind {kind}")
+
+    def _of_name(self, frame: Frame, node: Name, name: str) -> LostValue:
+        """Return the loss of a name that nothing is known to be bound to."""
+        clauses = (part for part in walk(frame.statement) if isinstance(part, Clause))
+        for clause in clauses:
+            if name in [part.id for part in walk(clause.target) if isinstance(part, Name)]:
+                given = self._known(clause.iterated)
+                return given or self._new(frame, node, ELEMENT, self._element(clause.iterated))
+        code = frame.function.code if frame.function is not None else None
+        if code is not None and name in [parameter.name for parameter in code.parameters.named]:
+            text = f"`{name}` is given to `{code.name}` by code that is not read"
+            return self._new(frame, node, PARAMETER, text)
+        return self._new(frame, node, NAME, f"`{name}` is bound to a value not known")
+
+    def _of_call(self, frame: Frame, node: CallNode) -> LostValue:
+        noted = self._of_nodes.get(id(node.callee))
+        callee = noted[1] if noted is not None else UNKNOWN
+        if isinstance(callee, Bound):
+            callee = callee.function
+        if isinstance(callee, Function):
+            known = self._of_results.get(id(callee.code))
+            text = f"the result of `{callee.name or 'a lambda'}`"
+            return known or self._new(frame, node, RESULT, text)
+        given = (self._known(argument.value) for argument in node.arguments)
+        known = next(filter(None, given), None)
+        if known is not None:
+            return known
+        path = callee.path if isinstance(callee, (External, ExternalObject)) else ""
+        if not path or path.startswith(("builtins.", "?")):
+            kind = PYTHON
+        else:
+            kind = TENSORFLOW if is_tensorflow(path) else OTHER_PACKAGE
+        name = path or (node.callee.name if isinstance(node.callee, Attribute) else "a call")
+        return self._new(frame, node, kind, f"the result of `{name.removeprefix('builtins.')}`")
+
+    def _element(self, node: Expression) -> str:
+        return f"what {self._words(node)} gives to a loop or a `with` block"
+
+    def _words(self, node: Expression) -> str:
+        noted = self._of_nodes.get(id(node))
+        match noted[1] if noted is not None else UNKNOWN:
+            case Sequence():
+                return "a sequence"
+            case Mapping():
+                return "a dict"
+            case Tensor():
+                return "a tensor"
+            case Instance() as instance:
+                return f"an object of `{instance.cls.code.name}`"
+            case External(path) | ExternalObject(path):
+                return f"`{path}`"
+            case Const(value):
+                return f"a {type(value).__name__}"
+            case other:
+                return f"a {type(other).__name__}".lower()
+
+    def _new(self, frame: Frame, node: Expression, kind: str, text: str) -> LostValue:
+        return LostValue(frame.site(first_place(node)), kind, text)
+
+
+def _parts(node: Expression) -> Iterator[Expression]:
+    """Yield the expressions that an expression is made of, from the outside to the inside."""
+    return (part for part in walk(node) if isinstance(part, Expression) and part is not node)
