@@ -20,11 +20,19 @@ from tpulint.rules.base import Report, Rule, register
 LOSS = "loss"
 
 
+PAIRS = (
+    "TPUEstimator needs a dictionary of pairs of value and update operation, as `tf.metrics.mean`"
+    " and its kind return"
+)
+OTHER_NAME = "Estimator has a metric of this name already: give it another name"
+
+
 class MetricFault(NamedTuple):
     """What a metric_fn returns for a metric. only_on_tpu: on a CPU, TensorFlow takes it."""
 
     words: str
     only_on_tpu: bool = False
+    advice: str = PAIRS
 
 
 @register
@@ -80,6 +88,7 @@ def _check_metrics(
             and key not in metrics.maybe_absent
             and (on_tpu if fault.only_on_tpu else is_in_every_trace(computation, cluster.context)),
             report=report,
+            advice=fault.advice,
         )
 
 
@@ -91,11 +100,11 @@ def _report(
     *,
     certain: bool,
     report: Report,
+    advice: str = PAIRS,
 ) -> None:
     report(
         site.span,
-        f"{traces.callee_name(cluster.callee)} returns {words}: TPUEstimator needs a dictionary of"
-        " pairs of value and update operation, as `tf.metrics.mean` and its kind return",
+        f"{traces.callee_name(cluster.callee)} returns {words}: {advice}",
         certainty=definite_if(certain, not cluster.context.is_guess),
         trace=(
             *traces.to_host_call(computation, cluster),
@@ -130,7 +139,7 @@ def fault_of(
     if isinstance(value, ExternalObject) and is_keras_metric(value):
         return MetricFault("a Keras metric, which only a CPU evaluates,", only_on_tpu=True)
     if key == LOSS and isinstance(value, (Tensor, Sequence)):
-        return MetricFault("a metric of the name that Estimator gives to its own,")
+        return MetricFault("a metric", advice=OTHER_NAME)
     return None
 
 
