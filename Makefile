@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .PHONY: demo test test-newest test-oldest browser lint docs site bench corpus ecosystem fuzz \
-  mutate gallery release-check vscode clean
+  mutate hangs gallery release-check vscode clean
 
 # Exit status 1 is what the examples must give: some of them hold a fault on purpose.
 demo: .venv-demo/ready
@@ -86,6 +86,10 @@ fuzz: .venv/ready
 # Seeds faults into the pinned corpus and renews docs/recall.md.
 mutate: .venv/ready
 	.venv/bin/python -m scripts.mutate
+
+# Measures analyzer and emulator on 100 pairs of programs, of which one hangs; ten minutes.
+hangs: .venv/ready
+	.venv/bin/python -m tests.hangs.measure --write
 
 # Trains released programs and renews docs/gallery.md; TensorFlow 2.12 needs Python 3.10 or 3.11.
 gallery: .venv/ready

@@ -1,0 +1,24 @@
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+
+@tf.function
+def train(data):
+    def step(x):
+        context = tf.distribute.get_replica_context()
+        mean = context.all_reduce("MEAN", x)
+        if mean > 0.0:
+            mean = context.all_reduce("SUM", x)
+        return mean
+
+    return strategy.run(step, args=(data,))
+
+
+values = strategy.experimental_distribute_values_from_function(
+    lambda context: tf.constant(1.0 + context.replica_id_in_sync_group)
+)
+print(train(values))

@@ -1,0 +1,23 @@
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+
+from tensorflow.python.tpu.ops import tpu_ops
+
+STEPS = 4
+
+
+def computation():
+    (x,) = tpu_ops.infeed_dequeue_tuple([tf.float32], [[2]])
+    return tf.reduce_sum(x)
+
+
+outputs = tf.tpu.rewrite(computation)
+feed = tpu_ops.infeed_enqueue_tuple([tf.ones([2])], [[2]], device_ordinal=0)
+with tf.Session() as session:
+    session.run(tf.tpu.initialize_system())
+    for step in range(STEPS):
+        if step % 2 == 0:
+            session.run(feed)
+        print(session.run(outputs))
+    session.run(tf.tpu.shutdown_system())

@@ -1,0 +1,25 @@
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+
+from tensorflow.python.tpu.ops import tpu_ops
+
+
+def computation(x):
+    with tf.control_dependencies([tpu_ops.outfeed_enqueue_tuple([x * 2.0])]):
+        return tf.identity(x)
+
+
+def take():
+    (value,) = tpu_ops.outfeed_dequeue_tuple([tf.float32], [[2]], device_ordinal=0)
+    return value
+
+
+outputs = tf.tpu.rewrite(computation, [tf.ones([2])])
+first = take()
+second = first
+with tf.Session() as session:
+    session.run(tf.tpu.initialize_system())
+    session.run(tf.global_variables_initializer())
+    print(session.run([outputs, first, second]))
+    session.run(tf.tpu.shutdown_system())

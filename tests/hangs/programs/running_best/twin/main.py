@@ -1,0 +1,23 @@
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+
+best = tf.get_variable("best", [], initializer=tf.zeros_initializer(), use_resource=True)
+
+
+def gain(score):
+    return tf.math.log1p(tf.nn.relu(score))
+
+
+def computation(x):
+    score = tf.reduce_mean(x) - best.read_value()
+    gained = tf.tpu.outside_compilation(gain, score)
+    return score * gained
+
+
+outputs = tf.tpu.replicate(computation, [[tf.constant([1.0, 2.0])], [tf.constant([3.0, 4.0])]])
+with tf.Session() as session:
+    session.run(tf.tpu.initialize_system())
+    session.run(tf.global_variables_initializer())
+    print(session.run(outputs))
+    session.run(tf.tpu.shutdown_system())
