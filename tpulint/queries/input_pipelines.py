@@ -7,7 +7,7 @@ dimension has no static size, even for an endless dataset), data/experimental/op
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
@@ -297,11 +297,13 @@ def _trains(step: Computation) -> bool:
 class Amount:
     """The elements of a dataset that ends: at most `count`, where that is known.
 
-    source: the dataset that ends.
+    source: the dataset that ends. is_batched: batches are made of its elements. Without, an element
+    is a batch already.
     """
 
     count: int | None
     source: ExternalObject
+    is_batched: bool = False
 
 
 # Datasets that end by themselves; a file may be of any length. Those that repeat by default, and
@@ -363,30 +365,30 @@ def _rows(arguments: list[Value]) -> int | None:
 
 def _handed_on(step: ExternalObject, amount: Amount) -> Amount | None:
     """Return how many examples are left behind a step; None where there may be any number."""
-    if step.last in NO_MORE or step.last in ITERATORS or step.last in ("batch", "padded_batch"):
+    if step.last in ("batch", "padded_batch"):
+        return replace(amount, is_batched=True)
+    if step.last in NO_MORE or step.last in ITERATORS:
         return amount
     if step.last in ("repeat", "take"):
         count = step.argument("count", 0)
         if not isinstance(count, Const) or type(count.value) is not int or count.value < 0:
             return amount if step.last == "take" and amount.count is not None else None
         if step.last == "take":
-            return Amount(min(count.value, amount.count or count.value), amount.source)
-        return None if amount.count is None else Amount(amount.count * count.value, amount.source)
+            return replace(amount, count=min(count.value, amount.count or count.value))
+        return None if amount.count is None else replace(amount, count=amount.count * count.value)
     if step.last in NESTS:
         function = step.argument("map_func", 0)
         is_read_once = (isinstance(function, External) and function.last in READ_ONCE) or (
             step.inner is not None and None not in amounts(step.inner)
         )
-        return Amount(None, amount.source) if is_read_once else None
+        return replace(amount, count=None) if is_read_once else None
     transformation = step.arguments[0][1] if step.last == "apply" and step.arguments else UNKNOWN
-    if isinstance(transformation, ExternalObject) and transformation.last in (
-        "map_and_batch",
-        "map_and_batch_with_legacy_function",
-        "prefetch_to_device",
-        "ignore_errors",
-        "cache",
-    ):
+    if not isinstance(transformation, ExternalObject):
+        return None
+    if transformation.last in ("map_and_batch", "map_and_batch_with_legacy_function"):
+        return replace(amount, is_batched=True)
+    if transformation.last in ("prefetch_to_device", "ignore_errors", "cache"):
         return amount
-    if isinstance(transformation, ExternalObject) and transformation.last == "parallel_interleave":
-        return Amount(None, amount.source)
+    if transformation.last == "parallel_interleave":
+        return replace(amount, count=None)
     return None

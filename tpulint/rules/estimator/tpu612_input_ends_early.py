@@ -55,7 +55,9 @@ class InputEndsEarly(Rule):
 
 def _report(feed: Feed, amount: Amount, short: Shortage, report: Report) -> None:
     advice = "add `.repeat()`" if feed.kind == "train" else "ask for fewer steps"
-    ends = "ends" if amount.count is None else f"ends after {amount.count:,} examples"
+    unit = "example" if amount.is_batched else "element"
+    plural = "" if amount.count == 1 else "s"
+    ends = "ends" if amount.count is None else f"ends after {amount.count:,} {unit}{plural}"
     report(
         amount.source.site.span,
         f"the input {ends}, but {short.needed}: a TPU then raises an OutOfRangeError; {advice}",
@@ -88,7 +90,10 @@ def shortage(feed: Feed, estimator: ApiCall, steps: Value, amount: Amount) -> Sh
     if number is None or amount.count is None:
         return _unknown_shortage(feed, number, amount)
     one_host = _has_one_host(estimator)
-    # Each host reads the input from its beginning, and takes its part of each batch.
+    if not amount.is_batched:
+        batch = None
+    # Each host reads the input from its beginning, and takes its part of each batch. Where the
+    # elements are batches, a host takes one at least.
     least = 1 if batch is None else batch if one_host else min(batch, FEWEST_CORES)
     if amount.count < number * least:
         certain = (
