@@ -65,7 +65,7 @@ class TestWatch:
         self, tmp_path: Path, watching: subprocess.Popen[bytes]
     ) -> None:
         said = read_until(watching, b"watching for changes")
-        assert b"Checked 1 TPU program in 1 of 1 file." in said
+        assert b"No TPU program found in 1 file." in said
         (tmp_path / "a.py").write_text(NESTED)
         assert b"a.py:4:12: TPU201" in read_until(watching, b"watching for changes")
         (tmp_path / "tpulint.toml").write_text("nonsense = 1\n")
