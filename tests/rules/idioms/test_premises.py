@@ -20,6 +20,25 @@ def model_fn(features, labels, mode, params):
 """
 SPEC = "return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=loss)"
 PROGRAMS = {
+    # A false positive in TF-GAN: `add_summaries` is never set on a TPU.
+    "what only arguments that are not seen switch on": """
+import tensorflow.compat.v1 as tf
+from options import options
+
+def loss_of(x, add_summaries=False, check=True, name=None):
+    if add_summaries:
+        tf.py_func(str, [x], [])  # possible: TPU501
+    if check:
+        tf.py_func(print, [x], [])  # error: TPU501
+    if not name:
+        tf.py_func(repr, [x], [])  # error: TPU501
+    return x
+
+def computation(x):
+    return loss_of(x, **options)
+
+tf.tpu.rewrite(computation, [tf.zeros([])])
+""",
     # A missed alarm: where no estimator was seen, nothing was certain.
     "on each way to a TPUEstimatorSpec": MODEL_FN.format(
         body=f"tf.py_func(print, [loss], [])  # error: TPU501\n    {SPEC}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.context import (
     AFTER_RETURN,
+    ALTERNATIVE,
     COND,
     LOOP,
     ONCE,
@@ -17,7 +18,7 @@ from tpulint.absint.domain.context import (
 from tpulint.absint.domain.events import Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import UNKNOWN, Value, join
+from tpulint.absint.domain.values import UNKNOWN, Opaque, Value, join
 from tpulint.absint.interpreter import operators, transfer
 from tpulint.absint.interpreter.conditions import condition_key, guards_creation, truth
 from tpulint.absint.interpreter.expressions import (
@@ -93,6 +94,9 @@ def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Enter
     context, computation = frame.context.when(key, branch), frame.context.computation
     if computation is not None:
         guess = frame.library.guess_of_branch(computation, test, branch)
+        if isinstance(test, Opaque) and test.by_default is (not branch):
+            # Only an argument that is not seen leads here.
+            guess = ConditionKey(ALTERNATIVE, key.identity)
         if guess is not None:
             context = context.when(guess, 0)
     return frame.at(context)

@@ -44,7 +44,7 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import dataclass_fields
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.syntax.nodes import Expression
+from tpulint.syntax.nodes import Constant, Expression
 
 Arguments = tuple[Argument, ...]
 NESTED_TOO_DEEPLY = "calls nested too deeply"
@@ -236,10 +236,12 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
         if name in keywords:
             env[name] = keywords.pop(name)
         elif name not in env:
-            if starred or "**" in keywords:
-                env[name] = UNKNOWN
-            else:
+            if not starred and "**" not in keywords:
                 env[name] = _default(inner, function, name, default)
+            elif isinstance(default, Constant) and isinstance(default.value, (bool, type(None))):
+                env[name] = Opaque(name, by_default=bool(default.value))
+            else:
+                env[name] = UNKNOWN
     if code.star is not None:
         env[code.star] = Sequence("tuple", rest, starred)
     if code.star_star is not None:
