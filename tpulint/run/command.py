@@ -30,8 +30,7 @@ PAGE = "tpulint-run.html"
 def run(options: argparse.Namespace) -> int:
     """Run the program, have its report written at the end, and return its exit status."""
     request = request_of(options)
-    if importlib.util.find_spec("tensorflow") is None:
-        raise ConfigError(f"run: TensorFlow is not installed: {install('runtime')}")
+    require_packages("run", request.storage)
     session = RunSession(request)
     session.note_threads()
     session.interrupts.listen()
@@ -55,6 +54,18 @@ def run(options: argparse.Namespace) -> int:
         return OUR_FAULT
     session.explain()
     return session.ended.status
+
+
+def require_packages(command: str, storage: str | None) -> None:
+    """Raise ConfigError where a package of the extra `runtime` is missing."""
+    if importlib.util.find_spec("tensorflow") is None:
+        raise ConfigError(f"{command}: TensorFlow is not installed: {install('runtime')}")
+    # Nothing may reach a bucket in the cloud because a package is missing here.
+    if storage != CLOUD and importlib.util.find_spec("trustme") is None:
+        raise ConfigError(
+            f"{command}: trustme, which serves `gs://`, is not installed: {install('runtime')}"
+            " (or leave `gs://` alone: --storage cloud)"
+        )
 
 
 def request_of(options: argparse.Namespace) -> RunRequest:
@@ -108,8 +119,7 @@ def worker(port: int, storage: str | None = None) -> int:
     """
     if not 0 <= port < 2**16:
         raise ConfigError("--port: must be a whole number below 65536, or 0 for any that is free")
-    if importlib.util.find_spec("tensorflow") is None:
-        raise ConfigError(f"worker: TensorFlow is not installed: {install('runtime')}")
+    require_packages("worker", storage)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from tpulint.runtime.pods.server import serve
 
