@@ -8,6 +8,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "tpulint"
 MOST = 60
+# The other half: TensorFlow, and what stands in for other packages, has no types.
+RUNS_PROGRAMS = ("run", "runtime", "storage")
 
 
 def in_file(path: Path) -> int:
@@ -22,7 +24,11 @@ def in_file(path: Path) -> int:
 
 
 def main() -> int:
-    files = [each for each in PACKAGE.rglob("*.py") if PACKAGE / "runtime" not in each.parents]
+    files = [
+        path
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] not in RUNS_PROGRAMS
+    ]
     counts = {path.relative_to(PACKAGE).as_posix(): in_file(path) for path in sorted(files)}
     total = sum(counts.values())
     print(f"Any in the analyzer: {total}, at most {MOST}")

@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tpulint import plugins
 from tpulint.check import driver
@@ -25,21 +25,30 @@ from tpulint.installation import install
 from tpulint.output.context import RenderContext
 from tpulint.output.full import block
 
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionInfo
+
+    from tpulint.run.session import Machine
+    from tpulint.runtime.run_statistics import Watch
+
 NAME = "notebook.ipynb"  # where nobody says how the notebook is called
 MAGIC = "tpulint_run"
+
+# An `InteractiveShell`, whose own annotations leave most of what is used here open.
+Shell: TypeAlias = Any
 
 
 class Cells:
     """The cells of a session, by their numbers; a cell that runs again takes its own place."""
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: Shell) -> None:
         self._shell = shell
         history = shell.history_manager.input_hist_raw
         self._texts = dict(enumerate(history))
         self._numbers: dict[str, int] = {}
         self._reported: set[tuple[str, str, str]] = set()
 
-    def check(self, info: Any) -> None:
+    def check(self, info: ExecutionInfo) -> None:
         """Check the session with the cell that is about to run, and report what is new."""
         if not info.store_history:
             return
@@ -95,26 +104,26 @@ class Cells:
         return finding.code, finding.message, line
 
 
-def load(shell: Any) -> None:
+def load(shell: Shell) -> None:
     """Check the cells of a session from now on, and make its magic known."""
     cells = Cells(shell)
     shell.events.register("pre_run_cell", cells.check)
-    vars(shell).setdefault("_tpulint_cells", []).append(cells)
+    shell.__dict__.setdefault("_tpulint_cells", []).append(cells)
     shell.register_magic_function(
         lambda line, cell: run_cell(shell, cells, line, cell), "cell", MAGIC
     )
 
 
-def unload(shell: Any) -> None:
+def unload(shell: Shell) -> None:
     """Check no more cells."""
-    for cells in vars(shell).pop("_tpulint_cells", ()):
+    for cells in shell.__dict__.pop("_tpulint_cells", ()):
         shell.events.unregister("pre_run_cell", cells.check)
 
 
 # `%%tpulint_run`: a cell under the emulator, in the namespace of the session.
 
 
-def run_cell(shell: Any, cells: Cells, line: str, cell: str) -> object:
+def run_cell(shell: Shell, cells: Cells, line: str, cell: str) -> object:
     """Run the cell on an emulated TPU, write the report, and return the value of its last line."""
     from tpulint.run.session import Machine
 
@@ -163,12 +172,12 @@ def options_of(line: str) -> argparse.Namespace:
     return options
 
 
-def running_number(shell: Any) -> int:
+def running_number(shell: Shell) -> int:
     """Return the number of the cell that runs; the shell may have counted on already."""
     return len(shell.history_manager.input_hist_raw) - 1
 
 
-def executed(shell: Any, cell: str) -> object:
+def executed(shell: Shell, cell: str) -> object:
     """Run the cell as IPython does, and return the value of its last line."""
     text = shell.transform_cell(cell)
     name = shell.compile.cache(text, running_number(shell), raw_code=cell)
@@ -181,11 +190,11 @@ def executed(shell: Any, cell: str) -> object:
 
 
 def report_of(
-    shell: Any,
+    shell: Shell,
     cells: Cells,
-    machine: Any,
+    machine: Machine,
     seconds: float,
-    watch: Any,
+    watch: Watch,
     error: BaseException | None,
 ) -> str:
     """Return the report that `tpulint run` writes, with the finding in the cells for a fault."""

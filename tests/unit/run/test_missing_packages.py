@@ -32,8 +32,4 @@ def test_what_serves_buckets(lacks: Callable[[str], None]) -> None:
     lacks("trustme")
     with pytest.raises(ConfigError, match=r"worker: trustme, .* leave `gs://` alone: --storage"):
         require_packages("worker", "buckets")
-
-
-def test_buckets_that_are_left_alone_need_nothing(lacks: Callable[[str], None]) -> None:
-    lacks("trustme")
-    require_packages("run", "cloud")
+    require_packages("worker", "cloud")
