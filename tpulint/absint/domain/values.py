@@ -124,7 +124,7 @@ class Opaque(Value):
     members: all members of the enumeration that this is one of.
     negates: what this is the opposite of. is_static: known while the program is traced, as
     `mode` is. inferred_as: what it must be, by the methods that are called on it.
-    by_default: whether this is true unless arguments that are not seen (`**options`) set it.
+    default: of a parameter that arguments that are not seen (`**options`) may set.
     """
 
     path: str
@@ -134,7 +134,7 @@ class Opaque(Value):
     negates: Opaque | None = None
     is_static: bool = False
     members: frozenset[str] = frozenset()
-    by_default: bool | None = None
+    default: Const | None = None
     inferred_as: dict[type[Value], Value] = field(default_factory=dict)
     _comparisons: dict[str, Opaque] = field(default_factory=dict)
     _negation: Opaque | None = None

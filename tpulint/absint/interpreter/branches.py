@@ -18,7 +18,7 @@ from tpulint.absint.domain.context import (
 from tpulint.absint.domain.events import Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import UNKNOWN, Opaque, Value, join
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Opaque, Value, join
 from tpulint.absint.interpreter import operators, transfer
 from tpulint.absint.interpreter.conditions import condition_key, guards_creation, truth
 from tpulint.absint.interpreter.expressions import (
@@ -40,6 +40,9 @@ def if_(frame: Frame, node: nodes.If) -> bool:
         return _settled(frame, node, known)
     computation = frame.context.computation
     if computation is not None:
+        if isinstance(test, Opaque) and isinstance(test.default, Const) and test.default != NONE:
+            # Nothing says that the arguments that are not seen switch an option of device code.
+            return _settled(frame, node, bool(test.default.value))
         answer = frame.library.device_answer(asked)
         if answer is None and frame.library.is_host_only(computation, test):
             answer = False
@@ -94,7 +97,7 @@ def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Enter
     context, computation = frame.context.when(key, branch), frame.context.computation
     if computation is not None:
         guess = frame.library.guess_of_branch(computation, test, branch)
-        if isinstance(test, Opaque) and test.by_default is (not branch):
+        if isinstance(test, Opaque) and test.default == NONE and branch:
             # Only an argument that is not seen leads here.
             guess = ConditionKey(ALTERNATIVE, key.identity)
         if guess is not None:

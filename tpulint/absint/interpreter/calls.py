@@ -36,6 +36,7 @@ from tpulint.absint.domain.values import (
     UNLISTED,
     Bound,
     Choice,
+    Const,
     External,
     Opaque,
     Partial,
@@ -239,7 +240,7 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
             if not starred and "**" not in keywords:
                 env[name] = _default(inner, function, name, default)
             elif isinstance(default, Constant) and isinstance(default.value, (bool, type(None))):
-                env[name] = Opaque(name, by_default=bool(default.value))
+                env[name] = Opaque(name, default=Const(default.value))
             else:
                 env[name] = UNKNOWN
     if code.star is not None:

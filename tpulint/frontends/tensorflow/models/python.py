@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.absint.domain.context import STACK
-from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import (
     Class,
     ContextManagerValue,
@@ -269,6 +269,9 @@ def _callable(call: Call) -> Value:
 
 
 # Programs ask which strategy they have before they choose a branch.
+COMPOSITES = frozenset(["SparseTensor", "SparseTensorValue", "RaggedTensor"])
+
+
 @model("builtins.isinstance")
 def _isinstance(call: Call) -> Value:
     """Answer whether a strategy is a TPU's, and a constant or a dict of one of Python's types."""
@@ -277,6 +280,9 @@ def _isinstance(call: Call) -> Value:
     asked, classes = call.values
     if isinstance(asked, Choice):
         asked = running_strategy(call.frame.context, asked) or asked
+    if isinstance(asked, Tensor) and _are_all(classes, COMPOSITES):
+        # What a TPU compiles is given dense tensors. Elsewhere, it may be either.
+        return Const(False) if call.frame.context.on_device else UNKNOWN
     if _are_all(classes, seam.OTHER_STRATEGIES):
         return Const(False) if isinstance(asked, Strategy) and asked.kind == "tpu" else UNKNOWN
     if not _are_all(classes, seam.TPU_STRATEGIES):
