@@ -106,8 +106,16 @@ class StandIns:
 
     def _kaggle_datasets(self) -> Any:
         """Return the class whose method tells the bucket of a dataset."""
-        noting = self._noting("kaggle_datasets.KaggleDatasets.get_gcs_path", kaggle_bucket)
+        noting = self._noting("kaggle_datasets.KaggleDatasets.get_gcs_path", self._kaggle_bucket)
         return type("KaggleDatasets", (), {"get_gcs_path": staticmethod(noting)})
+
+    def _kaggle_bucket(self, name: str | None = None) -> str:
+        """Return the address of the bucket of a dataset: on Kaggle, it exists."""
+        address = kaggle_bucket(name)
+        bucket = address.removeprefix("gs://")
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.join(self.folder, bucket), exist_ok=True)
+        return address
 
     def close(self) -> None:
         """Remove the links to the folder."""
