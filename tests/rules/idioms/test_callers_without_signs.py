@@ -66,7 +66,43 @@ def go(s):
     train(tf.zeros([8]))
 """
 
+EITHER = """
+# file: experiment.py
+import tensorflow.compat.v1 as tf
+
+def run(model_fn, input_fn, use_tpu):
+    if use_tpu:
+        config = tf.estimator.tpu.RunConfig()
+        estimator = tf.estimator.tpu.TPUEstimator(model_fn, config=config, train_batch_size=8)
+    else:
+        estimator = tf.estimator.Estimator(model_fn)
+    estimator.train(input_fn, max_steps=1)
+# file: model.py
+import tensorflow.compat.v1 as tf
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.py_func(abs, [features], tf.float32)){mark}
+    return tf.estimator.{spec}(mode, loss=loss)
+# file: train.py
+import functools
+import sys
+import experiment
+import model
+from data import input_fn
+
+experiment.run({model_fn}, input_fn, len(sys.argv) > 1)
+"""
 PROGRAMS = {
+    # A false positive in google-research/language: its helper makes either Estimator.
+    "a model_fn that was written for no TPU": EITHER.format(
+        mark="", spec="EstimatorSpec", model_fn="model.model_fn"
+    ),
+    "a partial of one": EITHER.format(
+        mark="", spec="EstimatorSpec", model_fn="functools.partial(model.model_fn)"
+    ),
+    "a model_fn that was written for a TPU": EITHER.format(
+        mark="  # error: TPU501", spec="tpu.TPUEstimatorSpec", model_fn="model.model_fn"
+    ),
     "at the top of a script": MODEL + "trainer.train(model_fn, input_fn)\n" + TRAINER,
     "in a function": MODEL + "def main():\n    trainer.train(model_fn, input_fn)\n" + TRAINER,
     "in a test": "# file: train_test.py"

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from tpulint.absint.domain.context import INIT_SCOPE, WITH, Scope
 from tpulint.absint.domain.events import ApiCall, Argument
-from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
+from tpulint.absint.domain.objects import (
+    ExternalObject,
+    Instance,
+    Mapping,
+    Sequence,
+    function_of,
+    mro,
+)
 from tpulint.absint.domain.properties import is_scalar
 from tpulint.absint.domain.structures import copied
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value, join, options
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    External,
+    Partial,
+    Value,
+    join,
+    options,
+)
 from tpulint.absint.interpreter import transfer
 from tpulint.frontends.tensorflow.knowledge.seam import EVALUATION, MODEL_FN, words
 from tpulint.frontends.tensorflow.models.call import Call, force_deferred
@@ -35,9 +51,10 @@ def _estimator(call: Call) -> Value:
     estimator.attributes["params"] = join(_copy_params(call, option) for option in params)
     use_tpu = call.get("use_tpu", 4)
     model_fn = call.get("model_fn", 0)
-    if use_tpu == Const(False) and model_fn is not None:
+    if model_fn is None:
+        return estimator
+    if use_tpu == Const(False) or _is_made_for_either(call, model_fn):
         call.frame.session.known(model_fn)
-    if use_tpu == Const(False) or model_fn is None:
         return estimator
     on_host = call.get("eval_on_tpu", 9) == Const(False)
     trace(
@@ -51,6 +68,34 @@ def _estimator(call: Call) -> Value:
         predicts=call.get("predict_batch_size", 7) not in (None, NONE),
     )
     return estimator
+
+
+# `use_tpu` is not among them: many say that it is False.
+FOR_TPUS = words(
+    """
+    TPUEstimatorSpec TPUEstimator CrossShardOptimizer outside_compilation tpu contrib_tpu
+    tpu_estimator
+    """
+)
+
+
+def _is_made_for_either(call: Call, model_fn: Value) -> bool:
+    """Return whether the model_fn of another module may well be for an Estimator without a TPU.
+
+    A helper makes either Estimator, as a flag says, of whatever model_fn it is given. Then only a
+    word in the model_fn's own module tells that it was written for a TPU.
+    """
+    while isinstance(model_fn, Partial):
+        model_fn = model_fn.function
+    function, helper = function_of(force_deferred(call, model_fn)), call.frame.function
+    return (
+        function is not None
+        and helper is not None
+        and function.module is not helper.module
+        and bool(call.frame.context.conditions)
+        and helper.code.names_any(frozenset(["Estimator"]))
+        and not function.module.facts.names_any(FOR_TPUS)
+    )
 
 
 # tensorflow_gan/python/estimator/tpu_gan_estimator.py: it derives from TPUEstimator, and wraps the
