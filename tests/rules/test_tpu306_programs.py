@@ -17,6 +17,20 @@ def first_sums(x):
 """
 REPLICATED = "\ntf.tpu.replicate(computation, [[tf.zeros([4])], [tf.ones([4])]])\n"
 PROGRAMS = {
+    "what a training loop makes of the replica's own data": """
+import tensorflow.compat.v1 as tf
+from tensorflow.python.tpu import training_loop
+
+def computation(x):
+    end = training_loop.repeat(2, lambda total: total + x, [tf.constant(0.0)])
+    return tf.cond(
+        end > 0.0,
+        lambda: tf.tpu.cross_replica_sum(x),  # possible: TPU306
+        lambda: x,
+    )
+
+tf.tpu.replicate(computation, [[tf.constant(1.0)], [tf.constant(-1.0)]])
+""",
     "the condition has gone through a collective": V1
     + """
 def computation(x):
