@@ -170,19 +170,24 @@ def test_a_pipeline_of_slow_python_in_the_same_run(session: Any) -> None:
     np.testing.assert_allclose(results[0], [[2.0, 2.0]])
 
 
-def test_a_pipeline_that_is_slow_without_python_in_another_thread(session: Any) -> None:
+def comes_after_a_while() -> Any:
+    """Return the element of a pipeline that sleeps, without Python."""
     number = {"output_types": [tf.float32], "output_shapes": [tf.TensorShape([2])]}
     sleeping = tf.raw_ops.SleepDataset(
         input_dataset=tf.raw_ops.TensorDataset(
             components=[tf.ones([2])], output_shapes=number["output_shapes"]
         ),
-        sleep_microseconds=tf.constant(int(SLOW * 1e6), tf.int64),
+        sleep_microseconds=tf.constant(int(2 * SLOW * 1e6), tf.int64),
         **number,
     )
     iterator = tf.raw_ops.AnonymousIteratorV3(**number)
     with tf.control_dependencies([tf.raw_ops.MakeIterator(dataset=sleeping, iterator=iterator)]):
         (x,) = tf.raw_ops.IteratorGetNext(iterator=iterator, **number)
-    enqueue, device = fills_infeed(x), tpu.rewrite(takes_infeed)
+    return x
+
+
+def test_a_pipeline_that_is_slow_without_python_in_another_thread(session: Any) -> None:
+    enqueue, device = fills_infeed(comes_after_a_while()), tpu.rewrite(takes_infeed)
     thread, _ = in_a_thread(lambda: session.run(enqueue))
     np.testing.assert_allclose(session.run(device), [[2.0, 2.0]])
     thread.join()
@@ -226,7 +231,9 @@ def test_a_closed_process_is_known_soon() -> None:
 
 @pytest.mark.usefixtures("closed_only")
 def test_a_pipeline_that_sleeps_may_end_a_wait(session: Any) -> None:
-    test_a_pipeline_that_is_slow_without_python_in_another_thread(session)
+    enqueue, device = fills_infeed(comes_after_a_while()), tpu.rewrite(takes_infeed)
+    results = session.run([device, enqueue])
+    np.testing.assert_allclose(results[0], [[2.0, 2.0]])
 
 
 @pytest.mark.usefixtures("closed_only")
