@@ -132,8 +132,9 @@ class TestOnTheTerminal:
         (folder / "long.py").write_text(NESTED.replace("[[1.0]]", f"[[{', '.join(['1.0'] * 60)}]]"))
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        environment = {**ENVIRONMENT, "TERM": "xterm", **variables}
-        environment.pop("COLUMNS", None)
+        # Nothing of the terminal that runs the tests, or of a CI, which shows no links.
+        inherited = {name: ENVIRONMENT[name] for name in ("PATH", "PYTHONPATH", "HOME")}
+        environment = {**inherited, "TERM": "xterm", **variables}
         command = [*COMMAND, "check", "-n", "--select", "TPU201", "long.py"]
         with subprocess.Popen(
             command, stdout=theirs, stderr=theirs, env=environment, cwd=folder
@@ -157,6 +158,7 @@ class TestOnTheTerminal:
         assert link in self.shown(tmp_path, 80, TERM_PROGRAM="vscode")
         assert "\x1b]8" not in self.shown(tmp_path, 80)
         assert "\x1b]8" not in self.shown(tmp_path, 80, VTE_VERSION="7600", FORCE_HYPERLINK="0")
+        assert "\x1b]8" not in self.shown(tmp_path, 80, VTE_VERSION="7600", CI="true")
 
 
 def test_the_manual_page_is_read_without_a_warning(tmp_path: Path) -> None:

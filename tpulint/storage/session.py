@@ -188,23 +188,26 @@ _starting: set[int] = set()
 """The threads that are about to start a program."""
 
 
-def _watch_starts(event: str, _: tuple[object, ...]) -> None:
-    """Change the variable before a program starts, and back at the thread's next event."""
-    if event in _STARTING:
-        if _serving:
-            # The call is an event, too.
-            os.putenv("CURL_CA_BUNDLE", _serving[-1].environment_of_others()["CURL_CA_BUNDLE"])
-            _starting.add(threading.get_ident())
-    elif _starting and threading.get_ident() in _starting:
-        _starting.discard(threading.get_ident())
-        if not _starting:
-            _set_variables()
-
-
 @functools.cache
 def _install_watch() -> None:
     """Watch what this process starts, once: Python removes no audit hook."""
-    sys.addaudithook(_watch_starts)
+    # The hook is called until the interpreter ends, when the names of a module are None already.
+    events, threads = _STARTING, _starting
+    current = threading.get_ident
+
+    def watch(event: str, _: tuple[object, ...]) -> None:
+        """Change the variable before a program starts, and back at the thread's next event."""
+        if event in events:
+            if _serving:
+                # The call is an event, too.
+                os.putenv("CURL_CA_BUNDLE", _serving[-1].environment_of_others()["CURL_CA_BUNDLE"])
+                threads.add(current())
+        elif threads and current() in threads:
+            threads.discard(current())
+            if not threads:
+                _set_variables()
+
+    sys.addaudithook(watch)
 
 
 def _other_exceptions(environment: Mapping[str, str]) -> dict[str, str]:
