@@ -46,6 +46,15 @@ def collect_by_itself() -> None:
     gc.enable()
 
 
+def leave_inherited() -> None:
+    """Never collect what a forked process has of its parent.
+
+    The parent may be a program of TensorFlow's, whose objects crash where another process ends
+    them, and to look at them would copy their memory.
+    """
+    gc.freeze()
+
+
 def collect_if_many() -> None:
     """Give back the memory of programs that were analyzed, where they have left many objects.
 

@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.context import BaseContext
 
-from tpulint import plugins
+from tpulint import collector, plugins
 
 Initializer = Callable[[], object]
 
@@ -47,7 +47,8 @@ def kill_workers() -> None:
 
 
 def prepare_worker(options: plugins.PluginOptions, initializer: Initializer | None) -> None:
-    """Leave Ctrl-C to the parent, and end when it ends."""
+    """Leave Ctrl-C and its objects to the parent, and end when it ends."""
+    collector.leave_inherited()
     plugins.require(options)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, name="tpulint-parent", daemon=True).start()

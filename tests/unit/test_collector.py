@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from tpulint.check.progress import Progress
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.model import Analysis, Batch, Job
+from tpulint.worker_pool import worker_pool
 
 JOBS = [Job(("one.py",), (), 1), Job(("two.py",), (), 1)]
 BATCH = Batch(("one.py", "two.py"), frozenset(), Disk(), frozenset(), Settings())
@@ -73,3 +76,29 @@ def test_a_process_that_works_for_another_collects_nothing_by_itself() -> None:
     gc.enable()
     executor._begin(BATCH)
     assert not gc.isenabled()
+
+
+class Guarded(Circle):
+    """As TensorFlow's functions: only the process that made it may end it."""
+
+    def __init__(self, ended: Path) -> None:
+        super().__init__()
+        self.ended = ended
+
+    def __del__(self) -> None:
+        self.ended.joinpath(str(os.getpid())).touch()
+
+
+def collect() -> int:
+    gc.collect()
+    return os.getpid()
+
+
+def test_a_worker_leaves_the_garbage_of_its_parent_alone(tmp_path: Path) -> None:
+    # The garbage collector crashed in a worker of a notebook that had traced functions.
+    Guarded(tmp_path)
+    with worker_pool(1) as pool:
+        assert pool.submit(collect).result(timeout=60) != os.getpid()
+    assert list(tmp_path.iterdir()) == []
+    gc.collect()
+    assert [path.name for path in tmp_path.iterdir()] == [str(os.getpid())]
