@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
-    {"", "finding", "codes", "ordering", "disk", "notebook", "patterns", "cache_dir"}
+    {"", "finding", "codes", "hardware", "ordering", "disk", "notebook", "patterns", "cache_dir"}
     | {"unfinished", "collector", "installation", "storage"},
     {"source", "config", "frontends", "frontends.tensorflow.knowledge"},
     {"syntax"},

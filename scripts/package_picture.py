@@ -34,7 +34,7 @@ LABELS = {
     "absint.domain": "sites, contexts, values, events, the program",
     _NAMES: "API names by spelling, and the target release",
     "syntax": "typed nodes of modules, from CPython's syntax tree",
-    BASE: "config, frontends.tensorflow.knowledge, source, finding, codes, ordering",
+    BASE: "config, frontends.tensorflow.knowledge, source, finding, codes, hardware, ordering",
     "runtime": "TPU programs on a CPU: mark, extract, schedule, execute",
 }
 _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in names}

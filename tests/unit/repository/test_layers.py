@@ -52,7 +52,9 @@ RESULT = (
 )
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = ("run/", "cli/pytest_plugin.py", "cli/ipython.py")
-RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding", "tpulint.storage.session"}
+RUNTIME_MAY_IMPORT = {"tpulint"} | {
+    f"tpulint.{name}" for name in ("codes", "finding", "hardware", "storage.session")
+}
 # The runtime's directories and files, lowest first.
 RUNTIME_LAYERS: tuple[set[str], ...] = (
     {"emulator", "tensorflow_internals"},

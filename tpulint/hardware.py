@@ -1,0 +1,183 @@
+"""The memory of a TPU: how its tiles pad a tensor, and what each generation of TPUs has.
+
+XLA keeps a tensor in tiles. A layout names the dimensions from the minor one, which is contiguous,
+to the major one, and then the tiles: `f32[4096,10]{1,0:T(8,128)}` takes 4096 x 128 elements. XLA's
+documentation of "tiled layout" defines the arithmetic. Which layout a TPU's compiler chooses is
+not known without it. So there are two figures where no layout is known: `least_bytes`, which no
+layout is below, and the bytes of `row_major`, the layout in which many tensors are made.
+
+The analyzer and the emulator use this module; it does no more than arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+LANES = 128
+"""Elements of a row of a tile: the minor dimension is a multiple of it."""
+SUBLANES = 8
+"""Rows of a tile of 32-bit elements."""
+
+_BITS = {
+    **dict.fromkeys(("bool", "pred", "int8", "s8", "uint8", "u8", "qint8", "quint8"), 8),
+    **dict.fromkeys(("float8_e5m2", "f8e5m2", "float8_e4m3fn", "f8e4m3fn"), 8),
+    **dict.fromkeys(("bfloat16", "bf16", "float16", "half", "f16"), 16),
+    **dict.fromkeys(("int16", "s16", "uint16", "u16", "qint16", "quint16"), 16),
+    **dict.fromkeys(("float32", "f32", "int32", "s32", "uint32", "u32", "qint32"), 32),
+    **dict.fromkeys(("float64", "double", "f64", "int64", "s64", "uint64", "u64"), 64),
+    **dict.fromkeys(("complex64", "c64"), 64),
+    **dict.fromkeys(("complex128", "c128"), 128),
+    **dict.fromkeys(("int4", "s4", "uint4", "u4"), 4),
+}
+
+
+class Layout(NamedTuple):
+    """The dimensions from the minor to the major one, and the tiles, the outer one first."""
+
+    minor_to_major: tuple[int, ...]
+    tiles: tuple[tuple[int, ...], ...]
+
+    def __str__(self) -> str:
+        order = ",".join(map(str, self.minor_to_major))
+        tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiles)
+        return f"{{{order}:T{tiles}}}" if tiles else f"{{{order}}}"
+
+
+def element_bytes(dtype: str) -> float:
+    """Return the size of an element; 0 of a type that a tensor of numbers does not have.
+
+    A type has the name that TensorFlow (`float32`) or XLA (`f32`) gives it.
+    """
+    return _BITS.get(dtype, 0) / 8
+
+
+def dense_bytes(shape: Sequence[int], dtype: str) -> int:
+    """Return the size of a tensor without padding."""
+    return math.ceil(math.prod(shape) * element_bytes(dtype))
+
+
+def padded_bytes(shape: Sequence[int], dtype: str, layout: Layout) -> int:
+    """Return the memory that a tensor takes in `layout`.
+
+    A layout without tiles has those that `row_major` would give its last two dimensions.
+    """
+    sizes = [shape[dimension] for dimension in reversed(layout.minor_to_major)]
+    for tile in layout.tiles or _usual_tiles(sizes, dtype):
+        sizes = [1] * (len(tile) - len(sizes)) + sizes
+        major, inner = sizes[: -len(tile)], sizes[-len(tile) :]
+        counts = [math.ceil(size / side) for size, side in zip(inner, tile, strict=True)]
+        sizes = [*major, *counts, *tile]
+    return dense_bytes(sizes, dtype)
+
+
+def _usual_tiles(sizes: Sequence[int], dtype: str) -> tuple[tuple[int, ...], ...]:
+    """Return the tiles of a tensor whose dimensions, from the major to the minor one, are `sizes`.
+
+    Narrow elements are packed, so that each 32-bit word of a tile holds several rows.
+    """
+    packed = 32 // _BITS.get(dtype, 32) or 1
+    packing = ((packed, 1),) if packed > 1 else ()
+    if len(sizes) < 2:
+        return ((LANES,),) if packed == 1 else ((LANES * packed,), (LANES,), *packing)
+    rows = SUBLANES // 2 if sizes[-2] <= SUBLANES // 2 else SUBLANES
+    return ((max(rows, packed), LANES), *packing)
+
+
+def row_major(shape: Sequence[int], dtype: str) -> Layout:
+    """Return the layout with the last dimension minor, in which XLA makes many tensors.
+
+    Memory reports of TPUs show it for the results of `one_hot`, `iota` and `reshape`.
+    """
+    return Layout(tuple(reversed(range(len(shape)))), _usual_tiles(shape, dtype))
+
+
+def best_layout(shape: Sequence[int], dtype: str) -> Layout:
+    """Return the layout that takes `least_bytes`: only its minor dimension is padded."""
+    return min(
+        (Layout(_with_minor(minor, len(shape)), ((LANES,),)) for minor in range(len(shape))),
+        key=lambda layout: padded_bytes(shape, dtype, layout),
+        default=Layout((), ((LANES,),)),
+    )
+
+
+def _with_minor(minor: int, rank: int) -> tuple[int, ...]:
+    return (minor, *(axis for axis in reversed(range(rank)) if axis != minor))
+
+
+def least_bytes(shape: Sequence[int], dtype: str) -> int:
+    """Return a size that no tiled layout is below."""
+    return padded_bytes(shape, dtype, best_layout(shape, dtype))
+
+
+def padding_factor(shape: Sequence[int], dtype: str) -> float:
+    """Return how many times its size a tensor takes in row-major layout; 1 without elements."""
+    dense = dense_bytes(shape, dtype)
+    return padded_bytes(shape, dtype, row_major(shape, dtype)) / dense if dense else 1.0
+
+
+def rounded_up(size: int, multiple: int) -> int:
+    return math.ceil(size / multiple) * multiple
+
+
+def readable_bytes(size: float) -> str:
+    """Return a size as memory reports of TPUs write it: in powers of 1024."""
+    for unit in ("B", "KB", "MB"):
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:,.4g} GB"
+
+
+class Device(NamedTuple):
+    """A generation of TPUs; a core is what one replica runs on.
+
+    A chip of v4 or v5p has two cores that a program uses as one. `matrix_unit` is the side of the
+    square that multiplies matrices. The peak is that of bfloat16.
+    """
+
+    name: str
+    cores_per_chip: int
+    memory_per_chip: int
+    matrix_unit: int
+    flops_per_chip: float
+    bandwidth_per_chip: float
+    source: str
+
+    @property
+    def memory(self) -> int:
+        """Return the bytes of HBM of a core."""
+        return self.memory_per_chip // self.cores_per_chip
+
+    @property
+    def flops(self) -> float:
+        """Return the floating-point operations per second of a core, at most."""
+        return self.flops_per_chip / self.cores_per_chip
+
+    @property
+    def bandwidth(self) -> float:
+        """Return the bytes per second between a core and its HBM, at most."""
+        return self.bandwidth_per_chip / self.cores_per_chip
+
+    @property
+    def flops_per_byte(self) -> float:
+        """Return the ridge of the roofline: with fewer, memory limits a computation."""
+        return self.flops / self.bandwidth
+
+
+_GIB = 1024**3
+_SUPERCOMPUTER = "Jouppi et al., A Domain-Specific Supercomputer for Training DNNs, CACM 63(7)"
+_DOCS = "https://cloud.google.com/tpu/docs/"
+
+
+def _devices() -> Iterator[Device]:
+    yield Device("v2", 2, 16 * _GIB, 128, 45e12, 700e9, _SUPERCOMPUTER)
+    yield Device("v3", 2, 32 * _GIB, 128, 123e12, 900e9, f"{_DOCS}v3")
+    yield Device("v4", 1, 32 * _GIB, 128, 275e12, 1200e9, f"{_DOCS}v4")
+    yield Device("v5e", 1, 16 * _GIB, 128, 197e12, 819e9, f"{_DOCS}v5e")
+    yield Device("v5p", 1, 95 * _GIB, 128, 459e12, 2765e9, f"{_DOCS}v5p")
+    yield Device("v6e", 1, 32 * _GIB, 256, 918e12, 1638e9, f"{_DOCS}v6e")
+
+
+DEVICES = {device.name: device for device in _devices()}
