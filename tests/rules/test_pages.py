@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.rules.execution import Outcome, execute, within
 from tests.rules.pages import HEADINGS, RULES, pages
 from tpulint.codes import CODES
 from tpulint.run.explain import explain
-from tpulint.testing import Block, Page, assert_same, write
+from tpulint.testing import Block, Page, assert_same, findings, write
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]
@@ -27,6 +28,24 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
     assert_same(found_marks(block, tmp_path), block.expected)
+
+
+# A message ends with what to do: "...: pass its `size`", "...; did you mean `num_shards`?".
+REMEDY = re.compile(
+    r"[:;,] (?:add|ask for|call|cast|check|collect|copy|create|did you mean|do|divide|enter|give|"
+    r"initialize|list|make|move|name|nest|pass|reduce|remove|reset|return|send|set|sum|test|use|"
+    r"wrap|write)\b"
+)
+# These say what Python's parser, or the comment itself, has wrong.
+SYNTAX = ("TPU001", "TPU002")
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in BLOCKS if block.expected], ids=lambda block: block.name
+)
+def test_the_message_says_what_to_do(block: Block, tmp_path: Path) -> None:
+    messages = [found.message for found in findings(block, tmp_path) if found.code not in SYNTAX]
+    assert [message for message in messages if not REMEDY.search(message)] == []
 
 
 @each_page

@@ -27,12 +27,14 @@ def computation(x):
 MESSAGES = [
     (
         "`counted` writes `total` on the host, while the device program holds "
-        "`total` and waits for `counted`: deadlock",
+        "`total` and waits for `counted`: deadlock; return the value from there, "
+        "and assign it on the device",
         "waits for `total`, which the device program holds",
     ),
     (
         "the lambda reads `total` on the host, while the device program holds "
-        "`total` and waits for the lambda: deadlock",
+        "`total` and waits for the lambda: deadlock; pass its value to the lambda "
+        "as an argument",
         "waits for `total`, which the device program holds",
     ),
 ]

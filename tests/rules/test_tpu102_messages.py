@@ -26,12 +26,14 @@ def step(x):
 MESSAGES = [
     (
         "`record` reads `total` on the host, but a variable of a TPUStrategy "
-        "scope lives on the device, with one copy per replica",
+        "scope lives on the device, with one copy per replica; pass its "
+        "value to `record` as an argument",
         "reads `total`",
     ),
     (
         "`record` writes `total` on the host, but a variable of a TPUStrategy "
-        "scope lives on the device, with one copy per replica",
+        "scope lives on the device, with one copy per replica; return the "
+        "value from there, and assign it on the device",
         "writes `total`",
     ),
 ]

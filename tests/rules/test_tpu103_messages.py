@@ -26,11 +26,13 @@ def computation(x):
 # Of each finding, the message and the last step of its trace.
 MESSAGES = [
     (
-        "`record` reads `total` on the host, but does not see what the device program writes",
+        "`record` reads `total` on the host, but does not see what the device program writes;"
+        " pass its value to `record` as an argument",
         "reads `total`, unseen by the device",
     ),
     (
-        "`record` writes `total` on the host, but the device program does not see that",
+        "`record` writes `total` on the host, but the device program does not see that;"
+        " return the value from there, and assign it on the device",
         "writes `total`, unseen by the device",
     ),
 ]

@@ -28,12 +28,14 @@ def computation(x):
 MESSAGES = [
     (
         "`show` reads the step `global_step` on the host, but the device "
-        "program increments it: the value may belong to another step",
+        "program increments it: the value may belong to another step; pass it to the host "
+        "as a tensor",
         "reads `global_step`, unseen by the device",
     ),
     (
         "`scaled` reads the step `global_step` on the host, while the device "
-        "program increments it and waits for `scaled`: deadlock",
+        "program increments it and waits for `scaled`: deadlock; pass the step to "
+        "the host as a tensor",
         "waits for `global_step`, which the device program holds",
     ),
 ]

@@ -32,18 +32,20 @@ def in_a_library(x):
 MESSAGES = [
     (
         "`floor` is sent to the host from `inner`, which already runs on "
-        "the host: TensorFlow refuses to nest outside_compilation",
+        "the host: TensorFlow refuses to nest outside_compilation; call it "
+        "directly",
         "sends `floor` to the host once more",
     ),
     (
         "`sin` is sent to the host from the lambda, which already runs on "
         "the host: under tf.function the inner cluster takes its operations out "
-        "of the outer one",
+        "of the outer one; call it directly",
         "sends `sin` to the host once more",
     ),
     (
         "`cos` is sent to the host from the lambda, which already runs on "
-        "the host: TensorFlow refuses to nest outside_compilation",
+        "the host: TensorFlow refuses to nest outside_compilation; call it "
+        "directly",
         "sends `cos` to the host once more",
     ),
 ]

@@ -22,7 +22,7 @@ def computation(x):
 MESSAGES = [
     (
         "the gradient of `sin`, which runs on the host, is compiled for the "
-        "device: a GradientTape never places gradients with their operations",
+        "device: call `tf.gradients`, as a GradientTape places no gradients",
         "takes the gradient through it",
     ),
     (

@@ -27,11 +27,11 @@ def computation(x):
 # Of each finding, the message and the last step of its trace.
 MESSAGES = [
     (
-        "`entered` enters this control-flow context on the host and never exits it",
+        "`entered` enters this control-flow context on the host and never exits it: use `with`",
         "",
     ),
     (
-        "`left` exits a control-flow context on the host that it never entered",
+        "`left` exits a control-flow context on the host that it never entered: use `with`",
         "",
     ),
 ]

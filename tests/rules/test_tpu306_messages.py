@@ -20,12 +20,14 @@ def computation(x):
 # Of each finding, the message and the last step of its trace.
 MESSAGES = [
     (
-        "only some replicas reach `cross_replica_sum`: the condition depends on the replica id",
+        "only some replicas reach `cross_replica_sum`: the condition depends on the replica id; "
+        "call it on all replicas, and choose between values with `tf.where`",
         "`cross_replica_sum` waits for every replica",
     ),
     (
         "only some replicas reach `cross_replica_sum`: the condition depends on "
-        "the replica's own data",
+        "the replica's own data; call it on all replicas, and choose between values with "
+        "`tf.where`",
         "`cross_replica_sum` waits for every replica",
     ),
 ]

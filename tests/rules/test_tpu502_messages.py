@@ -9,14 +9,15 @@ import pytest
 from tests.rules.analysis import findings, program, source_of
 from tests.rules.openings import CALLABLES
 
+REMEDY = "use a static shape, and mask what is unused"
 CALLS = {
     "tf.tpu.rewrite(lambda: tf.fill([tf.reduce_max(tf.cast(tf.random.uniform([2]), tf.int32))],"
     " 1.0))": "`dims` of `fill` must be known when the computation is compiled, but depends on"
-    " data",
+    " data: " + REMEDY,
     "tf.tpu.rewrite(lambda n: tf.range(tf.reduce_max(n)), [x])": "`limit` of `range` must be"
-    " known when the computation is compiled, but depends on data",
+    " known when the computation is compiled, but depends on data: " + REMEDY,
     "tf.tpu.rewrite(lambda n: tf.range(tf.reduce_max(n), 4), [x])": "`start` of `range` must be"
-    " known when the computation is compiled, but depends on data",
+    " known when the computation is compiled, but depends on data: " + REMEDY,
 }
 
 

@@ -13,12 +13,14 @@ from tests.rules.openings import STEP_OF_MODEL_FN
 CASES = {
     "no parameter for a tensor": (
         "return spec(mode, loss=loss, host_call=(lambda: tf.no_op(), [rows]))",
-        "the lambda does not accept the tensors of `host_call`: it has 0 parameters for 1 tensor",
+        "the lambda does not accept the tensors of `host_call`: it has 0 parameters for 1 tensor;"
+        " pass the tensors that it takes",
         "(lambda: tf.no_op(), [rows])",
     ),
     "one parameter for two tensors": (
         "return spec(mode, loss=loss, host_call=(lambda a: tf.no_op(), [rows, rows]))",
-        "the lambda does not accept the tensors of `host_call`: it has 1 parameter for 2 tensors",
+        "the lambda does not accept the tensors of `host_call`: it has 1 parameter for 2 tensors;"
+        " pass the tensors that it takes",
         "(lambda a: tf.no_op(), [rows, rows])",
     ),
 }

@@ -101,7 +101,7 @@ def test_the_step_is_named(tmp_path: Path) -> None:
     (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU706"]
     assert found.message == (
         "`run_functions_eagerly(True)` removes the tf.function around `run`: a"
-        " TPUStrategy cannot run a step eagerly"
+        " TPUStrategy cannot run a step eagerly; remove it"
     )
     assert [step.message for step in found.trace] == [
         "turns on eager execution",

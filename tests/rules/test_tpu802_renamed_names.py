@@ -183,7 +183,7 @@ CASES = {
         "==2.12",
         EITHER.replace("compat.v1", "contrib"),
         "tf.tpu.no_such_name(0)",
-        "`tf.tpu.no_such_name` does not exist in any release of TensorFlow",
+        "`tf.tpu.no_such_name` does not exist in any release of TensorFlow; check its spelling",
     ),
     "a name of a later release than this": Case(
         "==2.18",
@@ -222,7 +222,7 @@ CASES = {
         "==2.18",
         TF,
         "def make(): return tf.tpu.no_such_name(0)",
-        "`tf.tpu.no_such_name` does not exist in any release of TensorFlow",
+        "`tf.tpu.no_such_name` does not exist in any release of TensorFlow; check its spelling",
         "definite",
         after="def main():\n    if tf.__version__ < '2.16':\n        return make()\n",
     ),
@@ -238,14 +238,15 @@ CASES = {
         "",
         "import tensorflow.compat.v2 as tf\n",
         "tf.estimator.tpu.CrossShardOptimizer(0)",
-        "`tf.estimator.tpu.CrossShardOptimizer` does not exist in any release of TensorFlow",
+        "`tf.estimator.tpu.CrossShardOptimizer` does not exist in any release of TensorFlow;"
+        " check its spelling",
         "definite",
     ),
     "a keyword that never was": Case(
         "",
         TF,
         "tf.tpu.rewrite(compute=1)",
-        "`rewrite` takes no `compute` in any release of TensorFlow",
+        "`rewrite` takes no `compute` in any release of TensorFlow; remove it",
         "definite",
     ),
     "a keyword that is nearly one": Case(
@@ -260,7 +261,7 @@ CASES = {
         "==1.15",
         TF,
         "tf.compat.v1.tpu.rewrite(1, xla_options=1)",
-        "`rewrite` takes no `xla_options` in TensorFlow 1.15",
+        "`rewrite` takes no `xla_options` in TensorFlow 1.15; remove it",
         "definite",
     ),
     "keywords of what is gone": Case(

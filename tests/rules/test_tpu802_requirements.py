@@ -34,7 +34,7 @@ MESSAGE = (
     "`tensorflow>=1.12` allows TensorFlow 2.0 to 2.21, where 4 names used here no longer exist:"
     " `tensorflow.contrib.tpu` (trainer/model.py:2), `tf.contrib.tpu.cross_replica_sum`"
     " (trainer/model.py:7), `experimental_run_v2` (trainer/model.py:11), and 1 more;"
-    " `--target-tensorflow` lists each"
+    " list them with `--target-tensorflow`"
 )
 
 
@@ -101,7 +101,8 @@ def test_false_alarm_a_release_that_lacks_many_names_is_one_finding(tmp_path: Pa
     assert found.message == (
         "`tensorflow==2.5.3` asks for a TensorFlow in which 4 names used here no longer exist:"
         " `tf.contrib.tpu.RunConfig` (train.py:2), `tf.contrib.tpu.TPUConfig` (train.py:3),"
-        " `tf.contrib.layers.layer_norm` (train.py:4), and 1 more; `--target-tensorflow` lists each"
+        " `tf.contrib.layers.layer_norm` (train.py:4), and 1 more; list them with"
+        " `--target-tensorflow`"
     )
     assert found.trace[0].message == "`tf.contrib.tpu.RunConfig` no longer exists in TensorFlow 2.0"
 

@@ -26,7 +26,7 @@ def shown(spelled: Spelled) -> str:
 def advice(absent: Absent) -> str:
     """Return the end of the message: what to use instead."""
     if not absent.now:
-        return ""
+        return "; check its spelling" if not absent.spelled.having else ""
     if absent.spelled.name.place == METHOD:
         return f": use `{absent.now}`"
     there = having_of(absent.now) & absent.spelled.target.mask
@@ -139,9 +139,8 @@ class Broken(NamedTuple):
         else:
             exist = f"no longer {_exist(written)}" if self.gone else f"{_do(written)} not exist yet"
             what = f"asks for a TensorFlow in which {count} used here {exist}"
-        return (
-            f"`{target.requirement.text}` {what}: {places}{rest}; `--target-tensorflow` lists each"
-        )
+        text = target.requirement.text
+        return f"`{text}` {what}: {places}{rest}; list them with `--target-tensorflow`"
 
     @property
     def trace(self) -> tuple[Step, ...]:

@@ -109,6 +109,13 @@ def of_conflict(conflict: Conflict) -> Fix | None:
     return pass_by_value(conflict.computation, conflict.cluster, conflict.host)
 
 
+def by_value(host: str, mode: str) -> str:
+    """Return how a value gets to a host function, or from it, without a variable."""
+    if mode == "write":
+        return "return the value from there, and assign it on the device"
+    return f"pass its value to {host} as an argument"
+
+
 def pass_by_value(computation: Computation, cluster: Cluster, host: Access) -> Fix | None:
     """Return the fix, where the variable itself is an argument of the cluster; else None.
 

@@ -59,9 +59,10 @@ def message(cluster: Cluster, outer: Cluster, graph: bool) -> str:
     if graph or cluster.computation is None:
         return (
             f"{inner} is sent to the host from {around}, which already runs on the host:"
-            " TensorFlow refuses to nest outside_compilation"
+            " TensorFlow refuses to nest outside_compilation; call it directly"
         )
     return (
         f"{inner} is sent to the host from {around}, which already runs on the host:"
-        " under tf.function the inner cluster takes its operations out of the outer one"
+        " under tf.function the inner cluster takes its operations out of the outer one; call it"
+        " directly"
     )

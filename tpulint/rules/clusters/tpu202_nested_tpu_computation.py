@@ -46,5 +46,5 @@ def message(inner: Computation, outer: Computation) -> str:
     name = traces.callee_name(inner.callee)
     return (
         f"`{inner.kind}` builds a TPU computation of {name} inside the one that `{outer.kind}`"
-        " builds: TPU computations cannot be nested"
+        f" builds: TPU computations cannot be nested; call {name} directly"
     )

@@ -28,7 +28,7 @@ class OutsideCompilationNoOp(Rule):
             report(
                 cluster.named.span,
                 f"outside_compilation has no effect {place}: no TPU computation is active, and"
-                f" {traces.callee_name(cluster.callee)} runs as a plain call",
+                f" {traces.callee_name(cluster.callee)} runs as a plain call; call it directly",
                 fix=called_in_place(cluster, is_only_place=place == AT_MODULE_LEVEL),
             )
 

@@ -59,7 +59,7 @@ class GradientNotColocated(Rule):
 def message(gradient: Gradient) -> str:
     host = traces.callee_name(gradient.cluster.callee)
     if gradient.call.last == "gradient":
-        mend = "a GradientTape never places gradients with their operations"
+        mend = "call `tf.gradients`, as a GradientTape places no gradients"
     else:
         mend = "pass colocate_gradients_with_ops=True"
     return f"the gradient of {host}, which runs on the host, is compiled for the device: {mend}"

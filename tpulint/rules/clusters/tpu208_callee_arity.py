@@ -26,6 +26,7 @@ class CalleeArity(Rule):
                 name = traces.callee_name(wrong.callee)
                 report(
                     cluster.named.span,
-                    f"{name} does not accept the arguments of outside_compilation: {wrong.reason}",
+                    f"{name} does not accept the arguments of outside_compilation: {wrong.reason};"
+                    " pass what it takes",
                     certainty=definite_if(wrong.is_certain),
                 )

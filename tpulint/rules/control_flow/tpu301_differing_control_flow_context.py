@@ -29,11 +29,13 @@ class DifferingControlFlowContext(Rule):
                 host = traces.callee_name(cluster.callee)
                 if change.change == "enter":
                     message = (
-                        f"{host} enters this control-flow context on the host and never exits it"
+                        f"{host} enters this control-flow context on the host and never exits it:"
+                        " use `with`"
                     )
                 else:
                     message = (
-                        f"{host} exits a control-flow context on the host that it never entered"
+                        f"{host} exits a control-flow context on the host that it never entered:"
+                        " use `with`"
                     )
                 report(change.site.span, message, certainty=_certainty(cluster, change))
 

@@ -42,7 +42,7 @@ class ContextCleared(Rule):
             report(
                 site.span,
                 f"`{name}` has cleared the TPU context: the function runs in "
-                "place, outside the computation",
+                "place, outside the computation; call it outside this block",
                 certainty=definite_if(*map(_is_certain, clusters, clearing)),
                 trace=_trace(cluster, cleared, name),
             )

@@ -23,7 +23,8 @@ class SynchronizationUnderCondition(Rule):
                 report(
                     call.site.span,
                     f"`{call.last}` runs under a condition on a tensor: replicas that take the "
-                    "other branch never reach it, and the rest wait for them",
+                    "other branch never reach it, and the rest wait for them; call it on all"
+                    " replicas, and choose between values with `tf.where`",
                     certainty=Certainty.POSSIBLE,
                     trace=path_to_collective(computation, call, scopes),
                 )

@@ -30,7 +30,8 @@ class DivergentCollective(Rule):
             what = "the replica id" if by_id else "the replica's own data"
             report(
                 call.site.span,
-                f"only some replicas reach `{call.last}`: the condition depends on {what}",
+                f"only some replicas reach `{call.last}`: the condition depends on {what}; call it"
+                " on all replicas, and choose between values with `tf.where`",
                 certainty=definite_if(
                     by_id,
                     not any(isinstance(scope.payload, Choice) for scope in scopes),

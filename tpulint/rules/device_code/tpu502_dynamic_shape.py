@@ -75,7 +75,8 @@ class DynamicShape(Rule):
                 report(
                     culprit.span,
                     f"{named}{what} of `{call.last}`{',' if named else ''} must be known when the"
-                    " computation is compiled, but depends on data",
+                    " computation is compiled, but depends on data: use a static shape, and mask"
+                    " what is unused",
                     certainty=definite_if(
                         not is_open,
                         not any(is_alternative for _, is_alternative in alternatives),

@@ -83,7 +83,7 @@ def _check_calls(program: Program, report: Report) -> None:
             joint = ", " if lacking else ": "
             report(
                 site.span,
-                f"`{call.last}` makes a {dtype} on the device{joint}{why}",
+                f"`{call.last}` makes a {dtype} on the device{joint}{why}; {advice(dtype)}",
                 certainty=definite_if(
                     lacking,
                     not call.context.is_guess,
@@ -107,7 +107,7 @@ def _check_kernels(program: Program, report: Report) -> None:
                     what = f"`{call.last}` has no TPU kernel for {tensor.dtype}"
                     report(
                         call.site.span,
-                        what,
+                        f"{what}: {advice(tensor.dtype)}",
                         certainty=definite_if(
                             not is_alternative,
                             not call.context.is_guess,
@@ -128,7 +128,8 @@ def _check_inputs(program: Program, report: Report) -> None:
                 if tensor.dtype in ("string", "complex128"):
                     report(
                         argument.site.span,
-                        f"a {tensor.dtype} is given to the computation: no TPU supports that dtype",
+                        f"a {tensor.dtype} is given to the computation: no TPU supports that dtype;"
+                        f" {advice(tensor.dtype)}",
                         certainty=definite_if(
                             not is_alternative,
                             not computation.context.is_guess,
@@ -241,6 +242,14 @@ def _is_a_tpus(computation: Computation) -> bool:
     return computation.mode == "function" and computation.certainty is Certainty.DEFINITE
 
 
+def advice(dtype: str) -> str:
+    """Return the dtype to use instead of one."""
+    if dtype in SLOW:
+        return f"use {SLOW[dtype][1]}"
+    near = {"complex128": "complex64", "int64": "int32", "uint64": "uint32"}
+    return f"use {near.get(dtype, 'float32 or int32')}"
+
+
 def check_transfers(program: Program, report: Report) -> None:
     """Tensors of int64 that cross to the host: TensorFlow up to 2.4 refuses them."""
     for cluster in program.clusters():
@@ -255,7 +264,7 @@ def check_transfers(program: Program, report: Report) -> None:
                 report(
                     cluster.named.span,
                     "an int64 tensor is sent to the host, which TensorFlow supports only from"
-                    f" {names.after(LAST_WITHOUT_INT64)} on",
+                    f" {names.after(LAST_WITHOUT_INT64)} on: cast it to int32",
                     certainty=definite_if(
                         not use.alternative,
                         not cluster.context.is_guess,

@@ -16,7 +16,7 @@ from tpulint.queries.device_code import moved_calls
 from tpulint.queries.strategies import is_guessed
 from tpulint.rules.base import Report, Rule, register
 
-COST = "one round trip per iteration"
+COST = "one round trip per iteration; collect the values, and send them after the loop"
 
 
 @register

@@ -25,10 +25,12 @@ HARM = {
     " value: return the tensor and show it outside",
     "keeps": "`{}` runs once, while the step is traced, and keeps a symbolic tensor, not the"
     " value of each step: return the tensor and collect it outside",
-    "writes": "`{}` runs once, while the step is traced: the file is written then, and never again",
-    "computes": "`{}` runs once, while device code is traced: every step uses that one value",
+    "writes": "`{}` runs once, while the step is traced: the file is written then, and never again;"
+    " write it after the step",
+    "computes": "`{}` runs once, while device code is traced: every step uses that one value;"
+    " pass the value to the step",
     "decides": "`{}` runs once, while device code is traced: every step takes the branch chosen"
-    " then",
+    " then; pass the value to the step, and use `tf.cond`",
 }
 
 

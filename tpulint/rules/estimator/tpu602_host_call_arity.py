@@ -32,7 +32,8 @@ class HostCallArity(Rule):
                 name = traces.callee_name(wrong.callee)
                 report(
                     cluster.named.span,
-                    f"{name} does not accept the tensors of `{cluster.kind}`: {wrong.reason}",
+                    f"{name} does not accept the tensors of `{cluster.kind}`: {wrong.reason}; pass"
+                    " the tensors that it takes",
                     certainty=definite_if(wrong.is_certain),
                     trace=traces.to_host_call(computation, cluster),
                 )

@@ -160,7 +160,7 @@ def _report_optimizer(
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`, so each replica applies only its own gradients:"
-        f" {then}",
+        f" {then}; wrap it",
         certainty=Certainty.POSSIBLE if guess else certainty,
         trace=device_path(
             computation, update.context, device_step(site, "is made without a wrapper")

@@ -150,7 +150,8 @@ def drops_some(program: Program, feed: Feed) -> bool:
 def _report_batch(feed: Feed, batch: ExternalObject, fault: _Fault, report: Report) -> None:
     report(
         batch.site.span,
-        f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {fault.why}",
+        f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {fault.why}; pass"
+        " `drop_remainder=True`",
         certainty=fault.certainty,
         trace=(
             traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),

@@ -46,7 +46,7 @@ def _check_params(call: ApiCall, report: Report) -> None:
             report(
                 argument.site.span,
                 f"`params` holds `{key}`, which TPUEstimator sets itself: its constructor raises a"
-                " ValueError",
+                " ValueError; remove it",
                 certainty=definite_if(is_certain),
             )
 
@@ -91,6 +91,7 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
         is_certain = trained and count is not None and not call.context.is_guess
         report(
             argument.site.span,
-            f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it",
+            f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it;"
+            f" use {-(-size // replicas) * replicas}",
             certainty=definite_if(is_certain),
         )

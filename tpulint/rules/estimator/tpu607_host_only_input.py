@@ -92,7 +92,8 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
     if certainty is not None and folder is not None and is_local(folder.value):
         report(
             folder.site.span,
-            "the host of a remote TPU writes the checkpoints, but cannot write to this folder",
+            "the host of a remote TPU writes the checkpoints, but cannot write to this folder:"
+            " write to Cloud Storage",
             certainty=certainty,
         )
 
@@ -153,7 +154,7 @@ def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
     report(
         feed.site.span,
         f"`{feed.kind}` gets {what}, which runs in Python on this machine, but the pipeline runs on"
-        " the TPU's host, another machine",
+        " the TPU's host, another machine; use TensorFlow operations on Cloud Storage",
         certainty=Certainty.POSSIBLE if feed.context.is_guess else certainty,
         trace=(traces.step(HOST_LANE, feed.site, PYTHON),),
         doubt=REMOTE,
@@ -175,7 +176,8 @@ def _report_call(
 ) -> None:
     report(
         call.site.span,
-        f"`{call.last}` {what}, but the pipeline runs on the TPU's host, another machine",
+        f"`{call.last}` {what}, but the pipeline runs on the TPU's host, another machine; use"
+        " TensorFlow operations on Cloud Storage",
         certainty=certainty,
         trace=(
             traces.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),

@@ -38,8 +38,8 @@ class WrongEstimatorSpec(Rule):
         for computation, spec, is_certain in plain_specifications(program):
             report(
                 spec.site.span,
-                "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`,"
-                " with `eval_metrics` in place of `eval_metric_ops`",
+                "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`:"
+                " return one, with `eval_metrics` in place of `eval_metric_ops`",
                 certainty=definite_if(is_certain, is_on_tpu(computation, spec.context)),
                 trace=device_path(
                     computation, spec.context, device_step(spec.site, "makes the specification")
@@ -60,7 +60,7 @@ def _check_pairs(program: Program, report: Report) -> None:
                     report(
                         argument.site.span,
                         f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
-                        " or dict of its tensors",
+                        " or dict of its tensors; pass `(fn, [tensor])`",
                         certainty=definite_if(
                             not call.context.is_guess, is_on_tpu(computation, call.context)
                         ),
@@ -94,7 +94,7 @@ def _check_function(
         report(
             site.span,
             f"{traces.callee_name(function)} is given as `{kind}` but takes no `params`:"
-            " TPUEstimator passes the batch size in it",
+            " TPUEstimator passes the batch size in it; add the parameter",
             certainty=definite_if(not context.is_guess),
         )
 

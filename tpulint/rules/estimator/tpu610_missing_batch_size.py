@@ -30,7 +30,7 @@ class MissingBatchSize(Rule):
                 report(
                     estimator.site.span,
                     "`train_batch_size` is missing: on a TPU, the constructor raises a ValueError"
-                    " without it, even if nothing is trained",
+                    " without it, even if nothing is trained; pass it",
                     certainty=definite_if(
                         surely_uses_tpu(estimator), not estimator.context.is_guess
                     ),

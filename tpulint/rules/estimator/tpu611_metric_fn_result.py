@@ -21,8 +21,8 @@ LOSS = "loss"
 
 
 PAIRS = (
-    "TPUEstimator needs a dictionary of pairs of value and update operation, as `tf.metrics.mean`"
-    " and its kind return"
+    "return a dictionary of pairs of value and update operation, as `tf.metrics.mean` and its kind"
+    " make"
 )
 OTHER_NAME = "Estimator has a metric of this name already: give it another name"
 

@@ -50,7 +50,7 @@ class NoSuchApi(Rule):
                 target = target_at(program, call.site, call.path)
                 certainty = definite_if(not is_guessed_call(call, target))
                 for argument, near in unknown_keywords(call, target):
-                    meant = f"; did you mean `{near}`?" if near else ""
+                    meant = f"; did you mean `{near}`?" if near else "; remove it"
                     takes = f"`{call.last}` takes no `{argument.keyword}`"
                     report(
                         argument.site.span,

@@ -37,7 +37,7 @@ class InputsNotPerReplica(Rule):
             report(
                 inputs.site.span,
                 f"`inputs` of `{entry.kind}` is not a list of lists: TensorFlow expects one list "
-                "of inputs for each replica",
+                "of inputs for each replica; pass `[[x], [y]]`",
                 certainty=certainty,
                 fix=a_list_each(inputs, entry.callee),
             )

@@ -46,7 +46,8 @@ def difference(inputs: Value) -> str | None:
     for number, row in enumerate(rows[1:], 1):
         text = _between(rows[0], row)
         if text is not None:
-            return f"the inputs of replica 0 and replica {number} differ in {text}"
+            replicas = f"replica 0 and replica {number}"
+            return f"the inputs of {replicas} differ in {text}: give both the same {text}"
     return None
 
 

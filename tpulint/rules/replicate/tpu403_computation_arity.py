@@ -49,7 +49,10 @@ def _message(callee: Value, count: int) -> str:
     arity = arity_of(callee)
     name = traces.callee_name(callee) if not isinstance(callee, Choice) else "the computation"
     if arity is NEVER:
-        return f"{name} has a keyword-only argument, but TensorFlow passes none by keyword"
+        return (
+            f"{name} has a keyword-only argument, but TensorFlow passes none by keyword: give it a"
+            " default"
+        )
     never = arity is not None and not arity.takes(arity.least)
     if never and _is_method(callee):
         return (
@@ -57,7 +60,10 @@ def _message(callee: Value, count: int) -> str:
             " in a lambda"
         )
     takes = "another number" if arity is None or never else str(arity)
-    return f"{name} is given {count} input{'' if count == 1 else 's'} but takes {takes}"
+    return (
+        f"{name} is given {count} input{'' if count == 1 else 's'} but takes {takes}: pass as many"
+        " in each list of `inputs`"
+    )
 
 
 def _is_method(callee: Value) -> bool:

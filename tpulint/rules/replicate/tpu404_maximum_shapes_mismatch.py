@@ -51,12 +51,12 @@ def fault(entry: Computation, shapes: Value) -> str | None:
         return None
     # tpu.py: "Dynamic input shapes are not supported with infeed queues".
     if is_given(argument_value(entry, "infeed_queue")):
-        return "cannot be combined with `infeed_queue`"
+        return "cannot be combined with `infeed_queue`: pass one of the two"
     inputs = argument_value(entry, "inputs")
     if not isinstance(inputs, Sequence) or inputs.open:
         return None
     if _structures_differ(inputs.items[0], shapes):
-        return "does not have the structure of `inputs[0]`"
+        return "does not have the structure of `inputs[0]`: nest it in the same way"
     if not all(_is_seen(item) for item in (*inputs.items, shapes)):
         return None
     rows = [_leaves(row) for row in inputs.items]
@@ -89,14 +89,16 @@ def _exceeded(limit: Shape, sizes: list[Shape | None], rounded: bool) -> str | N
     if not any(padded):
         return None
     if len(limit) != len(known_sizes[0]):
-        return f"has rank {len(limit)} for an input of rank {len(known_sizes[0])}"
+        return (
+            f"has rank {len(limit)} for an input of rank {len(known_sizes[0])}: use the same rank"
+        )
     for maximum, column, pads in zip(limit, columns, padded, strict=True):
         largest = max((size for size in column if size is not None), default=0)
         if not pads or None in column or maximum is None:
             continue
         room = max(maximum, LEAST)
         if largest > (1 << (room - 1).bit_length() if rounded else room):
-            return f"allows {maximum} where a replica's input has {largest}"
+            return f"allows {maximum} where a replica's input has {largest}: use the largest size"
     return None
 
 

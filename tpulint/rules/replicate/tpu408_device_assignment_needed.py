@@ -37,7 +37,7 @@ class DeviceAssignmentNeeded(Rule):
                     certainty = Certainty.POSSIBLE
                 said = (
                     f"core {_core(core)} is used, but no `device_assignment` assigns it to a"
-                    " replica"
+                    " replica; pass one"
                 )
                 report(entry.site.span, said, certainty=certainty)
             elif count is not None and count > 1 and count % 2 == 1:

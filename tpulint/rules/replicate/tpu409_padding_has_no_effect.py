@@ -40,7 +40,7 @@ class PaddingHasNoEffect(Rule):
             if certainty is not None:
                 report(
                     spec.site.span,
-                    f"`padding_spec` has no effect {said}",
+                    f"`padding_spec` has no effect {said}: remove it",
                     certainty=certainty,
                     fix=fix(entry, spec),
                 )

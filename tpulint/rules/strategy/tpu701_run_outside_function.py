@@ -51,5 +51,5 @@ def message(computation: Computation) -> str:
     function = traces.callee_name(computation.callee)
     return (
         f"{function} is given to `{computation.kind}` outside a tf.function: a TPUStrategy cannot"
-        " run a step eagerly"
+        f" run a step eagerly; call `{computation.kind}` in a tf.function"
     )

@@ -75,4 +75,8 @@ def words(misplaced: Misplaced) -> str:
 
 
 def message(misplaced: Misplaced) -> str:
-    return f"{words(misplaced)} is created outside `strategy.scope()`: {HARM[misplaced.kind]}"
+    harm = HARM[misplaced.kind]
+    return (
+        f"{words(misplaced)} is created outside `strategy.scope()`: {harm}; create it under the"
+        " scope"
+    )

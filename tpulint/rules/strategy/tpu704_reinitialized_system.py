@@ -69,7 +69,8 @@ def _check_initialization(
     lost = (scopes or strategies)[0]
     report(
         call.site.span,
-        f"initializing the TPU system clears the TPU: {HARM[bool(scopes)]}",
+        f"initializing the TPU system clears the TPU: {HARM[bool(scopes)]}; initialize it"
+        " once, first",
         certainty=definite_if(
             any(_still_holds(scope, call) for scope in scopes),
             # A scope that is entered afterwards makes new variables: it may be cleared on purpose.

@@ -57,11 +57,11 @@ def message(fault: EagerSwitch) -> str:
     if fault.switch.last == "compile":
         return (
             "`run_eagerly=True` for a model of a TPUStrategy: a TPU runs compiled steps only, and"
-            f" `{fault.step.last if fault.step else 'fit'}` refuses this model"
+            f" `{fault.step.last if fault.step else 'fit'}` refuses this model; remove it"
         )
     return (
         f"`{fault.switch.last}(True)` removes the tf.function around `run`: a"
-        " TPUStrategy cannot run a step eagerly"
+        " TPUStrategy cannot run a step eagerly; remove it"
     )
 
 

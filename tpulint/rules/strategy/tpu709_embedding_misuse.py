@@ -68,7 +68,7 @@ def made_outside(
     report(
         embedding.site.span,
         f"the `{EMBEDDING}` is created outside `strategy.scope()`: `{call.last}` works only"
-        " if it was created under a TPUStrategy",
+        " if it was created under a TPUStrategy; create it under the scope",
         certainty=certainty,
         trace=(
             traces.step(HOST_LANE, embedding.site, f"makes the `{EMBEDDING}` outside the scope"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes import of_conflict
+from tpulint.diagnostics.fixes import by_value, of_conflict
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
@@ -37,5 +37,5 @@ def message(conflict: Conflict) -> str:
     host = traces.callee_name(conflict.cluster.callee)
     return (
         f"{host} {verb} `{name}` on the host, while the device program holds `{name}`"
-        f" and waits for {host}: deadlock"
+        f" and waits for {host}: deadlock; {by_value(host, conflict.host.mode)}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import Access, Computation
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes import pass_by_value
+from tpulint.diagnostics.fixes import by_value, pass_by_value
 from tpulint.finding import Applicability, Certainty, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
@@ -58,5 +58,5 @@ def message(access: Access) -> str:
     verb = "writes" if access.mode == "write" else "reads"
     return (
         f"{host} {verb} `{access.variable.name}` on the host, but a variable of a TPUStrategy"
-        " scope lives on the device, with one copy per replica"
+        f" scope lives on the device, with one copy per replica; {by_value(host, access.mode)}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes import by_value
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.host_order import Phase
@@ -31,14 +32,21 @@ class UnseenHostUpdate(Rule):
 def message(conflict: Conflict) -> str:
     name = conflict.variable.name
     host = traces.callee_name(conflict.cluster.callee)
+    remedy = by_value(host, conflict.host.mode)
     # `before`: extract_outside_compilation_pass.cc lifts what needs no input from the device.
     if conflict.when is Phase.BEFORE:
         does = "writes" if conflict.host.mode == "write" else "reads"
         verb = "writes" if conflict.device.mode == "write" else "reads"
         return (
             f"{host} {does} `{name}` on the host before the device program starts, although"
-            f" the device program {verb} it earlier"
+            f" the device program {verb} it earlier; {remedy}"
         )
     if conflict.host.mode == "write":
-        return f"{host} writes `{name}` on the host, but the device program does not see that"
-    return f"{host} reads `{name}` on the host, but does not see what the device program writes"
+        return (
+            f"{host} writes `{name}` on the host, but the device program does not see that;"
+            f" {remedy}"
+        )
+    return (
+        f"{host} reads `{name}` on the host, but does not see what the device program writes;"
+        f" {remedy}"
+    )

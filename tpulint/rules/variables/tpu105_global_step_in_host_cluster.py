@@ -41,9 +41,9 @@ def message(conflict: Conflict) -> str:
     if conflict.waits:
         return (
             f"{host} reads the step `{name}` on the host, while the device program increments it"
-            f" and waits for {host}: deadlock"
+            f" and waits for {host}: deadlock; pass the step to the host as a tensor"
         )
     return (
         f"{host} reads the step `{name}` on the host, but the device program increments it:"
-        " the value may belong to another step"
+        " the value may belong to another step; pass it to the host as a tensor"
     )
