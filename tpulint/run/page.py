@@ -23,6 +23,7 @@ from tpulint.run.report import (
     files_section,
     headed,
     headline,
+    launch_lines,
     storage_lines,
     verdict,
 )
@@ -52,6 +53,8 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
         rows = "".join(html_rows(ran.computations))
         counts = f'<table class="counts">\n<tr class="names">{head}</tr>\n{rows}</table>'
         parts.append(f'<div class="wide">{counts}</div>\n<p>{NOTE}</p>\n')
+        rows = "".join(f"<li>{escape(line.strip())}</li>\n" for line in launch_lines(ran))
+        parts.append(f"<ul>\n{rows}</ul>\n")
         parts += pictures(ran.computations, context)
     else:
         parts.append(f"<p>{EMPTY}</p>\n")

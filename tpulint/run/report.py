@@ -56,12 +56,24 @@ class ComputationRun(NamedTuple):
     """`place` is the user's line that built it, `steps` how often it ran.
 
     `compilations` counts the programs that XLA compiled for it: one per shape or Python argument.
+    `launches` are the calls from Python that the steps ran in; `input_bytes` what all of them took
+    from the host when they began.
     """
 
     place: str
     steps: int
     lanes: tuple[Lane, ...]
     compilations: int = 1
+    launches: int = 0
+    input_bytes: int = 0
+
+
+class HostReads(NamedTuple):
+    """The values of the device that the line `place` has read on the host."""
+
+    place: str
+    number: int
+    bytes: int
 
 
 class RunFault(NamedTuple):
@@ -99,12 +111,15 @@ class FinishedRun(NamedTuple):
     notes: tuple[str, ...] = ()
     checked: Checked | None = None
     storage: tuple[StorageUse, ...] = ()
+    reads: tuple[HostReads, ...] = ()
 
 
 def text(ran: FinishedRun, context: RenderContext) -> str:
     """Return the report for a terminal."""
     lines = [headline(ran), ""]
-    lines += [*computation_table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
+    lines += computation_table(ran.computations) if ran.computations else [EMPTY]
+    lines += ["", *launch_lines(ran)] if ran.computations else []
+    lines += ["", NOTE] if ran.computations else []
     if ran.unfinished:
         lines += ["", UNFINISHED, *(f"  {line}" for line in ran.unfinished)]
     lines += ["", *storage_lines(ran.storage)] if ran.storage else []
@@ -112,6 +127,30 @@ def text(ran: FinishedRun, context: RenderContext) -> str:
     lines += [f"\n{note}" for note in ran.notes]
     lines += ["", *files_section(ran, ran.checked, context)] if ran.checked else []
     return "\n".join(lines) + "\n"
+
+
+def launch_lines(ran: FinishedRun) -> Iterator[str]:
+    """Yield what the host does in each step: its launches, its input, and what it reads."""
+    for computation in ran.computations:
+        steps = counted(computation.steps, "step")
+        size = computation.input_bytes / max(computation.steps, 1)
+        yield (
+            f"{computation.place}: {steps} in {counted(computation.launches, 'launch')}, "
+            f"{size:,.0f} bytes of input a step"
+        )
+    if ran.reads:
+        number = sum(read.number for read in ran.reads)
+        size = sum(read.bytes for read in ran.reads)
+        yield f"{counted(number, 'host read')} of values of the device, {size:,} bytes:"
+    for read in ran.reads[:MOST]:
+        yield f"  {read.place}: {counted(read.number, 'read')}, {read.bytes:,} bytes"
+    if len(ran.reads) > MOST:
+        yield f"  ... and {len(ran.reads) - MOST} more lines"
+
+
+def counted(number: int, noun: str) -> str:
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{plural if number != 1 else ''}"
 
 
 def storage_lines(storage: Sequence[StorageUse]) -> Iterator[str]:
@@ -190,9 +229,8 @@ def computation_table(computations: Sequence[ComputationRun]) -> list[str]:
 
 def headed(computation: ComputationRun) -> str:
     """Return the place of a computation, and how often it ran."""
-    steps = "1 step" if computation.steps == 1 else f"{computation.steps:,} steps"
-    number = computation.compilations
-    return f"{computation.place}, {steps}, {number} compilation{'s' * (number != 1)}"
+    steps = counted(computation.steps, "step")
+    return f"{computation.place}, {steps}, {counted(computation.compilations, 'compilation')}"
 
 
 def cells(computation: ComputationRun) -> Iterator[tuple[str, ...]]:

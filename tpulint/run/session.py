@@ -17,7 +17,7 @@ from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 
 if TYPE_CHECKING:
     from tpulint.run.explain import Explained
-    from tpulint.run.report import ComputationRun, FinishedRun
+    from tpulint.run.report import ComputationRun, FinishedRun, HostReads
     from tpulint.run.surroundings import StandIns
     from tpulint.runtime.run_statistics import Totals, Watch
     from tpulint.storage.session import ServedStorage
@@ -208,6 +208,7 @@ class RunSession:
             ),
             self.explained.checked if self.explained else None,
             storage.uses if storage else (),
+            host_reads(self.watch) if self.watch else (),
         )
 
     def write(self, report: str) -> None:
@@ -285,6 +286,17 @@ def unfinished(watch: Watch) -> tuple[str, ...]:
     )
 
 
+def host_reads(watch: Watch) -> tuple[HostReads, ...]:
+    """Return what each line has read on the host, the one with the most reads first."""
+    from tpulint.run.report import HostReads, shown_place
+
+    reads = (
+        HostReads(shown_place(place or "") or "a library", total.number, total.bytes)
+        for place, total in watch.reads.items()
+    )
+    return tuple(sorted(reads, key=lambda read: (-read.number, read.place)))
+
+
 def computation(place: str | None, totals: Totals) -> ComputationRun:
     """Return the row of a computation and those of its lanes."""
     from tpulint.run.report import ComputationRun, Lane, shown_place
@@ -307,6 +319,8 @@ def computation(place: str | None, totals: Totals) -> ComputationRun:
         len(totals.steps),
         lanes,
         len(totals.builds),
+        len(totals.launches),
+        totals.input_bytes,
     )
 
 

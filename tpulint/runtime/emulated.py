@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import emulator
+from tpulint.runtime.emulate import calls as _calls  # noqa: F401 for its patches
 from tpulint.runtime.emulate.cores import FunctionCores, assign_copies, name_results
 from tpulint.runtime.emulate.names import soft_placement, systems_forgotten
 from tpulint.runtime.emulate.system import system_of

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tpulint.runtime.emulate.calls import HostRead, current_launch, watch_reads
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
 from tpulint.runtime.execute import raising, waiting
@@ -37,15 +38,26 @@ class Total:
 
 
 @dataclass
+class Reads:
+    """The values of the device that one line of the program has read on the host."""
+
+    number: int = 0
+    bytes: int = 0
+
+
+@dataclass
 class Totals:
     """The lanes of one computation by name, its steps, and the last step of each replica.
 
-    `builds` are the times that it was built, and so compiled.
+    `builds` are the times that it was built, and so compiled; `launches` the calls from Python that
+    its steps ran in; `input_bytes` what they took from the host.
     """
 
     lanes: dict[str, Total] = field(default_factory=dict)
     steps: set[int] = field(default_factory=set)
     builds: set[int] = field(default_factory=set)
+    launches: set[int] = field(default_factory=set)
+    input_bytes: int = 0
     last: dict[int, int] = field(default_factory=dict)
 
 
@@ -55,6 +67,7 @@ class Watch:
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
         self.computations: dict[str | None, Totals] = {}
+        self.reads: dict[str | None, Reads] = {}
         self.warnings: dict[tuple[str, str | None], RuntimeFaultWarning] = {}
         self.first_fault: RuntimeFault | None = None
         """The first that a step has raised, whatever the program has seen of it."""
@@ -64,7 +77,11 @@ class Watch:
         """Add a segment that has run."""
         with self._lock:
             computation = self.computations.setdefault(event.computation, Totals())
-            computation.steps.add(event.step)
+            if event.step not in computation.steps:
+                computation.steps.add(event.step)
+                computation.input_bytes += event.input_bytes
+                launch = current_launch()
+                computation.launches.add(-1 - event.step if launch is None else launch)
             computation.builds.add(event.build)
             new = Total(event.place, function=event.function)
             total = computation.lanes.setdefault(event.lane, new)
@@ -78,6 +95,13 @@ class Watch:
                 total.round_trips += event.bytes_out > 0 and event.lane not in FEEDS
                 total.bytes_to_host += event.bytes_in
                 total.bytes_to_device += event.bytes_out
+
+    def read(self, event: HostRead) -> None:
+        """Add a value of the device that the program has read on the host."""
+        with self._lock:
+            reads = self.reads.setdefault(event.place, Reads())
+            reads.number += 1
+            reads.bytes += event.bytes
 
     def warn(self, warning: RuntimeFaultWarning) -> None:
         """Keep the first warning of its kind at its place."""
@@ -136,6 +160,7 @@ def running(
         watch = Watch(cancel)
         with (
             watch_segments(watch.add),
+            watch_reads(watch.read),
             warnings_sent_to(watch.warn),
             faults_sent_to(watch.fail),
         ):

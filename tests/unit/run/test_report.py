@@ -8,7 +8,7 @@ import xml.dom.minidom
 from tests.unit.sample import CONTEXT, DEADLOCK
 from tpulint.output.full import block
 from tpulint.run.page import html
-from tpulint.run.report import ComputationRun, FinishedRun, Lane, RunFault, text
+from tpulint.run.report import ComputationRun, FinishedRun, HostReads, Lane, RunFault, text
 
 DEVICE = Lane("device", "", 20, 0, 0, 0, 1.5)
 CLUSTER = Lane("host cluster 0", "a<b>.py:7", 2000, 1000, 12345678, 80, 0.0004, "log")
@@ -32,6 +32,17 @@ def test_numbers_stand_below_each_other() -> None:
     assert first == "tpulint run: trainer.py on 2 replicas: exit status 1 after 3.2 s"
     assert not empty
     assert table.startswith(TABLE)
+
+
+def test_launches_and_reads_follow_the_table() -> None:
+    run = ComputationRun("trainer.py:18", 10, (DEVICE,), 3, launches=5, input_bytes=12340)
+    reads = tuple(HostReads(f"trainer.py:{row}", 1000, 4000) for row in range(12))
+    ran = report()._replace(computations=(run,), reads=reads)
+    written = text(ran, CONTEXT)
+    assert "\ntrainer.py:18: 10 steps in 5 launches, 1,234 bytes of input a step\n" in written
+    assert "\n12,000 host reads of values of the device, 48,000 bytes:\n" in written
+    assert "\n  trainer.py:9: 1,000 reads, 4,000 bytes\n  ... and 2 more lines\n" in written
+    assert "<li>trainer.py:9: 1,000 reads, 4,000 bytes</li>" in html(ran, CONTEXT)
 
 
 def test_a_fault_is_followed_by_its_finding_word_for_word() -> None:

@@ -32,7 +32,8 @@ class SegmentRun:
     `computation` is the user's "file:line" that built the computation, `place` the one that made
     the first operation of the segment; either is None where no line of the user's did. `build`
     counts the times that computations were built: XLA compiles each of them. `function` is the
-    name of the user's function that was sent to the host.
+    name of the user's function that was sent to the host. `input_bytes` are those that the whole
+    step took from the host when it began.
     """
 
     step: int
@@ -46,6 +47,7 @@ class SegmentRun:
     place: str | None = None
     build: int = 0
     function: str = ""
+    input_bytes: int = 0
 
 
 class WatchedSegment(NamedTuple):
@@ -92,7 +94,7 @@ class Probes:
         self.wanted = bool(_watchers)
         self._computation = user_location() if self.wanted else None
         self._build = next(_builds)
-        self._step = -1
+        self._step, self._input = -1, 0
         self._started: dict[tuple[int, WatchedSegment], tuple[float, int]] = {}
         self._lock = threading.Lock()
         if self.wanted:
@@ -111,9 +113,9 @@ class Probes:
             for replica, segment in started
         ]
 
-    def begin(self) -> list[Operation]:
-        """Return operations that note the beginning of another step."""
-        return [call_python(self._begin)] if self.wanted else []
+    def begin(self, inputs: Sequence[Tensor]) -> list[Operation]:
+        """Return operations that note the beginning of another step, with its `inputs`."""
+        return [call_python(self._begin, [_bytes(inputs)])] if self.wanted else []
 
     def start(
         self,
@@ -143,9 +145,9 @@ class Probes:
             values = [in_this_graph(replica), _bytes(gives)]
             return [call_python(partial(self._end, segment), values)]
 
-    def _begin(self) -> None:
+    def _begin(self, size: Any) -> None:
         with self._lock:
-            self._step = next(_steps)
+            self._step, self._input = next(_steps), int(size)
             # What a failed step has left does not belong to this one.
             self._started.clear()
 
@@ -158,7 +160,7 @@ class Probes:
         with self._lock:
             # It is missing where a step began in between, after a failure.
             start, taken = self._started.pop((replica, segment), (now, 0))
-            step = self._step
+            step, input_bytes = self._step, self._input
         event = SegmentRun(
             step,
             replica,
@@ -171,6 +173,7 @@ class Probes:
             segment.place,
             self._build,
             segment.function,
+            input_bytes,
         )
         for watcher in tuple(_watchers):
             watcher(event)

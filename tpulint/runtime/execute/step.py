@@ -313,11 +313,16 @@ def _start_step(
         ]
         ready = assert_system_initialized(program.marked)
         begun = [
-            *services.probes.begin(),
+            *services.probes.begin(_given(program, images)),
             *services.deadline.begin(),
             *services.failures.begin(),
         ]
         return StepStart(tf.group(ready, begun, mutex.acquire()), cleared)
+
+
+def _given(program: ReplicatedProgram, images: Sequence[TensorMap]) -> list[Tensor]:
+    """Return what the host gives the replicas when a step begins: all that is no variable."""
+    return [here.tensors[name] for here in images for name in program.boundary]
 
 
 def _run_parts(scheduled: Schedule, replicas: Replicas, start: StepStart) -> list[Operation]:
