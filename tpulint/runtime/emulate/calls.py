@@ -17,7 +17,8 @@ import tensorflow as tf
 from tpulint.runtime import emulator
 from tpulint.runtime.emulate.cores import FunctionCores, core_of
 from tpulint.runtime.source_location import user_location
-from tpulint.runtime.tensorflow_internals.patching import When, patch
+from tpulint.runtime.tensorflow_internals.patching import When, patch, patch_value
+from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _COUNTED = "launches and reads of results are counted for the report of a run"
 _EXECUTE = "tensorflow.python.pywrap_tfe"
@@ -114,11 +115,15 @@ def _mark(results: Any) -> None:
             setattr(result, _OF_DEVICE, True)
 
 
-@patch(f"{_SESSION}._call_tf_sessionrun", why=_COUNTED, when=When.EMULATED)
-@patch(f"{_SESSION}._Callable.__call__", why=_COUNTED, when=When.EMULATED)
-def _run_session(run: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    with _launch():
-        return run(*arguments, **options)
+@patch_value(f"{_SESSION}._call_tf_sessionrun", why=_COUNTED, when=When.EMULATED)
+@patch_value(f"{_SESSION}._Callable.__call__", why=_COUNTED, when=When.EMULATED)
+def _count_runs(run: Callable[..., Any]) -> Callable[..., Any]:
+    @frames_hidden
+    def run_session(*arguments: Any, **options: Any) -> Any:
+        with _launch():
+            return run(*arguments, **options)
+
+    return run_session
 
 
 @patch("tensorflow.python.framework.ops._EagerTensorBase._numpy", why=_COUNTED, when=When.EMULATED)
