@@ -42,6 +42,39 @@ TRIPLED = tpu.outside_compilation(lambda v: v * 3.0, tf.constant([1.0, 2.0]))
 
         return session.run(tpu.rewrite(computation, [tf.constant(1.0)], name="step"))
 """,
+    "TPU605": """
+        rows = tf.compat.v1.data.make_one_shot_iterator(input_fn({"batch_size": 4})).get_next()
+        return [session.run(rows) for _ in range(6)]
+
+
+def input_fn(params):
+    rows = tf.data.Dataset.range(10).repeat().map(lambda row: row * 2)
+    return rows.batch(params["batch_size"])
+
+
+def train(model_fn, config):
+    estimator = tf.compat.v1.estimator.tpu.TPUEstimator(
+        model_fn, config=config, use_tpu=True, train_batch_size=8
+    )
+    estimator.train(input_fn, max_steps=100)
+""",
+    # Without a TPU, as the program decides, it runs before the fix, too.
+    "TPU715": """
+        return session.run([step(tf.constant(2.0))])
+
+
+def strategy_of(name):
+    if name is None:
+        return tf.distribute.get_strategy()
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(name)
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+
+
+strategy = strategy_of(None)
+step = tf.function(lambda x: strategy.run(lambda y: y * 3.0, args=(x,)))
+""",
     "TPU409": """
         def computation(x):
             return tf.reduce_sum(x)

@@ -265,12 +265,13 @@ def for_tpus(specification: ApiCall) -> Fix | None:
     return unsafe("make a `TPUEstimatorSpec`", change)
 
 
-def of_one_size(batch: ExternalObject) -> Fix | None:
-    """Return the fix that drops a smaller last batch."""
+def of_one_size(batch: ExternalObject, *, is_never_short: bool) -> Fix | None:
+    """Return the fix that drops a smaller last batch; safe where there is none."""
     if batch.site is None:
         return None
     change = change_at(batch.site, "with_keyword", "drop_remainder", "True")
-    return unsafe("drop the smaller last batch", change)
+    kind = SAFE if is_never_short else UNSAFE
+    return Fix(kind, "drop the smaller last batch", changes=(change,))
 
 
 # Fixes of programs that train under a TPUStrategy.
@@ -315,4 +316,5 @@ def not_eager(switch: ApiCall, argument: Argument) -> Fix:
 
 def named(lambda_: Site) -> Fix:
     """Return the fix that makes of `step = tf.function(lambda ...)` a decorated function `step`."""
-    return unsafe(f"make it the function `{WORD}`", change_at(lambda_, "defined"))
+    change = change_at(lambda_, "defined")
+    return Fix(SAFE, f"make it the function `{WORD}`", changes=(change,))

@@ -212,6 +212,22 @@ def comes_out_even(batch: ExternalObject) -> bool:
     return size.value > 0 and rows % size.value == 0
 
 
+def is_never_short(batch: ExternalObject) -> bool:
+    """Return whether `repeat()` comes right before, so that each batch certainly is whole.
+
+    It has to be in the same call of the same function: others may call that of the batch.
+    """
+    step = before(batch)
+    while isinstance(step, ExternalObject) and step.last in ONE_BY_ONE:
+        step = before(step)
+    return (
+        isinstance(step, ExternalObject)
+        and step.last == "repeat"
+        and step.argument("count", 0) in (None, NONE, Const(-1))
+        and step.context.call_chain == batch.context.call_chain
+    )
+
+
 def is_endless(data: Value) -> bool:
     """Return whether every way to `data` repeats without end: then no batch is the last.
 

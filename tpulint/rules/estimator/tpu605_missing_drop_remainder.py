@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
@@ -24,6 +25,7 @@ from tpulint.queries.input_pipelines import (
     drops_remainders,
     is_endless,
     is_for_inference,
+    is_never_short,
     keeps_remainder,
     last_batches,
     sources,
@@ -43,7 +45,7 @@ class MissingDropRemainder(Rule):
     name = "missing-drop-remainder"
     severity = Severity.ERROR
     summary = "a batch of unknown last size feeds the TPU"
-    fixes = (Applicability.UNSAFE,)
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
@@ -54,7 +56,7 @@ class MissingDropRemainder(Rule):
             for batch in batches:
                 fault = None if batch is None else _fault(program, feed, batch, batches)
                 if batch is not None and fault is not None:
-                    _report_batch(feed, batch, fault, report)
+                    _report_batch(program, feed, batch, fault, report)
 
 
 class _Fault(NamedTuple):
@@ -147,7 +149,20 @@ def drops_some(program: Program, feed: Feed) -> bool:
     return any(batch is not None and keeps_remainder(batch) is False for batch in batches)
 
 
-def _report_batch(feed: Feed, batch: ExternalObject, fault: _Fault, report: Report) -> None:
+def _is_never_short(program: Program, site: Site | None) -> bool:
+    """Return whether none of the batches that this place makes can be a smaller one."""
+    batches = [
+        batch
+        for feed in program.feeds
+        for batch in last_batches(data_of(program, feed))
+        if batch is not None and batch.site == site
+    ]
+    return all(is_never_short(batch) for batch in batches)
+
+
+def _report_batch(
+    program: Program, feed: Feed, batch: ExternalObject, fault: _Fault, report: Report
+) -> None:
     report(
         batch.site.span,
         f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {fault.why}; pass"
@@ -157,7 +172,7 @@ def _report_batch(feed: Feed, batch: ExternalObject, fault: _Fault, report: Repo
             traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
             traces.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),
         ),
-        fix=of_one_size(batch),
+        fix=of_one_size(batch, is_never_short=_is_never_short(program, batch.site)),
         doubt=_doubt(feed, fault),
     )
 

@@ -41,7 +41,7 @@ class FunctionOfLambda(Rule):
     name = "function-of-lambda"
     severity = Severity.ERROR
     summary = "a tf.function made of a lambda that builds a TPU computation"
-    fixes = (Applicability.UNSAFE,)
+    fixes = (Applicability.SAFE,)
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
