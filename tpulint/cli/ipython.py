@@ -218,7 +218,10 @@ def report_of(
         str(machine),
         int(error is not None),
         seconds,
-        tuple(computation(place, totals) for place, totals in watch.computations.items()),
+        tuple(
+            computation(place, totals, watch.unfinished())
+            for place, totals in watch.computations.items()
+        ),
         tuple(faults),
         notes=tuple(warnings_without_rule(watch)),
     )

@@ -59,7 +59,7 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
     else:
         parts.append(f"<p>{EMPTY}</p>\n")
     if ran.unfinished:
-        rows = "".join(f"<li>{escape(line)}</li>\n" for line in ran.unfinished)
+        rows = "".join(f"<li>{escape(str(lane))}</li>\n" for lane in ran.unfinished)
         parts.append(f"<p>{UNFINISHED}</p>\n<ul>\n{rows}</ul>\n")
     if ran.storage:
         rows = "".join(f"<li>{escape(line)}</li>\n" for line in storage_lines(ran.storage))
@@ -133,12 +133,24 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
                     key, call, model.RETURNS, back, _times(lane.round_trips, "round trip")
                 )
             )
+    ended = {lane.name for lane in ran.lanes}
+    for number, stuck in enumerate(lane for lane in ran.unfinished if lane.name not in ended):
+        call, key = f"waiting call {number}", f"unfinished {number}"
+        state = (model.Line("has not ended"), *_made_at(stuck.place))
+        nodes.append(model.MapNode(call, DEVICE_LANE, model.CALL, f"calls {stuck.title}"))
+        nodes.append(model.MapNode(key, HOST_LANE, model.CLUSTER, stuck.title, None, state))
+        edges.append(model.MapEdge(before, call, model.THEN))
+        edges.append(model.MapEdge(call, key, model.SENDS))
+        before = call
     return model.ComputationMap(headed(ran), None, nodes=tuple(nodes), edges=tuple(edges))
 
 
 def _host(key: str, kind: str, lane: Lane) -> model.MapNode:
-    lines = (model.Line(f"made at {lane.place}"),) if lane.place else ()
-    return model.MapNode(key, HOST_LANE, kind, lane.title, None, lines)
+    return model.MapNode(key, HOST_LANE, kind, lane.title, None, _made_at(lane.place))
+
+
+def _made_at(place: str) -> tuple[model.Line, ...]:
+    return (model.Line(f"made at {place}"),) if place else ()
 
 
 def _call(lane: Lane) -> str:

@@ -52,6 +52,24 @@ class Lane(NamedTuple):
         return f"{self.name} ({self.function})" if self.function else self.name
 
 
+class UnfinishedLane(NamedTuple):
+    """A host cluster or a feed that had not ended when the last step of its computation did."""
+
+    name: str
+    function: str
+    place: str
+    replicas: tuple[int, ...]
+
+    @property
+    def title(self) -> str:
+        """Return the name of the lane, with that of the function."""
+        return f"{self.name} ({self.function})" if self.function else self.name
+
+    def __str__(self) -> str:
+        made = f", made at {self.place}" if self.place else ""
+        return f"{self.title} of replica {', '.join(map(str, self.replicas))}{made}"
+
+
 class ComputationRun(NamedTuple):
     """`place` is the user's line that built it, `steps` how often it ran.
 
@@ -66,6 +84,7 @@ class ComputationRun(NamedTuple):
     compilations: int = 1
     launches: int = 0
     input_bytes: int = 0
+    unfinished: tuple[UnfinishedLane, ...] = ()
 
 
 class HostReads(NamedTuple):
@@ -107,7 +126,7 @@ class FinishedRun(NamedTuple):
     seconds: float
     computations: tuple[ComputationRun, ...]
     faults: tuple[RunFault, ...]
-    unfinished: tuple[str, ...] = ()
+    unfinished: tuple[UnfinishedLane, ...] = ()
     notes: tuple[str, ...] = ()
     checked: Checked | None = None
     storage: tuple[StorageUse, ...] = ()
@@ -121,7 +140,7 @@ def text(ran: FinishedRun, context: RenderContext) -> str:
     lines += ["", *launch_lines(ran)] if ran.computations else []
     lines += ["", NOTE] if ran.computations else []
     if ran.unfinished:
-        lines += ["", UNFINISHED, *(f"  {line}" for line in ran.unfinished)]
+        lines += ["", UNFINISHED, *(f"  {lane}" for lane in ran.unfinished)]
     lines += ["", *storage_lines(ran.storage)] if ran.storage else []
     lines += [f"\n{explained(fault, context)}" for fault in ran.faults]
     lines += [f"\n{note}" for note in ran.notes]

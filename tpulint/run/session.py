@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,8 +17,9 @@ from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 
 if TYPE_CHECKING:
     from tpulint.run.explain import Explained
-    from tpulint.run.report import ComputationRun, FinishedRun, HostReads
+    from tpulint.run.report import ComputationRun, FinishedRun, HostReads, UnfinishedLane
     from tpulint.run.surroundings import StandIns
+    from tpulint.runtime.execute.probes import UnfinishedSegment
     from tpulint.runtime.run_statistics import Totals, Watch
     from tpulint.storage.session import ServedStorage
 
@@ -194,9 +195,12 @@ class RunSession:
             str(request.machine),
             self.ended.status,
             time.monotonic() - self.started,
-            tuple(computation(place, totals) for place, totals in computations.items()),
+            tuple(
+                computation(place, totals, self.watch.unfinished() if self.watch else ())
+                for place, totals in computations.items()
+            ),
             self.explained.faults if self.explained else (),
-            unfinished(self.watch) if self.watch else (),
+            unfinished(self.watch.unfinished()) if self.watch else (),
             (
                 *self.notes,
                 *(self.explained.messages if self.explained else ()),
@@ -272,18 +276,15 @@ def warnings_without_rule(watch: Watch) -> Iterator[str]:
             yield f"{type(warning).__name__}: {warning}"
 
 
-def unfinished(watch: Watch) -> tuple[str, ...]:
+def unfinished(segments: Iterable[UnfinishedSegment]) -> tuple[UnfinishedLane, ...]:
     """Return the host clusters that had not ended, with the replicas and the line of each."""
-    from tpulint.run.report import shown_place
+    from tpulint.run.report import UnfinishedLane, shown_place
 
-    replicas: dict[tuple[str, str | None], list[int]] = {}
-    for cluster in watch.unfinished():
-        replicas.setdefault((cluster.lane, cluster.place), []).append(cluster.replica)
-    return tuple(
-        f"{lane} of replica {', '.join(map(str, numbers))}"
-        + (f", made at {shown_place(place)}" if place else "")
-        for (lane, place), numbers in replicas.items()
-    )
+    replicas: dict[tuple[str, str, str], list[int]] = {}
+    for segment in segments:
+        key = (segment.lane, segment.function, shown_place(segment.place or ""))
+        replicas.setdefault(key, []).append(segment.replica)
+    return tuple(UnfinishedLane(*key, tuple(numbers)) for key, numbers in replicas.items())
 
 
 def host_reads(watch: Watch) -> tuple[HostReads, ...]:
@@ -297,8 +298,13 @@ def host_reads(watch: Watch) -> tuple[HostReads, ...]:
     return tuple(sorted(reads, key=lambda read: (-read.number, read.place)))
 
 
-def computation(place: str | None, totals: Totals) -> ComputationRun:
-    """Return the row of a computation and those of its lanes."""
+def computation(
+    place: str | None, totals: Totals, segments: Sequence[UnfinishedSegment]
+) -> ComputationRun:
+    """Return the row of a computation and those of its lanes.
+
+    segments: what has not ended, of all computations.
+    """
     from tpulint.run.report import ComputationRun, Lane, shown_place
 
     lanes = tuple(
@@ -321,6 +327,7 @@ def computation(place: str | None, totals: Totals) -> ComputationRun:
         len(totals.builds),
         len(totals.launches),
         totals.input_bytes,
+        unfinished(segment for segment in segments if segment.computation == place),
     )
 
 

@@ -233,7 +233,7 @@ def test_the_report_lists_the_clusters_that_had_not_ended(tmp_path: Path) -> Non
     # `waits in` once in the error's text, for the queue that is waited for.
     assert re.search(r"waits in QueueDequeueV2 for something in the queue .*py:18", done.stderr)
     ended = "Still running when the last step of their computation finished:\n"
-    assert f"{ended}  host cluster 0 of replica 0, 1, made at program.py:18\n" in done.stderr
+    assert f"{ended}  host cluster 0 (host) of replica 0, 1, made at program.py:18\n" in done.stderr
     assert (
         "tpulint/runtime" not in done.stderr.partition("Traceback")[2].partition("tpulint run")[0]
     )

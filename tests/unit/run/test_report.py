@@ -8,7 +8,15 @@ import xml.dom.minidom
 from tests.unit.sample import CONTEXT, DEADLOCK
 from tpulint.output.full import block
 from tpulint.run.page import html
-from tpulint.run.report import ComputationRun, FinishedRun, HostReads, Lane, RunFault, text
+from tpulint.run.report import (
+    ComputationRun,
+    FinishedRun,
+    HostReads,
+    Lane,
+    RunFault,
+    UnfinishedLane,
+    text,
+)
 
 DEVICE = Lane("device", "", 20, 0, 0, 0, 1.5)
 CLUSTER = Lane("host cluster 0", "a<b>.py:7", 2000, 1000, 12345678, 80, 0.0004, "log")
@@ -61,6 +69,21 @@ def test_a_silent_check_differs_from_a_failed_one() -> None:
 def test_a_run_without_a_computation_says_so() -> None:
     for form in (text, html):
         assert "No TPU computation ran to its end." in form(report(lanes=()), CONTEXT)
+
+
+def test_what_has_not_ended_is_named_and_drawn() -> None:
+    stuck = UnfinishedLane("host cluster 1", "relative", "trainer.py:9", (0, 1))
+    (computation,) = report().computations
+    run = report()._replace(
+        computations=(computation._replace(unfinished=(stuck,)),), unfinished=(stuck,)
+    )
+    assert "  host cluster 1 (relative) of replica 0, 1, made at trainer.py:9\n" in text(
+        run, CONTEXT
+    )
+    page = html(run, CONTEXT)
+    drawing = page[page.index("<svg") : page.rindex("</svg>")]
+    assert "calls host cluster 1 (relative)" in drawing
+    assert "has not ended" in drawing
 
 
 def test_the_page_is_well_formed_and_complete() -> None:

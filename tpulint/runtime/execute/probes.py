@@ -77,6 +77,7 @@ class UnfinishedSegment:
     lane: str
     replica: int
     place: str | None
+    function: str = ""
 
 
 def unfinished() -> list[UnfinishedSegment]:
@@ -109,7 +110,9 @@ class Probes:
         with self._lock:
             started = sorted(self._started, key=lambda key: (key[1].lane, key[0]))
         return [
-            UnfinishedSegment(self._computation, segment.lane, replica, segment.place)
+            UnfinishedSegment(
+                self._computation, segment.lane, replica, segment.place, segment.function
+            )
             for replica, segment in started
         ]
 
