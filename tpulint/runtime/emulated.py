@@ -90,8 +90,8 @@ def _number_of_hosts(hosts: int, workers: Sequence[str]) -> int:
     return len(workers) or hosts
 
 
-_REPLICATED = "TensorFlow's own replicate and its kin are the runtime's"
-_OUTSIDE = "TensorFlow's own outside_compilation is the runtime's"
+_REPLICATED = "the runtime has its own of these functions"
+_OUTSIDE = "the runtime has its own outside_compilation"
 _TPU = "tensorflow.python.tpu"
 _OUTSIDE_IMPLEMENTATION = f"{_TPU}.tpu_replication.outside_compilation_impl"
 
