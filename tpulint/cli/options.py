@@ -11,6 +11,7 @@ from functools import partial
 from tpulint import __version__
 from tpulint.cli.parser import Parser
 from tpulint.config import ConfigError
+from tpulint.hardware import DEVICES
 from tpulint.output import ALIASES, DEFAULT, FORMATS
 
 Group = argparse._ActionsContainer  # the one base of parsers and of groups of options
@@ -345,7 +346,8 @@ def add_run(command: Parser) -> None:
     )
     add("--deadline", type=float, metavar="SECONDS", help="the time limit of one step")
     add("-v", "--verbose", action="store_true", help="show what TensorFlow writes at its start")
-    add("--report", choices=("text", "html"), default="text", help="the report's format")
+    add("--report", choices=("text", "html", "json"), default="text", help="the report's format")
+    add("--device", choices=tuple(DEVICES), help="report memory and FLOPs of a step on this TPU")
     add("--report-file", metavar="FILE", help="write the report to FILE instead of standard error")
     rest = argparse.REMAINDER
     add("-m", dest="module", nargs=rest, metavar="MODULE", help="run a module, as python -m does")

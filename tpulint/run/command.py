@@ -103,7 +103,14 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         raise ConfigError(f"--storage: {storage}: not a directory")
     reads_cloud = options.cloud_reads
     return RunRequest(
-        program, machine, options.deadline, options.report, file, storage, reads_cloud
+        program,
+        machine,
+        options.deadline,
+        options.report,
+        file,
+        storage,
+        reads_cloud,
+        options.device,
     )
 
 

@@ -20,6 +20,7 @@ from tpulint.run.report import (
     FinishedRun,
     Lane,
     cells,
+    costs_section,
     files_section,
     headed,
     headline,
@@ -55,6 +56,9 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
         parts.append(f'<div class="wide">{counts}</div>\n<p>{NOTE}</p>\n')
         rows = "".join(f"<li>{escape(line.strip())}</li>\n" for line in launch_lines(ran))
         parts.append(f"<ul>\n{rows}</ul>\n")
+        if ran.costs:
+            shown = "\n".join(costs_section(ran.costs))
+            parts.append(f'<div class="wide"><pre>{escape(shown)}</pre></div>\n')
         parts += pictures(ran.computations, context)
     else:
         parts.append(f"<p>{EMPTY}</p>\n")

@@ -8,6 +8,7 @@ train.py:71, 10 steps, 1 compilation
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,7 +16,9 @@ from typing import NamedTuple
 from tpulint.check.discover import shown
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Span
+from tpulint.hardware import DEVICES
 from tpulint.output.context import RenderContext
+from tpulint.run.cost import UNKNOWN, StepCost, cost_lines
 from tpulint.source import Source, UnreadableSource, read_source
 from tpulint.storage.session import StorageUse
 
@@ -131,6 +134,7 @@ class FinishedRun(NamedTuple):
     checked: Checked | None = None
     storage: tuple[StorageUse, ...] = ()
     reads: tuple[HostReads, ...] = ()
+    costs: tuple[StepCost, ...] = ()
 
 
 def text(ran: FinishedRun, context: RenderContext) -> str:
@@ -138,6 +142,7 @@ def text(ran: FinishedRun, context: RenderContext) -> str:
     lines = [headline(ran), ""]
     lines += computation_table(ran.computations) if ran.computations else [EMPTY]
     lines += ["", *launch_lines(ran)] if ran.computations else []
+    lines += ["", *costs_section(ran.costs)] if ran.costs else []
     lines += ["", NOTE] if ran.computations else []
     if ran.unfinished:
         lines += ["", UNFINISHED, *(f"  {lane}" for lane in ran.unfinished)]
@@ -146,6 +151,14 @@ def text(ran: FinishedRun, context: RenderContext) -> str:
     lines += [f"\n{note}" for note in ran.notes]
     lines += ["", *files_section(ran, ran.checked, context)] if ran.checked else []
     return "\n".join(lines) + "\n"
+
+
+def costs_section(costs: Sequence[StepCost]) -> Iterator[str]:
+    """Yield what a step of each computation costs on the device."""
+    for cost in costs:
+        yield from cost_lines(cost, DEVICES[cost.device])
+        yield ""
+    yield UNKNOWN
 
 
 def launch_lines(ran: FinishedRun) -> Iterator[str]:
@@ -170,6 +183,31 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
 def counted(number: int, noun: str) -> str:
     plural = "es" if noun.endswith("ch") else "s"
     return f"{number:,} {noun}{plural if number != 1 else ''}"
+
+
+def json_text(ran: FinishedRun, context: RenderContext) -> str:
+    """Return the report as one JSON object; findings are those of `tpulint check`."""
+    from tpulint.output import load
+
+    def items(findings: Sequence[Finding | None]) -> list[object]:
+        present = [finding for finding in findings if finding is not None]
+        return list(json.loads(load("json")(present, context)))
+
+    faults = [
+        fault._asdict() | {"finding": next(iter(items([fault.finding])), None)}
+        for fault in ran.faults
+    ]
+    checked = ran.checked and ran.checked._asdict() | {"findings": items(ran.checked.findings)}
+    written = plain(ran._replace(faults=(), checked=None))
+    assert isinstance(written, dict)
+    return json.dumps(written | {"faults": faults, "checked": checked}, indent=2) + "\n"
+
+
+def plain(value: object) -> object:
+    """Return `value` with dictionaries in the place of named tuples."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(part) for name, part in value._asdict().items()}
+    return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def storage_lines(storage: Sequence[StorageUse]) -> Iterator[str]:

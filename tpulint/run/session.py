@@ -11,11 +11,13 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.check.discover import shown
+from tpulint.hardware import DEVICES
 from tpulint.run.failure import missing_estimator, strip_tpulint_frames, unconnected, write_stderr
 from tpulint.run.interrupt import Interrupts
 from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 
 if TYPE_CHECKING:
+    from tpulint.run.cost import StepCost
     from tpulint.run.explain import Explained
     from tpulint.run.report import ComputationRun, FinishedRun, HostReads, UnfinishedLane
     from tpulint.run.surroundings import StandIns
@@ -53,7 +55,8 @@ class RunRequest(NamedTuple):
     """The settings of a run: program, cores, seconds for a step, and the report's format.
 
     Without a `file` it goes to standard error. `storage` is the directory of the buckets, None for
-    the default one. reads_cloud: what is missing there is copied from the cloud.
+    the default one. reads_cloud: what is missing there is copied from the cloud. `device`: the TPU
+    whose costs are reported.
     """
 
     program: UserProgram
@@ -63,6 +66,7 @@ class RunRequest(NamedTuple):
     file: str | None
     storage: str | None = None
     reads_cloud: bool = False
+    device: str | None = None
 
 
 class RunSession:
@@ -80,6 +84,7 @@ class RunSession:
         self.ended = Ended(0)
         self.of_threads: list[BaseException] = []
         self.explained: Explained | None = None
+        self.costs: tuple[StepCost, ...] = ()
         self.notes: list[str] = []
         self.interrupts = Interrupts(self.report_interrupted)
         self.reporting = threading.Lock()
@@ -93,7 +98,8 @@ class RunSession:
             replicas, topology, hosts, workers, processes = self.request.machine
             if processes:
                 workers = start_workers(hosts)
-            machine = running(replicas, topology, self.request.deadline, hosts, workers)
+            costs, deadline = self.request.device is not None, self.request.deadline
+            machine = running(replicas, topology, deadline, hosts, workers, costs=costs)
             self.watch = self.interrupts.watch = self.open.enter_context(machine)
         except Exception as error:
             raise CannotRun from error
@@ -131,6 +137,7 @@ class RunSession:
         from tpulint.run.explain import explain, files_that_ran, release_that_ran
         from tpulint.run.failure import failure_of
 
+        self.count_costs(self.watch)
         hidden = hidden_fault(self.watch, self.ended, self.of_threads)
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, hidden]
         failures = [error for error in map(failure_of, errors) if error is not None]
@@ -150,6 +157,21 @@ class RunSession:
                 self.explained = explain(failures, main, ran, release, own) if ran else None
             except Exception as error:  # what the program has done counts, and is reported
                 self.notes.append(f"`tpulint check` could not be asked: {describe(error)}")
+
+    def count_costs(self, watch: Watch) -> None:
+        """Count what a step costs on the device that was asked for."""
+        if self.request.device is None:
+            return
+        from tpulint.incremental.model import describe
+        from tpulint.run.cost import cost_of
+        from tpulint.run.report import shown_place
+
+        device = DEVICES[self.request.device]
+        try:
+            with working_in(self.here):
+                self.costs = tuple(cost_of(work, device, shown_place) for work in watch.works())
+        except Exception as error:  # what the program has done counts, and is reported
+            self.notes.append(f"The costs could not be counted: {describe(error)}")
 
     def finish(self) -> None:
         """End the emulation and write the report; a fork of the process has nothing to tell."""
@@ -180,8 +202,8 @@ class RunSession:
             self.stand_ins.close()
         with working_in(self.here):
             sources = self.explained.sources if self.explained else {}
-            form = page.html if self.request.report == "html" else report.text
-            written = form(self.ran(), RenderContext(self.here, sources))
+            forms = {"html": page.html, "json": report.json_text, "text": report.text}
+            written = forms[self.request.report](self.ran(), RenderContext(self.here, sources))
             self.write(written)
 
     def ran(self) -> FinishedRun:
@@ -213,6 +235,7 @@ class RunSession:
             self.explained.checked if self.explained else None,
             storage.uses if storage else (),
             host_reads(self.watch) if self.watch else (),
+            self.costs,
         )
 
     def write(self, report: str) -> None:

@@ -23,6 +23,7 @@ from tpulint.runtime.pods import sessions
 from tpulint.runtime.results import guard_fetches
 from tpulint.runtime.schedule.schedule import schedule
 from tpulint.runtime.schedule.variables import Options
+from tpulint.runtime.schedule.work import record_program
 from tpulint.runtime.tensorflow_internals import gradients, graphs
 
 
@@ -55,7 +56,7 @@ def run_marked(marked: Marked, options: Options) -> StepOutputs:
         scheduled = schedule(program, options)
         for warning in scheduled.warnings:
             warnings.warn(warning, stacklevel=2)
-        return execute(scheduled)
+        return execute(scheduled, record_program(program))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from tpulint.runtime.emulate.calls import HostRead, current_launch, watch_reads
@@ -13,6 +13,7 @@ from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_s
 from tpulint.runtime.execute import raising, waiting
 from tpulint.runtime.execute.probes import SegmentRun, UnfinishedSegment, unfinished, watch_segments
 from tpulint.runtime.execute.raising import faults_sent_to
+from tpulint.runtime.schedule.work import Recorded, StepWork, watch_programs, work_of
 from tpulint.runtime.stepping import process_options
 from tpulint.runtime.tensorflow_internals import threads
 
@@ -67,6 +68,7 @@ class Watch:
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
         self.computations: dict[str | None, Totals] = {}
+        self.programs: list[Recorded] = []
         self.reads: dict[str | None, Reads] = {}
         self.warnings: dict[tuple[str, str | None], RuntimeFaultWarning] = {}
         self.first_fault: RuntimeFault | None = None
@@ -102,6 +104,16 @@ class Watch:
             reads = self.reads.setdefault(event.place, Reads())
             reads.number += 1
             reads.bytes += event.bytes
+
+    def works(self) -> list[StepWork]:
+        """Return the work of each computation that has run; of several builds of one, the most."""
+        most: dict[str | None, StepWork] = {}
+        for recorded in self.programs:
+            if recorded.place in self.computations:
+                work = work_of(recorded)
+                if work.place not in most or most[work.place].flops < work.flops:
+                    most[work.place] = work
+        return list(most.values())
 
     def warn(self, warning: RuntimeFaultWarning) -> None:
         """Keep the first warning of its kind at its place."""
@@ -142,10 +154,13 @@ def running(
     deadline: float | None = None,
     hosts: int = 1,
     workers: Sequence[str] = (),
+    *,
+    costs: bool = False,
 ) -> Iterator[Watch]:
     """Emulate a TPU in the context, and watch the computations that run on it.
 
-    `deadline` is the longest that a step may take, in seconds.
+    `deadline` is the longest that a step may take, in seconds. With `costs` the programs are kept
+    for `Watch.works`.
 
     Raises:
         ValueError: there is no such topology, or no such number of replicas, or the hosts cannot
@@ -163,5 +178,6 @@ def running(
             watch_reads(watch.read),
             warnings_sent_to(watch.warn),
             faults_sent_to(watch.fail),
+            watch_programs(watch.programs.append) if costs else nullcontext(),
         ):
             yield watch

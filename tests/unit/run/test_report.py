@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.dom.minidom
 
 from tests.unit.sample import CONTEXT, DEADLOCK
 from tpulint.output.full import block
+from tpulint.run.cost import LargeTensor, MemoryRow, ProductLine, Sizes, StepCost
 from tpulint.run.page import html
 from tpulint.run.report import (
+    Checked,
     ComputationRun,
     FinishedRun,
     HostReads,
     Lane,
     RunFault,
     UnfinishedLane,
+    json_text,
     text,
 )
 
@@ -95,3 +99,48 @@ def test_the_page_is_well_formed_and_complete() -> None:
     assert {"2,000", "12,345,678", "a<b>.py:7", "1,500.0"} <= set(told)
     assert len(document.getElementsByTagName("article")) == 1
     assert "DeadlockError at trainer.py:9" in page
+
+
+COST = StepCost(
+    place="trainer.py:18",
+    device="v3",
+    minimum=2**34 + 1,
+    capacity=2**34,
+    memory=(MemoryRow("variables", 2, Sizes(2**30, 2**34 + 1, 2**35), True),),
+    tensors=(LargeTensor("a/b/c", "float32", (9, 9), 1, Sizes(324, 4608, 8192), "trainer.py:7"),),
+    changes=("something: saves up to 1 GB",),
+    flops=2000,
+    padded_flops=4000,
+    intensity=10.0,
+    ridge=137.0,
+    products=(ProductLine("a/b", "MatMul", 1, 9, 9, 9, 2000, 4000, 2.5, "trainer.py:7"),),
+    unknown_shapes=1,
+    uncounted_loops=0,
+)
+
+
+def test_the_cost_of_a_step_follows() -> None:
+    ran = report()._replace(costs=(COST,))
+    written = text(ran, CONTEXT)
+    assert "DOES NOT FIT: needs at least 16 GB of 16 GB\n" in written
+    assert "    1. something: saves up to 1 GB\n" in written
+    assert "to the matrix unit (128 x 128): 50% is padding\n" in written
+    assert re.search(r"MatMul 9 x 9 x 9 +2 KFLOPs +4 KFLOPs +2.5  trainer.py:7 \(a/b\)\n", written)
+    assert "  1 tensor of unknown size is left out.\n" in written
+    assert "needs at least 16 GB of 16 GB" in html(ran, CONTEXT)
+
+
+def test_the_report_as_json_has_all_of_it() -> None:
+    fault = RunFault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
+    silent = RunFault("SomeError", "TPU501", "", None)
+    reads = (HostReads("trainer.py:3", 2, 8),)
+    ran = report(fault, silent)._replace(
+        costs=(COST,), reads=reads, checked=Checked((DEADLOCK,), 1, 0)
+    )
+    written = json.loads(json_text(ran, CONTEXT))
+    assert written["computations"][0]["lanes"][1]["round_trips"] == 1000
+    assert written["reads"] == [{"place": "trainer.py:3", "number": 2, "bytes": 8}]
+    assert written["costs"][0]["memory"][0]["sizes"]["row_major"] == 2**35
+    assert written["faults"][0]["finding"]["code"] == "TPU101"
+    assert written["faults"][1]["finding"] is None
+    assert [finding["code"] for finding in written["checked"]["findings"]] == ["TPU101"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import tensorflow as tf
 
@@ -44,6 +45,7 @@ from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.locks import AccessSchedule
 from tpulint.runtime.schedule.plan import Plan
 from tpulint.runtime.schedule.schedule import Schedule
+from tpulint.runtime.schedule.work import Recorded, shape_of
 from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals import functions, operations
 
@@ -219,14 +221,14 @@ class StepStart:
     """They empty what a failed run has left in the queues. Host clusters do not wait for them."""
 
 
-def run_replicas(scheduled: Schedule, around: TensorMap) -> list[Tensor]:
+def run_replicas(scheduled: Schedule, around: TensorMap, recorded: Recorded | None) -> list[Tensor]:
     """Return a token, which has a value when all has run, and the outputs, replica by replica."""
     program = scheduled.program
     names = replica_names(program.marked)
     services = _make_services(scheduled, names)
     images = _images_of_replicas(program, services, around)
     mutex = StepMutex(needed=services.need_mutex(scheduled))
-    start = _start_step(program, services, images, mutex)
+    start = _start_step(program, services, images, mutex, recorded)
     composer = Composer(
         names,
         scheduled.access_schedule,
@@ -305,6 +307,7 @@ def _start_step(
     services: StepServices,
     images: Sequence[TensorMap],
     mutex: StepMutex,
+    recorded: Recorded | None,
 ) -> StepStart:
     with tf.control_dependencies(mutex.acquire()):
         cleared = [
@@ -316,6 +319,7 @@ def _start_step(
             *services.probes.begin(_given(program, images)),
             *services.deadline.begin(),
             *services.failures.begin(),
+            *record_shapes(recorded, images[0]),
         ]
         return StepStart(tf.group(ready, begun, mutex.acquire()), cleared)
 
@@ -365,8 +369,29 @@ def _inputs(program: ReplicatedProgram, replica: int, around: TensorMap) -> dict
     return tensors
 
 
-def execute(scheduled: Schedule) -> StepOutputs:
-    """Build, in the graph that is being built, the step that runs what is scheduled."""
+def record_shapes(recorded: Recorded | None, images: TensorMap) -> list[Operation]:
+    """Return operations that note the shapes of the inputs whose sizes the graph leaves open."""
+    if recorded is None:
+        return []
+    open_ = {
+        name: images.tensors[name]
+        for name, (tensor, *_) in recorded.program.boundary.items()
+        if shape_of(tensor) is None and tensor.dtype not in (tf.resource, tf.variant)
+    }
+
+    def note(*shapes: Any) -> None:
+        recorded.shapes.update(
+            (name, tuple(shape.tolist())) for name, shape in zip(open_, shapes, strict=True)
+        )
+
+    return [call_python(note, [tf.shape(tensor) for tensor in open_.values()])] if open_ else []
+
+
+def execute(scheduled: Schedule, recorded: Recorded | None = None) -> StepOutputs:
+    """Build, in the graph that is being built, the step that runs what is scheduled.
+
+    `recorded` gets the shapes that the graph of the program leaves open.
+    """
     program = scheduled.program
     users = _users_tensors(program)
     inside = {name: place for place, name in enumerate(users)}
@@ -374,7 +399,7 @@ def execute(scheduled: Schedule) -> StepOutputs:
     def step(*arguments: Tensor) -> list[Tensor]:
         images = TensorMap({name: arguments[place] for name, place in inside.items()})
         _compute_boundary(program, images)
-        return run_replicas(scheduled, images)
+        return run_replicas(scheduled, images, recorded)
 
     function = functions.wrap_function(step, [tensor.dtype for tensor in users.values()])
     token, *outputs = function(*users.values())

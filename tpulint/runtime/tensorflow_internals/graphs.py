@@ -120,6 +120,15 @@ def variable_dtype(handle: Tensor) -> tf.DType | None:
     return tf.as_dtype(data.shape_and_type[0].dtype)
 
 
+def variable_shape(handle: Tensor) -> tuple[int, ...] | None:
+    """Return the shape of the variable that `handle` is of; None where it is not known."""
+    data = _handle_data(handle)
+    if data is None or not data.is_set or not data.shape_and_type:
+        return None
+    shape = tf.TensorShape(data.shape_and_type[0].shape)
+    return tuple(shape.as_list()) if shape.is_fully_defined() else None
+
+
 def watched_variables(graph: Graph) -> list[Any]:
     """Return the live variables that were touched while the FuncGraph `graph` was traced."""
     return list(getattr(graph, "_watched_variables", ()))
