@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.absint.resolver.import_graph import Written, statements
+from tpulint.absint.resolver.import_graph import (
+    ImportGraph,
+    Written,
+    connected,
+    importers,
+    statements,
+)
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.disk import Disk
 from tpulint.finding import Finding, Location, Span
 from tpulint.frontends.tensorflow.file_facts import (
+    ON,
+    PERHAPS,
     SIGN,
     frameworks_in,
     is_script,
+    is_test,
     names_estimators,
     placement_in,
 )
@@ -42,10 +51,7 @@ from tpulint.notebook import BrokenNotebook, python_cells
 from tpulint.source import UnreadableSource
 
 if TYPE_CHECKING:
-    from tpulint.absint.resolver.import_graph import ImportGraph
-    from tpulint.frontends.tensorflow.names.spelling_search import Spelled
     from tpulint.frontends.tensorflow.program import Program
-
 
 # Which files can matter, and which names they spell.
 
@@ -198,9 +204,7 @@ def split_into_programs(
     """
     if not prefiltered.seeds:
         return []
-    from tpulint.absint.resolver.import_graph import connected
     from tpulint.frontends.tensorflow.file_facts import by_home
-    from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 
     seeds = {os.path.abspath(name) for name in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}
@@ -230,3 +234,72 @@ def program_of_names(batch: Batch, spelled: Sequence[Spelled], disk: Disk) -> Pr
 
     targets = Targets(batch.settings.target_tensorflow, disk)
     return Program(spelled=list(spelled), targets=targets)
+
+
+# Find the entry points that start programs that turn soft device placement on.
+
+
+class SoftPlacement:
+    """Soft placement by entry point, all files by absolute path.
+
+    `setters` ask for it; `scripts` are run as programs.
+    """
+
+    def __init__(
+        self,
+        graph: ImportGraph,
+        files: Sequence[str],
+        setters: Mapping[str, str],
+        scripts: Collection[str],
+    ) -> None:
+        self._setters = setters
+        self._scripts = scripts
+        self._importers = importers(graph, files) if setters else {}
+        self._led_to = {state: self._leading_to(state) for state in (ON, PERHAPS)}
+
+    def of(self, path: str) -> str | None:
+        """Return what holds where the module at `path` is run: ON in every program, or PERHAPS."""
+        if not self._setters:
+            return None
+        states = {self._in_program(each) for each in self._programs(path)}
+        return ON if states == {ON} else PERHAPS if states != {None} else None
+
+    def _in_program(self, entry: str) -> str | None:
+        """Return what the program that starts at `entry` asks for."""
+        return next((state for state in (ON, PERHAPS) if entry in self._led_to[state]), None)
+
+    def _leading_to(self, state: str) -> set[str]:
+        """Return the files that import one that asks for `state`, and these.
+
+        Tests ask for themselves.
+        """
+        asking = [path for path, each in self._setters.items() if each == state]
+        found = {each for each in asking if not is_test(each)}
+        waiting = list(found)
+        while waiting:
+            for each in self._importers.get(waiting.pop(), ()):
+                if each not in found:
+                    found.add(each)
+                    waiting.append(each)
+        return found.union(asking)
+
+    def _programs(self, path: str) -> list[str]:
+        """Return the files that a program which runs the module at `path` starts from, no tests.
+
+        Where nothing but tests leads there, it is a program of its own.
+        """
+        seen = {path}
+        waiting = [path]
+        found = []
+        while waiting:
+            each = waiting.pop()
+            above = self._importers.get(each, [])
+            if not above or each in self._scripts:
+                found.append(each)
+            for other in above:
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        if is_test(path):
+            return found or [path]
+        return [each for each in found if not is_test(each)] or [path]

@@ -1,7 +1,11 @@
-"""`emulated_tpu`: an emulated TPU for programs that were written for a real one."""
+"""`emulated_tpu`: an emulated TPU for programs that were written for a real one.
+
+TensorFlow's names find it: devices, resolvers, systems and calls.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -11,14 +15,21 @@ import tensorflow as tf
 from tpulint.runtime import emulator
 from tpulint.runtime.emulate import calls as _calls  # noqa: F401 for its patches
 from tpulint.runtime.emulate.cores import FunctionCores, assign_copies, name_results
-from tpulint.runtime.emulate.names import soft_placement, systems_forgotten
-from tpulint.runtime.emulate.system import system_of
+from tpulint.runtime.emulate.system import System, current_state, system_of
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
 from tpulint.runtime.pods.connections import split_address
-from tpulint.runtime.pods.devices import Pod
+from tpulint.runtime.pods.devices import Pod, current_pod
 from tpulint.runtime.pods.hosts import device_scope_restored, function_optimizer_disabled
+from tpulint.runtime.pods.sessions import is_on_emulated_tpu
 from tpulint.runtime.replicate import split_compile_and_replicate
+from tpulint.runtime.tensorflow_internals.modules import (
+    eager_context,
+    session,
+    topology_pb2,
+    tpu_cluster_resolver,
+    tpu_strategy_util,
+)
 from tpulint.runtime.tensorflow_internals.patching import (
     When,
     install,
@@ -28,6 +39,230 @@ from tpulint.runtime.tensorflow_internals.patching import (
 )
 from tpulint.runtime.tensorflow_internals.tracebacks import builder
 from tpulint.storage.session import serving
+
+_LogicalDevice = eager_context.LogicalDevice
+_PhysicalDevice = eager_context.PhysicalDevice
+_CALLED = "_tpulint_called"
+"""The attribute of a resolver that holds the name that the program gives to the TPU."""
+_SOFT = "_tpulint_soft_placement"
+"""The attribute of TensorFlow's context that holds what the program says of soft placement."""
+_CONTEXT = "tensorflow.python.eager.context.Context"
+_RESOLVER = (
+    "tensorflow.python.distribute.cluster_resolver.tpu.tpu_cluster_resolver.TPUClusterResolver"
+)
+_TPU = "tensorflow.python.tpu"
+_TPU_OPS = "tensorflow.python.tpu.ops.tpu_ops"
+_ITERATORS = "tensorflow.python.data.ops.multi_device_iterator_ops"
+_LISTED = "TensorFlow lists the emulated cores beside its devices"
+_RESOLVED = "a TPUClusterResolver finds the emulated cores"
+_SYSTEM = "the system that is initialized and shut down is the emulated one"
+_ANY_CORE = "a function called on a free core runs here: its operation has no kernel"
+_UNTUNED = "a pipeline that feeds several cores ends at once, and not after its tuning thread"
+
+
+@patch(f"{_CONTEXT}.list_logical_devices", why=_LISTED, when=When.EMULATED)
+def _list_logical_devices(
+    original: Callable[..., list[Any]], self: Any, device_type: str | None = None
+) -> list[Any]:
+    devices = original(self, device_type)
+    pod = current_pod()
+    if not pod.is_remote:
+        names = [f"/device:TPU:{core}" for core in range(pod.cores_per_host)]
+    else:  # they are there, with their hosts, once the program has connected to these
+        names = pod.devices if pod.is_connected else []
+    listed = {device.name for device in devices}  # the hosts of a pod that are processes
+    cores = [_LogicalDevice(name, name.split(":")[-2]) for name in names if name not in listed]
+    return devices + [core for core in cores if device_type in (None, core.device_type)]
+
+
+@patch(f"{_CONTEXT}.list_physical_devices", why=_LISTED, when=When.EMULATED)
+def _list_physical_devices(
+    original: Callable[..., list[Any]], self: Any, device_type: str | None = None
+) -> list[Any]:
+    devices = original(self, device_type)
+    pod = current_pod()
+    if device_type in (None, "TPU") and not pod.is_remote:
+        names = (f"/physical_device:TPU:{core}" for core in range(pod.cores_per_host))
+        devices += [_PhysicalDevice(name, "TPU") for name in names]
+    return devices
+
+
+@patch("tensorflow.python.client.session.BaseSession.list_devices", why=_LISTED, when=When.EMULATED)
+def _list_devices(original: Callable[..., list[Any]], self: Any) -> list[Any]:
+    devices = original(self)
+    listed = {device.name for device in devices}  # the hosts of a pod that are processes
+    names = current_pod().devices if is_on_emulated_tpu(self) else []
+    return devices + [
+        session._DeviceAttributes(name, name.split(":")[-2], 0, 0)
+        for name in names
+        if name not in listed
+    ]
+
+
+_soft_placement = eager_context.Context.soft_device_placement
+"""TensorFlow's own property."""
+
+
+@contextlib.contextmanager
+def soft_placement() -> Iterator[None]:
+    """Place operations meant for devices that do not exist on the CPU in the context."""
+    context = eager_context.context()
+    before = context._soft_device_placement
+    setattr(context, _SOFT, before)
+    _soft_placement.fset(context, True)
+    try:
+        yield
+    finally:
+        _soft_placement.fset(context, True if before is None else before)
+        context._soft_device_placement = before
+
+
+@patch_value(
+    f"{_CONTEXT}.soft_device_placement",
+    why="operations meant for devices that do not exist run on the CPU, whatever the program says",
+    when=When.EMULATED,
+)
+def _keep_soft_placement(_: Any) -> property:
+    """Let programs set and read `tf.config.set_soft_device_placement` as usual."""
+
+    def get(self: Any) -> bool:
+        is_asked_for = getattr(self, _SOFT, None)
+        return bool(self.executing_eagerly() if is_asked_for is None else is_asked_for)
+
+    def set_(self: Any, enable: bool) -> None:
+        setattr(self, _SOFT, enable)
+
+    return property(get, set_)
+
+
+@patch(f"{_RESOLVER}.__init__", why=_RESOLVED, when=When.EMULATED)
+def _initialize_resolver(
+    _: Callable[..., None],
+    self: Any,
+    tpu: Any = None,
+    zone: Any = None,
+    project: Any = None,
+    job_name: str = "worker",
+    *args: Any,
+    **kwargs: Any,
+) -> None:
+    # A TPU of one host is of this machine, whatever it is called, and a pod never is.
+    del zone, project, args, kwargs
+    pod = current_pod()
+    self._cloud_tpu_client = tpu_cluster_resolver._LocalCloudTpuClient()
+    self._tpu = pod.name if pod.is_remote else "local"
+    if pod.is_remote and not pod.is_connected:
+        pod.job = job_name
+    self.task_type = job_name
+    self.task_id = 0
+    self._tpu_topology = None
+    setattr(self, _CALLED, str(tpu or "local"))
+
+
+@patch(
+    f"{_RESOLVER}.set_tpu_topology",
+    why="initializing a system again loses the variables on it",
+    when=When.EMULATED,
+)
+def _set_topology(original: Callable[..., None], self: Any, serialized: bytes) -> None:
+    original(self, serialized)
+    current_state().initialize_memory(getattr(self, _CALLED))
+
+
+@patch(f"{_RESOLVER}.cluster_spec", why=_RESOLVED, when=When.EMULATED)
+def _cluster_spec(_: Callable[..., Any], self: Any) -> Any:
+    # Programs print the addresses in it.
+    return tf.train.ClusterSpec({self.task_type: current_pod().addresses})
+
+
+@patch(
+    "tensorflow.python.distribute.failure_handling.failure_handling_util.on_gcp",
+    why="a handler of preemption does nothing, as on a Cloud TPU",
+    when=When.EMULATED,
+)
+def _is_on_cloud(_: Callable[[], bool]) -> bool:
+    return True  # elsewhere a handler runs an operation that no released TensorFlow has
+
+
+@contextlib.contextmanager
+def systems_forgotten() -> Iterator[None]:
+    """Forget at the end the systems that were initialized in the context."""
+    systems = tpu_strategy_util._INITIALIZED_TPU_SYSTEMS
+    before = dict(systems)
+    try:
+        yield
+    finally:
+        systems.clear()
+        systems.update(before)
+
+
+@patch(f"{_TPU_OPS}.configure_distributed_tpu", why=_SYSTEM, when=When.EMULATED)
+def _configure_system(
+    _: Callable[..., Any], *args: Any, name: str | None = None, **kwargs: Any
+) -> Any:
+    del args, kwargs
+    current_state().initialize()
+    system = emulator.current_part(System)
+    coordinates = system.mesh.coordinates
+    topology = topology_pb2.TopologyProto(
+        mesh_shape=system.mesh.shape,
+        num_tasks=system.num_hosts,
+        num_tpu_devices_per_task=len(coordinates) // system.num_hosts,
+        device_coordinates=[number for core in coordinates for number in core],
+    )
+    return tf.constant(topology.SerializeToString(), name=name)
+
+
+@patch(f"{_TPU_OPS}.shutdown_distributed_tpu", why=_SYSTEM, when=When.EMULATED)
+def _shut_system_down(_: Callable[..., Any], name: str | None = None) -> Any:
+    # It is shut down at once; what a graph does when a session runs it is not known here.
+    if tf.inside_function():
+        current_state().is_initialized = False
+    return tf.no_op(name=name)
+
+
+@patch(
+    f"{_TPU_OPS}.worker_heartbeat",
+    why="the hosts of an emulated system are well: the operation has no kernel on a CPU",
+    when=When.EMULATED,
+)
+def _worker_heartbeat(_: Callable[..., Any], request: Any, name: str | None = None) -> Any:
+    """Return an empty WorkerHeartbeatResponse: the host is well, and nothing is to be done."""
+    del request
+    return tf.constant(b"", name=name)
+
+
+@patch(f"{_TPU}.functional.TPUPartitionedCall", why=_ANY_CORE, when=When.EMULATED)
+@patch(f"{_TPU_OPS}.tpu_partitioned_call", why=_ANY_CORE, when=When.EMULATED)
+def _call_on_any_core(
+    _: Callable[..., Any], args: Any, device_ordinal: Any, Tout: Any, f: Any, **kwargs: Any
+) -> Any:
+    del device_ordinal, kwargs
+    return tf.raw_ops.StatefulPartitionedCall(args=args, Tout=Tout, f=f)
+
+
+@patch(f"{_TPU_OPS}.tpu_ordinal_selector", why=_ANY_CORE, when=When.EMULATED)
+def _select_core(_: Callable[..., Any], name: str | None = None) -> Any:
+    return tf.constant([0], name=name)
+
+
+@patch(f"{_ITERATORS}.OwnedMultiDeviceIterator.__init__", why=_UNTUNED, when=When.EMULATED)
+def _initialize_iterator(
+    original: Callable[..., None], self: Any, dataset: Any = None, *args: Any, **kwargs: Any
+) -> None:
+    original(self, None if dataset is None else _untuned(dataset), *args, **kwargs)
+
+
+@patch(f"{_ITERATORS}._create_device_dataset", why=_UNTUNED, when=When.EMULATED)
+def _create_device_dataset(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return _untuned(original(*args, **kwargs))
+
+
+def _untuned(dataset: Any) -> Any:
+    """Return `dataset` without the thread that tunes it, which sleeps up to a minute."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
 
 
 @contextmanager
@@ -92,7 +327,6 @@ def _number_of_hosts(hosts: int, workers: Sequence[str]) -> int:
 
 _REPLICATED = "the runtime has its own of these functions"
 _OUTSIDE = "the runtime has its own outside_compilation"
-_TPU = "tensorflow.python.tpu"
 _OUTSIDE_IMPLEMENTATION = f"{_TPU}.tpu_replication.outside_compilation_impl"
 
 

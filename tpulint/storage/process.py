@@ -29,7 +29,7 @@ def main() -> None:
         if 0 in readable:
             return
         sys.path[:] = request["path"]
-        from tpulint.storage.server import serve
+        from tpulint.storage.proxy import serve
 
         words = json.dumps(serve(listener, request)).encode()
         with contextlib.suppress(BrokenPipeError):  # the run has ended without a report

@@ -1,13 +1,299 @@
-"""Statements in the summary language, one method per kind of node."""
+"""Expressions and statements in the summary language, one method per kind of node."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from operator import attrgetter
 
 from tpulint.syntax import ir, nodes
-from tpulint.syntax.lowering.definitions import MAX_DEPTH, StatementMethod
-from tpulint.syntax.lowering.expressions import OPERATORS, Expressions
+from tpulint.syntax.lowering.definitions import (
+    MAX_CHAIN,
+    MAX_DEPTH,
+    Definitions,
+    ExpressionMethod,
+    StatementMethod,
+)
+from tpulint.syntax.places import NOWHERE, first_place
+
+_start = attrgetter("lineno", "col_offset")
+
+
+class Expressions(Definitions):
+    """One method per kind of expression; `expression` chooses."""
+
+    def expression(self, node: ast.expr) -> nodes.Expression:
+        handler = _EXPRESSIONS.get(type(node))
+        if handler is None:
+            return nodes.Other([])
+        if self.depth >= MAX_DEPTH:
+            return nodes.Other([])
+        self.depth += 1
+        lowered = handler(self, node)
+        self.depth -= 1
+        return lowered
+
+    def name(self, node: ast.Name) -> nodes.Expression:
+        self.mention(node.id)
+        return nodes.Name(self.place(node), node.id)
+
+    def constant(self, node: ast.Constant) -> nodes.Expression:
+        value = node.value
+        if isinstance(value, str):
+            return self.text(value)
+        if value is None or isinstance(value, bool):
+            self.mention(str(value))
+            return nodes.Constant(value)
+        return nodes.Constant(value) if isinstance(value, (int, float)) else nodes.Other([])
+
+    def attribute(self, node: ast.Attribute) -> nodes.Expression:
+        place = self.place(node)
+        self.mention(node.attr)
+        return nodes.Attribute(place, self.expression(node.value), node.attr)
+
+    def call(self, node: ast.Call) -> nodes.Expression:
+        place = self.place(node)
+        callee = self.expression(node.func)
+        return nodes.CallNode(place, callee, self.arguments(node.args, node.keywords))
+
+    def arguments(
+        self, by_position: list[ast.expr], named: list[ast.keyword]
+    ) -> list[nodes.CallArgument]:
+        """Return the arguments in source order: `f(a=1, *b)` has the one by position last."""
+        lowered = []
+        arguments: list[ast.expr | ast.keyword] = [*by_position, *named]
+        if by_position and named and isinstance(by_position[-1], ast.Starred):
+            arguments.sort(key=_start)
+        for each in arguments:
+            place, keyword, star = NOWHERE, None, ""
+            if isinstance(each, ast.keyword):
+                place = self.place(each)
+                keyword = each.arg
+                if keyword is None:
+                    star = "**"
+                else:
+                    self.mention(keyword)
+                each = each.value
+            elif isinstance(each, ast.Starred):
+                star, each = "*", each.value
+            value = self.expression(each)
+            place = first_place(value) if place == NOWHERE else place
+            lowered.append(nodes.CallArgument(keyword, star, value, place))
+        return lowered
+
+    def formatted(self, node: ast.JoinedStr) -> nodes.Expression:
+        self.in_string += 1
+        items = [
+            self.expression(part.value)
+            for part in node.values
+            if isinstance(part, ast.FormattedValue)
+        ]
+        self.in_string -= 1
+        return nodes.FormattedString(items)
+
+    def display(self, node: ast.Tuple | ast.List | ast.Set) -> nodes.Expression:
+        place = self.place(node)
+        return nodes.Display(
+            _DISPLAYS[type(node)], place, [self.element(item) for item in node.elts]
+        )
+
+    def element(self, item: ast.expr) -> nodes.Expression:
+        if isinstance(item, ast.Starred):
+            return nodes.Starred(self.expression(item.value))
+        return self.expression(item)
+
+    def dictionary(self, node: ast.Dict) -> nodes.Expression:
+        place = self.place(node)
+        items = []
+        for key_node, value in zip(node.keys, node.values, strict=True):
+            key = None if key_node is None else self.expression(key_node)
+            items.append(nodes.DictItem(key, self.expression(value)))
+        return nodes.DictDisplay(place, items)
+
+    def subscript(self, node: ast.Subscript) -> nodes.Expression:
+        place = self.place(node)
+        base = self.expression(node.value)
+        return nodes.Subscript(place, base, self.expression(node.slice))
+
+    def slice(self, node: ast.Slice) -> nodes.Expression:
+        bounds = (node.lower, node.upper, node.step)
+        return nodes.Slice([self.expression(bound) for bound in bounds if bound is not None])
+
+    def lambda_(self, node: ast.Lambda) -> nodes.Expression:
+        place = self.place(node)
+        parameters = self.parameters(node.args)
+        function = self.new_function("<lambda>", place, parameters, [], is_lambda=True)
+        self.finish_function(function, [nodes.Return(NOWHERE, self.expression(node.body))])
+        return nodes.Lambda(place, function.index)
+
+    def parameters(self, node: ast.arguments) -> ir.Parameters:
+        by_position = [*node.posonlyargs, *node.args]
+        without = len(by_position) - len(node.defaults)
+        defaults = [*[None] * without, *node.defaults]
+        known = [self.parameter(*each) for each in zip(by_position, defaults, strict=True)]
+        star = self.parameter(node.vararg).name if node.vararg else None
+        keyword_only = [
+            self.parameter(*each) for each in zip(node.kwonlyargs, node.kw_defaults, strict=True)
+        ]
+        star_star = self.parameter(node.kwarg).name if node.kwarg else None
+        first = len(node.posonlyargs)
+        return ir.Parameters(known[:first], known[first:], star, keyword_only, star_star)
+
+    def parameter(self, node: ast.arg, default: ast.expr | None = None) -> ir.Parameter:
+        if node.annotation is not None:
+            self.expression(node.annotation)
+        return ir.Parameter(node.arg, None if default is None else self.expression(default))
+
+    def conditional(self, node: ast.IfExp) -> nodes.Expression:
+        place = self.place(node)
+        body = self.expression(node.body)
+        test = self.expression(node.test)
+        return nodes.Conditional(place, test, body, self.expression(node.orelse))
+
+    def boolean(self, node: ast.BoolOp) -> nodes.Expression:
+        """Lower `(a and b) and c` as one operation of three."""
+        op = "and" if isinstance(node.op, ast.And) else "or"
+        later: list[ast.expr] = []
+        first: ast.expr = node
+        while isinstance(first, ast.BoolOp) and type(first.op) is type(node.op):
+            later[:0] = first.values[1:]
+            first = first.values[0]
+        return nodes.BoolOperation(op, [self.expression(item) for item in [first, *later]])
+
+    def binary(self, node: ast.BinOp) -> nodes.Expression:
+        """Lower a left-leaning chain without recursion, so that long sums do not nest."""
+        chain: list[ast.BinOp] = []
+        rest: ast.expr = node
+        while isinstance(rest, ast.BinOp):
+            chain.append(rest)
+            rest = rest.left
+        left = self.expression(rest)
+        if len(chain) > MAX_CHAIN:
+            return nodes.Other([left, *(self.expression(link.right) for link in reversed(chain))])
+        for link in reversed(chain):
+            left = nodes.BinaryOperation(
+                OPERATORS[type(link.op)], left, self.expression(link.right)
+            )
+        return left
+
+    def unary(self, node: ast.UnaryOp) -> nodes.Expression:
+        item = self.expression(node.operand)
+        if isinstance(node.op, ast.Not):
+            return nodes.Not(item)
+        if isinstance(node.op, ast.USub):
+            return self.negated(item)
+        return nodes.UnaryOperation(OPERATORS[type(node.op)], item)
+
+    def comparison(self, node: ast.Compare) -> nodes.Expression:
+        left = self.expression(node.left)
+        comparisons = [
+            nodes.Comparison(OPERATORS[type(op)], self.expression(right))
+            for op, right in zip(node.ops, node.comparators, strict=True)
+        ]
+        return nodes.Compare(left, comparisons)
+
+    def comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+    ) -> nodes.Expression:
+        place = self.place(node)
+        if isinstance(node, ast.DictComp):
+            key: nodes.Expression | None = self.expression(node.key)
+            element = self.expression(node.value)
+        else:
+            key, element = None, self.expression(node.elt)
+        clauses = []
+        for generator in node.generators:
+            target = self.expression(generator.target)
+            self.bind_in_comprehension(target)
+            iterated = self.expression(generator.iter)
+            clauses.append(
+                nodes.Clause(target, iterated, [self.expression(test) for test in generator.ifs])
+            )
+        return nodes.Comprehension(_COMPREHENSIONS[type(node)], place, key, element, clauses)
+
+    def await_(self, node: ast.Await) -> nodes.Expression:
+        return nodes.Await(self.expression(node.value))
+
+    def yield_(self, node: ast.Yield) -> nodes.Expression:
+        self.scopes[-1].generator = True
+        place = self.place(node)
+        return nodes.Yield(
+            place, nodes.Constant(None) if node.value is None else self.expression(node.value)
+        )
+
+    def yield_from(self, node: ast.YieldFrom) -> nodes.Expression:
+        self.scopes[-1].generator = True
+        return nodes.YieldFrom(self.place(node), self.expression(node.value))
+
+    def walrus(self, node: ast.NamedExpr) -> nodes.Expression:
+        self.expression(node.target)
+        value = self.expression(node.value)
+        self.bind(node.target.id)
+        return nodes.NamedExpression(node.target.id, value)
+
+
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "Add",
+    ast.Sub: "Subtract",
+    ast.Mult: "Multiply",
+    ast.MatMult: "MatrixMultiply",
+    ast.Div: "Divide",
+    ast.FloorDiv: "FloorDivide",
+    ast.Mod: "Modulo",
+    ast.Pow: "Power",
+    ast.LShift: "LeftShift",
+    ast.RShift: "RightShift",
+    ast.BitOr: "BitOr",
+    ast.BitXor: "BitXor",
+    ast.BitAnd: "BitAnd",
+    ast.UAdd: "Plus",
+    ast.USub: "Minus",
+    ast.Invert: "BitInvert",
+    ast.Eq: "Equal",
+    ast.NotEq: "NotEqual",
+    ast.Lt: "LessThan",
+    ast.LtE: "LessThanEqual",
+    ast.Gt: "GreaterThan",
+    ast.GtE: "GreaterThanEqual",
+    ast.Is: "Is",
+    ast.IsNot: "IsNot",
+    ast.In: "In",
+    ast.NotIn: "NotIn",
+}
+_DISPLAYS: dict[type, str] = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
+_COMPREHENSIONS: dict[type, str] = {
+    ast.ListComp: "list",
+    ast.SetComp: "set",
+    ast.DictComp: "dict",
+    ast.GeneratorExp: "generator",
+}
+_EXPRESSIONS: dict[type, ExpressionMethod] = {
+    ast.Name: Expressions.name,
+    ast.Constant: Expressions.constant,
+    ast.Attribute: Expressions.attribute,
+    ast.Call: Expressions.call,
+    ast.JoinedStr: Expressions.formatted,
+    ast.Tuple: Expressions.display,
+    ast.List: Expressions.display,
+    ast.Set: Expressions.display,
+    ast.Dict: Expressions.dictionary,
+    ast.Subscript: Expressions.subscript,
+    ast.Slice: Expressions.slice,
+    ast.Lambda: Expressions.lambda_,
+    ast.IfExp: Expressions.conditional,
+    ast.BoolOp: Expressions.boolean,
+    ast.BinOp: Expressions.binary,
+    ast.UnaryOp: Expressions.unary,
+    ast.Compare: Expressions.comparison,
+    ast.ListComp: Expressions.comprehension,
+    ast.SetComp: Expressions.comprehension,
+    ast.GeneratorExp: Expressions.comprehension,
+    ast.DictComp: Expressions.comprehension,
+    ast.Await: Expressions.await_,
+    ast.Yield: Expressions.yield_,
+    ast.YieldFrom: Expressions.yield_from,
+    ast.NamedExpr: Expressions.walrus,
+}
 
 
 class Statements(Expressions):
@@ -27,7 +313,7 @@ class Statements(Expressions):
         lowered: nodes.Block = []
         if self.depth <= MAX_DEPTH:
             for statement in body:
-                handler = _HANDLERS.get(type(statement))
+                handler = _STATEMENTS.get(type(statement))
                 if handler is not None:
                     lowered.append(handler(self, statement))
         self.depth -= 1
@@ -187,7 +473,7 @@ class Statements(Expressions):
         return nodes.Match(subject, cases)
 
 
-_HANDLERS: dict[type | None, StatementMethod] = {
+_STATEMENTS: dict[type | None, StatementMethod] = {
     ast.Assign: Statements.assign,
     ast.AugAssign: Statements.aug_assign,
     ast.AnnAssign: Statements.ann_assign,

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from tests.unit.reading import interpreter, program
 from tpulint.absint.domain.objects import Function
 from tpulint.absint.domain.site import Site
-from tpulint.absint.interpreter.budgets import MAX_CALL_DEPTH, MAX_CALLS, MIN_VISITS
 from tpulint.absint.interpreter.interpreter import Interpreter
+from tpulint.absint.interpreter.session import MAX_CALL_DEPTH, MAX_CALLS, MIN_VISITS
 
 MANY = "    return " + " + ".join(f"name{number}" for number in range(60)) + "\n"
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.check.programs import SoftPlacement
 from tpulint.frontends.tensorflow.file_facts import ON, PERHAPS, is_test
 from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
-from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 
 FILES = ("/a.py", "/b.py", "/c.py", "/d.py", "/test_e.py", "/f_test.py")
 OUTSIDE = "/site/g.py"  # is imported, and no file of the check
