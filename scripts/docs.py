@@ -1,4 +1,4 @@
-"""The generated parts of the documentation: rules, patches, field reports, the demo, a picture.
+"""The generated parts of the documentation: rules, proofs, patches, reports, the demo, a picture.
 
     python scripts/docs.py [--write]
 
@@ -20,6 +20,7 @@ from scripts.field import counts, field  # noqa: E402  (the checkout comes first
 from scripts.man_page import man_page  # noqa: E402
 from scripts.package_picture import mermaid  # noqa: E402
 from scripts.patch_table import patches  # noqa: E402
+from scripts.proof import proof  # noqa: E402
 from tpulint.cli.options import parser  # noqa: E402
 from tpulint.codes import CODES, FAMILIES  # noqa: E402
 from tpulint.config.keys import KEYS  # noqa: E402
@@ -52,6 +53,7 @@ def main() -> int:
     generated = {
         ROOT / "docs" / "rules.md": rules(),
         ROOT / "docs" / "field.md": field(),
+        ROOT / "docs" / "proof.md": proof(),
         ROOT / "docs" / "configuration.md": configuration(),
         ROOT / "docs" / "command-line.md": command_line(),
         ROOT / "docs" / "architecture.md": architecture(),
