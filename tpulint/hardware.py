@@ -34,10 +34,14 @@ _BITS = {
 
 
 class Layout(NamedTuple):
-    """The dimensions from the minor to the major one, and the tiles, the outer one first."""
+    """The dimensions from the minor to the major one, and the tiles, the outer one first.
+
+    `bits` are those that an element takes where they are not its own: a truth value may take 32.
+    """
 
     minor_to_major: tuple[int, ...]
     tiles: tuple[tuple[int, ...], ...]
+    bits: int = 0
 
     def __str__(self) -> str:
         order = ",".join(map(str, self.minor_to_major))
@@ -69,7 +73,7 @@ def padded_bytes(shape: Sequence[int], dtype: str, layout: Layout) -> int:
         major, inner = sizes[: -len(tile)], sizes[-len(tile) :]
         counts = [math.ceil(size / side) for size, side in zip(inner, tile, strict=True)]
         sizes = [*major, *counts, *tile]
-    return dense_bytes(sizes, dtype)
+    return math.prod(sizes) * layout.bits // 8 if layout.bits else dense_bytes(sizes, dtype)
 
 
 def _usual_tiles(sizes: Sequence[int], dtype: str) -> tuple[tuple[int, ...], ...]:

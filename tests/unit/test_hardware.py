@@ -24,7 +24,7 @@ from tpulint.hardware import (
 
 MEASURED = Path(__file__).with_name("measured_sizes.tsv")
 UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-LAYOUT = re.compile(r"\{([\d,]*)(?::T((?:\([\d,]+\))+))?(?:S\(\d+\))?\}")
+LAYOUT = re.compile(r"\{([\d,]*)(?::T((?:\([\d,]+\))+))?(?:E\((\d+)\))?\}")
 
 
 class Measured(NamedTuple):
@@ -42,9 +42,8 @@ def numbers(text: str) -> tuple[int, ...]:
 def parse_layout(text: str) -> Layout:
     match = LAYOUT.fullmatch(text)
     assert match is not None, text
-    return Layout(
-        numbers(match[1]), tuple(map(numbers, re.findall(r"\(([\d,]+)\)", match[2] or "")))
-    )
+    tiles = tuple(map(numbers, re.findall(r"\(([\d,]+)\)", match[2] or "")))
+    return Layout(numbers(match[1]), tiles, int(match[3] or 0))
 
 
 def measured() -> list[Measured]:

@@ -142,6 +142,9 @@ _SLOT = re.compile(
     r"|momentum|velocity|accumulator|(/|_)(m|v|rms|vhat)(_\d+)?$"
 )
 
+# What a step writes without a gradient: metrics, and the statistics of batch normalization.
+_STATISTIC = re.compile(r"(^|/)(moving_\w+|total|count|seed_generator_state)(_\d+)?$")
+
 
 def _add_variables(work: StepWork, program: ReplicatedProgram) -> None:
     for variable in variables_of(program):
@@ -155,7 +158,8 @@ def _add_variables(work: StepWork, program: ReplicatedProgram) -> None:
         is_slot = bool(_SLOT.search(variable.name))
         (work.slots if is_slot else work.variables).append(sized)
         # A model's weights are what a step changes: its gradients are as large.
-        if not is_slot and shape and variable.dtype.is_floating and variable.device_writes:
+        is_written = variable.dtype.is_floating and variable.device_writes
+        if shape and is_written and not is_slot and not _STATISTIC.search(variable.name):
             work.gradients.append(sized)
     if not work.slots:
         # Without an optimizer's state, such as in evaluation, what is written is a metric.
