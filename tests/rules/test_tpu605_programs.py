@@ -373,6 +373,144 @@ def input_fn(params):
     return tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8).map(shaped)
 """
     + TRAIN_ESTIMATOR,
+    "a shape that is set by hand, of a last batch that is smaller": INPUT_FN
+    + """
+def shaped(rows):
+    rows.set_shape([8, 4])
+    return rows
+
+def input_fn(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x")
+    return rows.batch(8).repeat().map(shaped)  # possible: TPU605
+
+def endless(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x")
+    return rows.shuffle(9).repeat().batch(8).map(shaped)
+
+def padded(params):
+    def filled(rows):
+        missing = 8 - tf.shape(rows)[0]
+        return shaped(tf.pad(rows, [[0, missing], [0, 0]]))
+
+    return tf.data.TFRecordDataset("gs://bucket/x").batch(8).repeat().map(filled)
+"""
+    + TRAIN_ESTIMATOR
+    + """
+estimator.train(endless, max_steps=1)
+estimator.train(padded, max_steps=1)
+""",
+    "an input function among what a module without a TPU word gives": """
+# file: reading.py
+import tensorflow.compat.v1 as tf
+
+
+def reader(pattern):
+    def input_fn(params):
+        rows = tf.data.TFRecordDataset(pattern).repeat()
+        return rows.batch(params["batch_size"])  # error: TPU605
+
+    def even(params):
+        return tf.data.TFRecordDataset(pattern).repeat().batch(params["batch_size"], True)
+
+    return input_fn, even
+
+
+class Reader:
+    def __init__(self, pattern):
+        self.pattern = pattern
+
+    def prepare(self):
+        def input_fn(params):
+            rows = tf.data.TFRecordDataset(self.pattern).repeat()
+            return rows.batch(params["batch_size"])  # error: TPU605
+
+        return {"reader": input_fn, "steps": 10}
+
+    def even(self):
+        return lambda params: tf.data.TFRecordDataset(self.pattern).repeat().batch(8, True)
+
+
+# file: train.py
+import tensorflow.compat.v1 as tf
+
+from network import model_fn
+from reading import Reader, reader
+
+first, even = reader("gs://bucket/x")
+made = Reader("gs://bucket/y")
+prepared = made.prepare()
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn,
+    train_batch_size=64,
+    config=tf.estimator.tpu.RunConfig(),
+)
+estimator.train(first, max_steps=1)
+estimator.train(even, max_steps=1)
+estimator.train(prepared["reader"], max_steps=1)
+estimator.train(made.even(), max_steps=1)
+""",
+    "a TPUEstimator or another one, trained by `train_and_evaluate`": NETWORK
+    + """
+def input_fn(params):
+    return tf.data.TFRecordDataset("gs://bucket/x").batch(params["batch_size"])  # error: TPU605
+
+def even(params):
+    return tf.data.TFRecordDataset("gs://bucket/x").batch(params["batch_size"], True)
+
+def main(use_tpu):
+    if use_tpu:
+        config = tf.estimator.tpu.RunConfig()
+        estimator = tf.estimator.tpu.TPUEstimator(
+            model_fn, train_batch_size=64, eval_batch_size=8, config=config
+        )
+    else:
+        estimator = tf.estimator.Estimator(model_fn, params={"batch_size": 64})
+    training = tf.estimator.TrainSpec(input_fn, max_steps=1)
+    tf.estimator.train_and_evaluate(estimator, training, tf.estimator.EvalSpec(even, steps=1))
+""",
+    "a helper that makes either Estimator, and a model_fn for no TPU": """
+# file: helper.py
+import tensorflow.compat.v1 as tf
+
+
+def run(model_fn, input_fn, flags):
+    if flags.accelerated:
+        config = tf.estimator.tpu.RunConfig()
+        estimator = tf.estimator.tpu.TPUEstimator(
+            model_fn, train_batch_size=64, eval_batch_size=8, config=config
+        )
+    else:
+        estimator = tf.estimator.Estimator(model_fn, params={"batch_size": 64})
+    training = tf.estimator.TrainSpec(input_fn, max_steps=1)
+    tf.estimator.train_and_evaluate(estimator, training, tf.estimator.EvalSpec(input_fn))
+
+
+# file: experiment.py
+import functools
+
+import tensorflow.compat.v1 as tf
+
+import helper
+import library
+
+
+def model_fn(features, labels, mode, size):
+    loss = tf.reduce_mean(tf.layers.dense(features, size))
+    train_op = tf.train.AdamOptimizer().minimize(loss)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn(params):
+    return tf.data.TFRecordDataset("gs://bucket/x").batch(params["batch_size"])
+
+
+def parts():
+    return functools.partial(model_fn, size=2), input_fn
+
+
+model, rows = parts()
+helper.run(model, rows, library.flags)
+""",
     "shapes that are set by hand before there are batches": INPUT_FN
     + """
 import numpy as np

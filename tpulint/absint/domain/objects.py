@@ -180,7 +180,8 @@ class ExternalObject(Value):
 
     source, inner: what a dataset's method was called on, what the function given to it gives.
     callee, given: who was called with what, where a module was passed by; result: what that
-    gives, once the module is read. element: what a loop over it gives.
+    gives, once the module is read; whole, index: of which this is an item, if it is one.
+    element: what a loop over it gives.
     """
 
     path: str
@@ -194,6 +195,8 @@ class ExternalObject(Value):
     given: tuple[Argument, ...] = ()
     element: Value | None = None
     result: Value | None = None
+    whole: ExternalObject | None = None
+    index: Value | None = None
 
     def __repr__(self) -> str:
         return f"{self.path} object"
@@ -201,6 +204,18 @@ class ExternalObject(Value):
     @property
     def last(self) -> str:
         return self.path.rpartition(".")[2]
+
+    def item(self, index: Value) -> ExternalObject:
+        """Return what stands for an item of what a call gives whose module was passed by."""
+        return ExternalObject(
+            self.path,
+            self.site,
+            self.context,
+            callee=self.callee,
+            given=self.given,
+            whole=self,
+            index=index,
+        )
 
     def argument(self, keyword: str, position: int | None = None) -> Value | None:
         """Return the value of an argument of the call, None where it is not given."""

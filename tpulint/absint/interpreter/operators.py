@@ -287,6 +287,8 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         if key == "[?]":
             return UNKNOWN
         return base.child(key, base.path + key)
+    if isinstance(base, ExternalObject) and base.callee is not None and isinstance(index, Const):
+        return base.item(index)
     frame.count_possible_operation()
     return UNKNOWN
 
@@ -337,6 +339,8 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
         return [value.child(f"[{n}]", f"{value.path}[{n}]") for n in range(count)]
     if isinstance(value, ExternalObject) and value.last == "get_next":
         return [value] * count  # the components of one element come the same way
+    if isinstance(value, ExternalObject) and value.callee is not None:
+        return [value.item(Const(n)) for n in range(count)]
     return [UNKNOWN] * count
 
 

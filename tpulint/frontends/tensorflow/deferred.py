@@ -23,7 +23,7 @@ from tpulint.absint.domain.values import (
     join,
     options,
 )
-from tpulint.absint.interpreter import attributes, calls
+from tpulint.absint.interpreter import attributes, calls, operators
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.absint.interpreter.session import Session
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -85,6 +85,21 @@ def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> 
     return result
 
 
+def with_deferred_method(record: ApiCall, receiver: ExternalObject, result: Value) -> Value:
+    """Return the result of a method of what a skipped module gives, with the call."""
+    is_unseen = isinstance(result, ExternalObject) and result.site is record.site
+    if result is not UNKNOWN and not is_unseen:
+        return result
+    return ExternalObject(
+        result.path if isinstance(result, ExternalObject) else record.path,
+        record.site,
+        record.context,
+        callee=receiver.callee,
+        given=record.arguments,
+        whole=receiver,
+    )
+
+
 def force(frame: Frame, value: Value, site: Site) -> Value:
     """Return `value` with skipped modules read now: a function, or the result of calling one."""
     value = frame.session.force_load(value)
@@ -104,12 +119,28 @@ def _result(frame: Frame, deferred: ExternalObject) -> Value:
     if deferred.result is None:
         assert deferred.callee is not None
         deferred.result = deferred  # a module may ask for what it is about to make
+        if deferred.whole is not None:
+            deferred.result = _part_of(frame, deferred, _result(frame, deferred.whole))
+            return deferred.result
         callee = frame.session.force_load(deferred.callee)
         if not isinstance(callee, External):
             with frame.at(deferred.context):
                 result = calls.call(frame, callee, deferred.given, deferred.site)
             deferred.result = force(frame, result, deferred.site)
     return deferred.result
+
+
+def _part_of(frame: Frame, part: ExternalObject, whole: Value) -> Value:
+    """Return the item of `whole`, or what its method gives, that `part` stands for."""
+    if whole is part.whole:
+        return part
+    if part.index is not None:
+        return operators.subscript(frame, whole, part.index, part.site)
+    if not isinstance(whole, Instance):
+        return part
+    with frame.at(part.context):
+        method = attributes.get(frame, whole, part.last, part.site)
+        return force(frame, calls.call(frame, method, part.given, part.site), part.site)
 
 
 def complete(session: Session, cls: Class) -> None:

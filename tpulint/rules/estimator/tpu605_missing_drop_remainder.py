@@ -36,6 +36,8 @@ from tpulint.syntax.nodes import Constant
 
 # Methods that give a tensor a static shape by hand.
 FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])
+# Functions that fill a smaller batch up.
+PADS = frozenset(["pad", "concat", "concatenate"])
 POSSIBLE, UNLIKELY = Certainty.POSSIBLE, Certainty.UNLIKELY
 
 
@@ -67,6 +69,7 @@ class _Fault(NamedTuple):
 
 
 NO_STATIC_SIZE = "the batch has no static size, which TPUEstimator requires"
+SET_BY_HAND = "its size is set by hand, and a smaller last batch does not have it"
 OTHER_SIZE = "the TPU program is compiled for one size, and a smaller last batch may fail"
 DYNAMIC = "the batch has no static size, so the TPU compiles for sizes up to it"
 NO_ROWS = (
@@ -85,8 +88,12 @@ def _fault(
     if isinstance(feed.owner, Strategy):
         # On one way to the TPU the program drops it: so it knows about it.
         return None if dropping else _fault_of_strategy(program, feed, batch)
-    if _has_fixed_shape(program, feed, batch):
-        return None
+    later = _calls_behind(program, feed, batch)
+    if not FIXES.isdisjoint(later):
+        # The graph has a static size, which a smaller last batch does not have when it comes.
+        fits = is_endless(before(batch) or UNKNOWN) or comes_out_even(batch)
+        is_expected = bool(dropping) or fits or not PADS.isdisjoint(later)
+        return None if is_expected else _Fault(SET_BY_HAND, POSSIBLE)
     if dropping:
         begun = {id(source) for other in dropping for source in sources(other)}
         chosen = any(id(source) in begun for source in sources(batch))
@@ -103,11 +110,11 @@ def _feeds_embedding(feed: Feed) -> bool:
     return feed.owner.argument("embedding_config_spec") not in (None, NONE)
 
 
-def _has_fixed_shape(program: Program, feed: Feed, batch: ExternalObject) -> bool:
-    """Return whether batches get a static shape by hand: behind the step that makes them."""
+def _calls_behind(program: Program, feed: Feed, batch: ExternalObject) -> set[str]:
+    """Return the names of what is called behind the step that makes the batches."""
     calls = calls_of(program, feed)
     positions = [number for number, call in enumerate(calls) if call.result is batch]
-    return any(call.last in FIXES for call in calls[positions[-1] if positions else 0 :])
+    return {call.last for call in calls[positions[-1] if positions else 0 :]}
 
 
 def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _Fault | None:

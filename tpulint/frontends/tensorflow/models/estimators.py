@@ -55,6 +55,7 @@ def _estimator(call: Call) -> Value:
         return estimator
     if use_tpu == Const(False) or _is_made_for_either(call, model_fn):
         call.frame.session.known(model_fn)
+        estimator.attributes["use_tpu"] = Const(False)
         return estimator
     on_host = call.get("eval_on_tpu", 9) == Const(False)
     trace(
@@ -85,9 +86,10 @@ def _is_made_for_either(call: Call, model_fn: Value) -> bool:
     A helper makes either Estimator, as a flag says, of whatever model_fn it is given. Then only a
     word in the model_fn's own module tells that it was written for a TPU.
     """
+    model_fn = force_deferred(call, model_fn)
     while isinstance(model_fn, Partial):
-        model_fn = model_fn.function
-    function, helper = function_of(force_deferred(call, model_fn)), call.frame.function
+        model_fn = force_deferred(call, model_fn.function)
+    function, helper = function_of(model_fn), call.frame.function
     return (
         function is not None
         and helper is not None

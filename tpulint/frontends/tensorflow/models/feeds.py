@@ -54,13 +54,17 @@ def _note_estimate(call: Call) -> None:
 # tensorflow_estimator/python/estimator/training.py
 @observe("?.train_and_evaluate")
 def _train_and_evaluate(call: Call) -> None:
-    estimator = call.get("estimator", 0)
-    if not isinstance(estimator, ExternalObject) or estimator.last != "TPUEstimator":
-        return
-    for specification in call.values[1:]:
-        if isinstance(specification, ExternalObject) and specification.last in SPECS:
-            input_fn = specification.argument("input_fn", 0)
-            _estimate(call, estimator, SPECS[specification.last], input_fn)
+    estimators = [
+        option
+        for option in options(call.get("estimator", 0) or UNKNOWN)
+        if isinstance(option, ExternalObject) and option.last == "TPUEstimator"
+    ]
+    # A program may make another Estimator where there is no TPU.
+    for estimator in estimators:
+        for specification in call.values[1:]:
+            if isinstance(specification, ExternalObject) and specification.last in SPECS:
+                input_fn = specification.argument("input_fn", 0)
+                _estimate(call, estimator, SPECS[specification.last], input_fn)
 
 
 def _estimate(call: Call, estimator: ExternalObject, kind: str, input_fn: Value | None) -> None:
@@ -69,7 +73,7 @@ def _estimate(call: Call, estimator: ExternalObject, kind: str, input_fn: Value 
     on_tpu = estimator.argument("eval_on_tpu", 9)
     if (
         input_fn is None
-        or use_tpu == Const(False)
+        or Const(False) in (use_tpu, estimator.attributes.get("use_tpu"))
         or call.frame.context.excludes(estimator.context)
     ):
         return

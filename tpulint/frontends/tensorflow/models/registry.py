@@ -98,6 +98,8 @@ class Models(Hooks):
         if isinstance(callee, DeferredName):
             frame.session.skipped_calls.add((callee.base.path, callee.path))
             result = deferred.with_deferred_call(record, callee, result)
+        elif isinstance(receiver, ExternalObject) and receiver.callee is not None:
+            result = deferred.with_deferred_method(record, receiver, result)
         return _with_frozen_arguments(frame, record, result)
 
     def call_object(
