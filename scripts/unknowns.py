@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.corpus import DEFAULT, read_pins  # noqa: E402  (the checkout comes first)
 from scripts.mutate.report import with_reasons  # noqa: E402
 from tpulint.check import driver  # noqa: E402
-from tpulint.codes import CODES  # noqa: E402
+from tpulint.codes import codes_by_default  # noqa: E402
 from tpulint.config import Config  # noqa: E402
 from tpulint.explain.losses import Losses, LostValue  # noqa: E402
 
@@ -49,7 +49,7 @@ def main() -> int:
 def losses_in(folder: Path) -> Iterator[LostValue]:
     """Yield the losses in device code of the programs in a folder."""
     os.chdir(folder)
-    request = driver.Request(Config(root=str(folder), jobs=1), frozenset(CODES))
+    request = driver.Request(Config(root=str(folder), jobs=1), codes_by_default())
     task = driver.discover(request)
     if not task.filenames:
         return

@@ -32,6 +32,7 @@ FAMILIES = {
     "TPU6": Family("estimator", "TPUEstimator and input pipelines"),
     "TPU7": Family("strategy", "TPUStrategy"),
     "TPU8": Family("names", "The API itself"),
+    "TPU9": Family("cost", "Cost: wasted time and memory of the TPU"),
 }
 
 
@@ -102,6 +103,28 @@ def codes_of(selector: str) -> frozenset[str]:
         return frozenset((named,))
     start = "" if selector.upper() == "ALL" else selector.upper()
     return frozenset(code for code in CODES if code.startswith(start)) if selector else frozenset()
+
+
+def performance_codes() -> frozenset[str]:
+    """Return the codes of the rules that are off unless they are asked for."""
+    return frozenset(code for code, row in CODES.items() if row.severity is Severity.PERFORMANCE)
+
+
+def codes_by_default() -> frozenset[str]:
+    """Return the codes that a check reports if nothing is selected."""
+    return frozenset(CODES) - performance_codes()
+
+
+def codes_selected_by(selector: str) -> frozenset[str]:
+    """Return the codes that `selector` selects.
+
+    `ALL` and what all codes of a package begin with name no family of rules, so they do not turn
+    on those about performance.
+    """
+    codes = codes_of(selector)
+    return (
+        codes if any(map(str.isdigit, selector)) or "-" in selector else codes - performance_codes()
+    )
 
 
 def use(rows: Iterable[Code]) -> None:

@@ -27,10 +27,14 @@ class Certainty(enum.Enum):
 
 
 class Severity(enum.Enum):
-    """`ERROR`: it fails, hangs or computes something else. `WARNING`: style, cost, no effect."""
+    """`ERROR`: it fails, hangs or computes something else. `WARNING`: style, no effect.
+
+    `PERFORMANCE`: it wastes time or memory of the TPU; such rules are off unless asked for.
+    """
 
     ERROR = "error"
     WARNING = "warning"
+    PERFORMANCE = "performance"
 
 
 class Applicability(enum.Enum):

@@ -3,7 +3,8 @@
 A page is a Markdown file whose title is the rule's code and name. Every ```python block in it is
 one program: the file `example.py`, or several files where lines `# file: pkg/name.py` start a new
 one. A line ends with `# error: ABC101` where a definite finding is expected, and with
-`# possible: ABC101` where a possible one is. Nothing else may be reported there, by any rule.
+`# possible: ABC101` where a possible one is. Nothing else may be reported there, by any rule;
+a rule about performance looks at its own page only.
 
 In a test module of a plug-in:
 
@@ -22,7 +23,7 @@ from pathlib import Path, PurePosixPath
 
 from tpulint import plugins
 from tpulint.check import driver
-from tpulint.codes import CODES, SHAPE
+from tpulint.codes import SHAPE, codes_by_default, performance_codes
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
 
@@ -67,6 +68,11 @@ class Block:
     def uses_runtime(self) -> bool:
         """Return whether it uses the runtime by its own names."""
         return any("tpulint.runtime" in text for text in self.files.values())
+
+    @property
+    def own_code(self) -> str:
+        """The code of the rule whose page it is on."""
+        return self.page.partition("_")[0].upper()
 
     @property
     def expected(self) -> set[Expected]:
@@ -125,7 +131,8 @@ def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list
     """Write the program to `folder`, and return every finding of every rule in it."""
     write(block, folder)
     config = Config(root=str(folder), certainty=Certainty.UNLIKELY, jobs=1, wrappers=wrappers)
-    request = driver.Request(config, frozenset(CODES), (str(folder),))
+    codes = codes_by_default() | performance_codes().intersection([block.own_code])
+    request = driver.Request(config, codes, (str(folder),))
     result = driver.check(driver.discover(request))
     assert not result.failures, "\n".join(map(str, result.failures))
     places = [(finding.span, finding.code, finding.message) for finding in result.findings]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tpulint.check import driver
-from tpulint.codes import CODES
+from tpulint.codes import codes_by_default
 from tpulint.config import Config
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Finding
 
@@ -19,7 +19,7 @@ def check(name: str, target: str | None = None) -> list[Finding]:
     config = Config(
         root=str(EXAMPLES), certainty=Certainty.POSSIBLE, jobs=1, target_tensorflow=target
     )
-    request = driver.Request(config, frozenset(CODES), (str(EXAMPLES / name),))
+    request = driver.Request(config, codes_by_default(), (str(EXAMPLES / name),))
     run = driver.check(driver.discover(request))
     assert not run.failures, run.failures
     return run.findings

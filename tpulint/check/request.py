@@ -84,7 +84,7 @@ class Request(NamedTuple):
 
 def codes_by(config: Config, layer: RuleSelection) -> frozenset[str]:
     """Return the codes that a configuration and the command line ask for."""
-    own = RuleSelection(config.select, config.extend_select, config.ignore)
+    own = RuleSelection(config.select, config.extend_select, config.ignore, config.performance)
     return _selected(plugins.active(), own, layer)
 
 

@@ -61,6 +61,7 @@ def add_selection(group: Group) -> None:
     codes("--select", help="report only these codes, prefixes or names (ALL: every rule)")
     codes("--ignore", help="do not report these codes")
     codes("--extend-select", help="report these codes as well")
+    add("--performance", action="store_true", help="report wasted time and memory of the TPU, too")
     add(
         "--per-file-ignores",
         action="append",

@@ -201,6 +201,7 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         split_codes("--select", options.select, codes),
         split_codes("--extend-select", options.extend_select, codes) or (),
         split_codes("--ignore", options.ignore, codes) or (),
+        performance=options.performance,
     )
     return driver.Request(
         config,

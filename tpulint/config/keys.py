@@ -70,7 +70,17 @@ _KEYS = (
         SELECTORS,
         [],
         'extend-select = ["TPU405"]',
-        "Rules to report in addition to `select`. It has no effect while `select` is `ALL`.",
+        "Rules to report in addition to `select`. While `select` is `ALL`, it has an effect only "
+        "for rules about performance (`TPU9`).",
+    ),
+    ConfigKey(
+        "performance",
+        readers.boolean,
+        {"type": "boolean"},
+        False,
+        "performance = true",
+        "Report what wastes time or memory of the TPU, too: the rules of severity `performance` "
+        "(`TPU9`). `ALL` does not select them.",
     ),
     ConfigKey(
         "per-file-ignores",
@@ -234,6 +244,7 @@ class Config(NamedTuple):
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
+    performance: bool = False
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()

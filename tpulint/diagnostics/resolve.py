@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from tpulint.codes import CODES, codes_of
+from tpulint.codes import codes_by_default, codes_of, codes_selected_by, performance_codes
 from tpulint.config import Config
 from tpulint.diagnostics.suppress import MARK, read_comments, unused
 from tpulint.finding import Finding
@@ -21,11 +21,15 @@ UNPARSED = "TPU001"
 
 
 class RuleSelection(NamedTuple):
-    """One source of selectors; a later source's `select` starts over."""
+    """One source of selectors; a later source's `select` starts over.
+
+    performance: the rules about performance are selected as well.
+    """
 
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    performance: bool = False
 
 
 def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
@@ -34,13 +38,17 @@ def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
     A file that cannot be parsed was not checked, whatever was selected: only `ignore` silences
     TPU001.
     """
-    chosen = set(CODES)
+    chosen = set(codes_by_default())
     for layer in layers:
         if layer.select is not None:
             chosen = {UNPARSED}
+        if layer.performance:
+            chosen |= performance_codes()
         wanted = (*(layer.select or ()), *layer.extend_select)
         for length in sorted({len(prefix(selector)) for selector in (*wanted, *layer.ignore)}):
-            chosen |= expand(selector for selector in wanted if len(prefix(selector)) == length)
+            chosen = chosen.union(
+                *(codes_selected_by(each) for each in wanted if len(prefix(each)) == length)
+            )
             chosen -= expand(
                 selector for selector in layer.ignore if len(prefix(selector)) == length
             )

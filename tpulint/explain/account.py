@@ -14,7 +14,7 @@ from tpulint.absint.domain.program import Feed
 from tpulint.check import driver
 from tpulint.check.discover import ignored, ignores_above, with_ignore_file
 from tpulint.check.request import Request, project_of
-from tpulint.codes import RULES
+from tpulint.codes import codes_by_default
 from tpulint.config import ConfigError
 from tpulint.config.files import Closest
 from tpulint.disk import read_regular
@@ -106,7 +106,8 @@ class _Account:
     def _read_programs(self, task: driver.Task) -> None:
         """Read the programs that reach the file, and run the rules on them."""
         batch, graph = driver.programs_around(task, self.source.filename)
-        batch = batch._replace(codes=frozenset(RULES))  # one that is not selected looks, too
+        # One that is not selected looks, too.
+        batch = batch._replace(codes=batch.codes | codes_by_default())
         names = driver.analyze_names(batch, graph.programs)
         self.looks.findings += [*graph.findings, *names.findings]
         self.reasons.append(prefilter(self.source.data, batch.settings.seam_names))

@@ -16,6 +16,8 @@ from tpulint.output.text import shown
 
 # GitLab's code quality report.
 
+GITLAB = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.PERFORMANCE: "info"}
+
 
 def render_gitlab(findings: Sequence[Finding], context: RenderContext) -> str:
     seen: Counter[str] = Counter()
@@ -24,11 +26,10 @@ def render_gitlab(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 def item(finding: Finding, seen: Counter[str], context: RenderContext) -> dict[str, object]:
-    severe = CODES[finding.code].severity is Severity.ERROR
     return {
         "check_name": finding.code,
         "description": f"{finding.code}: {finding.message}",
-        "severity": "major" if severe else "minor",
+        "severity": GITLAB[CODES[finding.code].severity],
         "fingerprint": line_hash(finding, seen, context),
         "location": {
             "path": finding.span.filename,
@@ -52,6 +53,8 @@ def rows_of(span: Span, context: RenderContext) -> dict[str, object]:
 
 # reviewdog's diagnostic format: its columns count the bytes of UTF-8.
 
+REVIEWDOG = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.PERFORMANCE: "INFO"}
+
 
 def render_rdjson(findings: Sequence[Finding], context: RenderContext) -> str:
     whole = {
@@ -69,7 +72,7 @@ def diagnostic(finding: Finding, context: RenderContext) -> dict[str, object]:
         "code": ({"url": code.url} if code.url else {}) | {"value": finding.code},
         "location": location(finding.span, context),
         "message": finding.message,
-        "severity": code.severity.value.upper(),
+        "severity": REVIEWDOG[code.severity],
     }
     if finding.trace:
         item["relatedLocations"] = [

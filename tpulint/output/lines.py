@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from tpulint.codes import CODES
-from tpulint.finding import Finding
+from tpulint.finding import Finding, Severity
 from tpulint.output.context import RenderContext
 from tpulint.output.summary import summary
 from tpulint.output.text import BOLD, CYAN, RED, flags, one_line, paint, shown
@@ -62,6 +62,8 @@ def line(finding: Finding, context: RenderContext) -> str:
 
 # Workflow commands that GitHub shows as annotations.
 
+COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.PERFORMANCE: "notice"}
+
 
 def render_github(findings: Sequence[Finding], context: RenderContext) -> str:
     return "".join(command(finding, context) for finding in findings)
@@ -84,7 +86,9 @@ def command(finding: Finding, context: RenderContext) -> str:
     lines = [f"{context.short(span)}: {finding.code} {one_line(finding.message)}"]
     for step in finding.trace:
         lines.append(f"  {step.lane}: {context.short(step.span)}: {one_line(step.message)}")
-    return f"::{CODES[finding.code].severity.value} {listed}::{in_message(chr(10).join(lines))}\n"
+    return (
+        f"::{COMMANDS[CODES[finding.code].severity]} {listed}::{in_message(chr(10).join(lines))}\n"
+    )
 
 
 def in_message(text: str) -> str:

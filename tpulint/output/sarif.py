@@ -11,12 +11,23 @@ from collections.abc import Sequence
 
 from tpulint import __version__
 from tpulint.codes import CODES, HOME, Code
-from tpulint.finding import Applicability, Finding, Fix, Location, Span, Step, UnfollowedCall
+from tpulint.finding import (
+    Applicability,
+    Finding,
+    Fix,
+    Location,
+    Severity,
+    Span,
+    Step,
+    UnfollowedCall,
+)
 from tpulint.output.context import RenderContext
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
+# The format knows no level of its own for what wastes time.
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.PERFORMANCE: "note"}
 
 
 def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
@@ -80,7 +91,7 @@ def rule(code: Code) -> dict[str, object]:
         "shortDescription": {"text": code.summary},
         "helpUri": code.url,
         "help": {"text": text, "markdown": text},
-        "defaultConfiguration": {"level": code.severity.value},
+        "defaultConfiguration": {"level": LEVELS[code.severity]},
     }
     if code.plugin:
         descriptor["properties"] = {"plugin": code.plugin}
@@ -95,7 +106,7 @@ def result(
     item: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
-        "level": CODES[finding.code].severity.value,
+        "level": LEVELS[CODES[finding.code].severity],
         "message": {"text": finding.message},
         "locations": [location(finding.span, context)],
         "partialFingerprints": {"primaryLocationLineHash": line_hash(finding, seen, context)},

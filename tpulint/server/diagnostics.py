@@ -26,6 +26,9 @@ SEVERITIES = {
     (Severity.WARNING, Certainty.POSSIBLE): types.DiagnosticSeverity.Information,
     (Severity.ERROR, Certainty.UNLIKELY): types.DiagnosticSeverity.Information,
     (Severity.WARNING, Certainty.UNLIKELY): types.DiagnosticSeverity.Hint,
+    (Severity.PERFORMANCE, Certainty.DEFINITE): types.DiagnosticSeverity.Information,
+    (Severity.PERFORMANCE, Certainty.POSSIBLE): types.DiagnosticSeverity.Hint,
+    (Severity.PERFORMANCE, Certainty.UNLIKELY): types.DiagnosticSeverity.Hint,
 }
 TAGS = {"TPU002": types.DiagnosticTag.Unnecessary, "TPU405": types.DiagnosticTag.Deprecated}
 

@@ -19,6 +19,7 @@ EVERYTHING = """
 select = ["TPU1", "nested-outside-compilation"]
 ignore = ["TPU103"]
 extend-select = ["tpu3"]
+performance = true
 exclude = ["third_party"]
 extend-exclude = ["old"]
 certainty = "possible"
@@ -52,6 +53,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         select=("TPU1", "TPU201"),
         ignore=("TPU103",),
         extend_select=("TPU3",),
+        performance=True,
         per_file_ignores=(("tests/*", ("TPU2",)),),
         exclude=("third_party",),
         extend_exclude=("old",),
@@ -98,7 +100,7 @@ def test_a_named_file_may_hold_the_keys_alone(tmp_path: Path) -> None:
     [
         ("certanty = 'possible'", "unknown key 'certanty'; did you mean 'certainty'?"),
         ("extend_select = []", "did you mean 'extend-select'?"),
-        ("select = ['TPU901']", "select: unknown code 'TPU901'; did you mean"),
+        ("select = ['TPU991']", "select: unknown code 'TPU991'; did you mean"),
         ("select = ['']", "select: unknown code ''"),
         ("select = 'TPU1'", "select: must be a list of strings"),
         ("wrappers = [1]", "wrappers: must be a list of strings"),

@@ -4,12 +4,37 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.codes import CODES
+from tpulint.codes import CODES, performance_codes
 from tpulint.diagnostics.resolve import RuleSelection, selected
 
 
-def test_everything_by_default() -> None:
-    assert selected([RuleSelection(), RuleSelection()]) == frozenset(CODES)
+def test_everything_but_performance_by_default() -> None:
+    rest = frozenset(CODES) - performance_codes()
+    assert performance_codes()
+    assert selected([RuleSelection(), RuleSelection()]) == rest
+    assert selected([RuleSelection(("ALL",)), RuleSelection(("TPU",))]) == rest
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        RuleSelection(performance=True),
+        RuleSelection(None, ("TPU9",)),
+        RuleSelection(("ALL", "TPU9")),
+        RuleSelection(("ALL",), performance=True),
+    ],
+)
+def test_rules_about_performance_are_asked_for(layer: RuleSelection) -> None:
+    assert selected([layer]) == frozenset(CODES)
+    assert "TPU101" not in selected([RuleSelection(("TPU9",))])
+    assert "TPU901" not in selected([layer, RuleSelection(("ALL",))])
+
+
+def test_a_rule_about_performance_has_a_name_and_can_be_ignored() -> None:
+    assert "TPU901" in selected([RuleSelection(None, ("one-step-per-launch",))])
+    codes = selected([RuleSelection(performance=True, ignore=("TPU901",))])
+    assert "TPU901" not in codes
+    assert performance_codes() - {"TPU901"} <= codes
 
 
 @pytest.mark.parametrize(

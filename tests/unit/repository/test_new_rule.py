@@ -53,7 +53,7 @@ def test_a_new_rule_passes_the_linter(command: list[str]) -> None:
         ("TPU201", "example-fault", "exists"),
         ("TPU299", "nested-outside-compilation", "exists"),
         ("TPU099", "example-fault", "in no family"),
-        ("TPU999", "example-fault", "in no family"),
+        ("TPV999", "example-fault", "in no family"),
         ("TPU2", "example-fault", "in no family"),
         ("TPU299", "example_fault", "not in kebab case"),
     ],

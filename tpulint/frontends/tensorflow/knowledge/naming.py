@@ -134,6 +134,10 @@ TRAINS = _row(
     r"train|optimi[sz]|minimi[sz]e|apply_grad|backward|update(?!_state)",
     "a call that is named after training: it may update variables in code that is not read",
 )
+PRECISION = _row(
+    r"(?i)bfloat16|bf16|float16|fp16|half|mixed|precision|policy",
+    "a program that names a precision chooses one, perhaps by a flag or in a helper",
+)
 PREPARES_INPUT = _row(
     r"strings?[._]|lookup|decode|parse|read_file|regex|sparse_tensor_to|unicode",
     "a function that is named after what input pipelines do: the advice is to do it there",

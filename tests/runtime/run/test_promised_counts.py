@@ -1,0 +1,36 @@
+"""The counts that the rules about performance promise are those of the run's report."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from tests.rules.pages import RULES
+from tpulint.runtime.emulated import emulated_tpu
+from tpulint.runtime.run_statistics import running
+from tpulint.testing import findings, read_page, write
+
+
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [("tpu901_one_step_per_launch", "24 steps"), ("tpu902_host_read_every_step", "25 rounds")],
+)
+def test_the_message_counts_what_the_run_does(page: str, number: str, tmp_path: Path) -> None:
+    slow, better = (
+        block for block in read_page(RULES / "cost" / f"{page}.md").blocks if block.verb == "runs"
+    )
+    (finding,) = [each for each in findings(slow, tmp_path) if each.code == slow.own_code]
+    assert number in finding.message
+    expected = int(number.split()[0])
+    counts = []
+    for block in (slow, better):
+        write(block, tmp_path)
+        with emulated_tpu(num_replicas=2), running(2, None) as watch:
+            runpy.run_path(str(tmp_path / "example.py"), run_name="__main__")
+        (computation,) = watch.computations.values()
+        reads = sum(read.number for read in watch.reads.values())
+        counts.append(len(computation.launches) if slow.own_code == "TPU901" else reads)
+    assert counts[0] == expected
+    assert counts[1] < expected / 10

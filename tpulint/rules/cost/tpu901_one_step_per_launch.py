@@ -1,0 +1,156 @@
+"""TPU901: each step of training is launched from Python by itself."""
+
+from __future__ import annotations
+
+from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.objects import ExternalObject, Instance
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.values import NONE, Const
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.entry_calls import constant_int
+from tpulint.queries.estimators import estimator_of, may_use_tpu, tpu_config_value
+from tpulint.queries.launches import FEW_STEPS, is_training_on_tpu, step_loops, steps_of_epoch
+from tpulint.rules.base import Report, Rule, register
+
+# keras/src/trainers/trainer.py, and its names in TensorFlow 2.2 and 2.3.
+SETTINGS = ("steps_per_execution", "experimental_steps_per_execution")
+DEBUGS = "run_eagerly"
+IN_A_FUNCTION = "make a tf.function with `for _ in tf.range(steps)` around the step"
+
+
+@register
+class OneStepPerLaunch(Rule):
+    code = "TPU901"
+    name = "one-step-per-launch"
+    severity = Severity.PERFORMANCE
+    summary = "training whose steps are launched from Python one by one"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.call.last == "fit" and is_training_on_tpu(computation):
+                check_fit(program, computation, report)
+        check_loops(program, report)
+        check_estimators(program, report)
+
+
+def launches(steps: int | None, unit: str = "") -> str:
+    """Return the number of launches in words."""
+    return (
+        "a launch for each step" if steps is None else f"a launch for each of {steps:,} steps{unit}"
+    )
+
+
+def check_fit(program: Program, computation: Computation, report: Report) -> None:
+    """Report the `compile` of a model that `fit` trains step by step."""
+    fit = computation.call
+    model = fit.receiver
+    compiles = [call for call in program.named.get("compile", ()) if call.receiver is model]
+    if len(compiles) != 1 or not launches_each_step(compiles[0]):
+        return
+    if isinstance(model, (ExternalObject, Instance)) and model.attributes.keys() & set(SETTINGS):
+        return
+    steps = steps_of_fit(program, fit)
+    if steps is not None and steps < FEW_STEPS:
+        return
+    chunk = 100 if steps is None or steps >= 200 else steps
+    report(
+        compiles[0].site.span,
+        f"`fit` trains with {launches(steps, ' of an epoch')}, and the TPU waits for Python between"
+        f" two of them: pass `steps_per_execution={chunk}`",
+        certainty=definite_if(
+            computation.certainty is Certainty.DEFINITE,
+            steps is not None,
+            not fit.context.is_guess,
+            compiles[0].context.reached_whenever(fit.context),
+        ),
+        trace=(
+            traces.step(HOST_LANE, compiles[0].site, "compiles a step"),
+            traces.step(HOST_LANE, fit.site, "launches it for each batch"),
+        ),
+        doubt="if an epoch has many steps, and a TPU trains",
+    )
+
+
+def launches_each_step(compiled: ApiCall) -> bool:
+    """Return whether `compile` certainly leaves one step for each launch."""
+    if any(argument.star for argument in compiled.arguments):
+        return False
+    eager = compiled.argument(DEBUGS, 5)
+    if eager is not None and eager.value not in (Const(False), NONE):
+        return False
+    settings = [compiled.argument(name) for name in SETTINGS]
+    return all(each is None or each.value in (Const(1), NONE) for each in settings)
+
+
+def steps_of_fit(program: Program, fit: ApiCall) -> int | None:
+    """Return how many steps an epoch has; None where that is not known."""
+    asked = fit.argument("steps_per_epoch", None)
+    if asked is not None and asked.value != NONE:
+        return constant_int(asked.value)
+    feeds = [feed for feed in program.feeds if feed.site == fit.site]
+    return steps_of_epoch(feeds[0]) if len(feeds) == 1 else None
+
+
+def check_loops(program: Program, report: Report) -> None:
+    for steps in step_loops(program):
+        if steps.rounds is not None and steps.rounds < FEW_STEPS:
+            continue
+        report(
+            steps.launch.site.span,
+            f"this loop of Python trains with {launches(steps.rounds)}, and the TPU waits for it"
+            f" between two of them: {IN_A_FUNCTION}",
+            certainty=definite_if(
+                steps.computation.certainty is Certainty.DEFINITE,
+                steps.rounds is not None,
+                not steps.computation.context.is_guess,
+            ),
+            trace=(
+                traces.step(HOST_LANE, steps.loop.site, "in each round of this loop"),
+                traces.step(HOST_LANE, steps.launch.site, "launches one step"),
+            ),
+            doubt="if the loop has many rounds, and a TPU trains",
+        )
+
+
+def check_estimators(program: Program, report: Report) -> None:
+    for config in program.named.get("TPUConfig", ()):
+        number = config.argument("iterations_per_loop", 0)
+        if number is None or number.value != Const(1):
+            continue
+        feeds = [feed for feed in program.feeds if trains_by(program, feed, config)]
+        amounts = [steps_of_training(feed, program) for feed in feeds]
+        if not feeds or any(steps is not None and steps < FEW_STEPS for steps in amounts):
+            continue
+        steps = amounts[0] if len(amounts) == 1 else None
+        report(
+            number.site.span,
+            f"the estimator trains with {launches(steps)}, and the host waits for each: pass"
+            " `iterations_per_loop=100` or more",
+            certainty=definite_if(steps is not None, not config.context.is_guess),
+            trace=(
+                traces.step(HOST_LANE, config.site, "sets the steps of a launch"),
+                traces.step(HOST_LANE, feeds[0].site, "trains"),
+            ),
+            doubt="if it trains many steps",
+        )
+
+
+def trains_by(program: Program, feed: Feed, config: ApiCall) -> bool:
+    """Return whether `feed` trains a TPUEstimator that has this TPUConfig."""
+    estimator = estimator_of(program, feed) if feed.kind == "train" else None
+    if estimator is None or not may_use_tpu(estimator):
+        return False
+    return tpu_config_value(estimator, "iterations_per_loop", 0) == Const(1)
+
+
+def steps_of_training(feed: Feed, program: Program) -> int | None:
+    """Return how many steps `train` is asked for; None where that is not a constant."""
+    for call in program.at.get(feed.site, ()):
+        for name, position in (("steps", 2), ("max_steps", 3)):
+            argument = call.argument(name, position)
+            if argument is not None and argument.value != NONE:
+                return constant_int(argument.value)
+    return None

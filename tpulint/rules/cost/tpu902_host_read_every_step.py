@@ -1,0 +1,122 @@
+"""TPU902: the host reads a value of the device in each round of the loop that trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tpulint.absint.domain.context import LOOP
+from tpulint.absint.domain.events import Context, Tensor
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import Value
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.launches import FEW_STEPS, StepLoop, step_loops
+from tpulint.rules.base import Report, Rule, register
+
+CONVERSIONS = frozenset(["builtins.float", "builtins.int", "builtins.bool", "builtins.print"])
+METHODS = frozenset(["numpy", "item"])
+# tensorflow/python/ops/summary_ops_v2.py: what writes a value, and what says when.
+SUMMARIES = frozenset(["scalar", "histogram", "image", "text"])
+RECORDS = ("record_if", "should_record_summaries")
+COMPARISONS = frozenset(
+    ["LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual", "Equal", "NotEqual"]
+)
+
+
+class LoopRead(NamedTuple):
+    """A place that reads a value of the device; `sure`: on each run that gets there."""
+
+    site: Site
+    words: str
+    sure: bool
+
+
+@register
+class HostReadEveryStep(Rule):
+    code = "TPU902"
+    name = "host-read-every-step"
+    severity = Severity.PERFORMANCE
+    summary = "a value of the device that the host reads after each step"
+
+    def check(self, program: Program, report: Report) -> None:
+        for steps in step_loops(program):
+            if steps.rounds is not None and steps.rounds < FEW_STEPS:
+                continue
+            for read in reads_in(program, steps):
+                number = (
+                    "each round" if steps.rounds is None else f"each of {steps.rounds:,} rounds"
+                )
+                report(
+                    read.site.span,
+                    f"{read.words} waits for the device in {number} of this loop, and the next step"
+                    " starts only then: move it under `if step % 100 == 0`, or behind the loop",
+                    certainty=definite_if(
+                        read.sure,
+                        steps.rounds is not None,
+                        steps.computation.certainty is Certainty.DEFINITE,
+                        not steps.computation.context.is_guess,
+                    ),
+                    trace=(
+                        traces.step(HOST_LANE, steps.loop.site, "in each round of this loop"),
+                        traces.step(HOST_LANE, steps.launch.site, "launches one step"),
+                        traces.step(HOST_LANE, read.site, "waits for its end"),
+                    ),
+                    doubt="if the loop has many rounds, and a TPU trains",
+                )
+
+
+def reads_in(program: Program, steps: StepLoop) -> Iterator[LoopRead]:
+    """Yield what each round of the loop reads."""
+    values = metrics_of(steps)
+    sure_summary = not any(program.named.get(name) for name in RECORDS)
+    for call in program.calls:
+        if not is_in_each_round(call.context, steps):
+            continue
+        taken = [argument.value for argument in call.arguments]
+        if call.receiver is not None:
+            taken.append(call.receiver)
+        if not any(is_of_step(value, steps, values) for value in taken):
+            continue
+        if call.path in CONVERSIONS or call.last in METHODS:
+            yield LoopRead(call.site, f"`{call.last}`", True)
+        elif is_tensorflow(call.path) and ".summary." in call.path and call.last in SUMMARIES:
+            if sure_summary:
+                yield LoopRead(call.site, f"`summary.{call.last}`", False)
+        elif isinstance(call.result, (Tensor, ExternalObject)):
+            values.add(id(call.result))  # a sum over the replicas, the result of a metric
+    for use in program.uses:
+        if use.taker not in COMPARISONS or not is_in_each_round(use.context, steps):
+            continue
+        if is_of_step(use.tensor, steps, values):
+            yield LoopRead(use.site, "this comparison", False)
+
+
+def metrics_of(steps: StepLoop) -> set[int]:
+    """Return the metrics that the step updates, by identity."""
+    return {
+        id(call.receiver)
+        for call in steps.computation.calls
+        if call.last == "update_state" and isinstance(call.receiver, ExternalObject)
+    }
+
+
+def is_in_each_round(context: Context, steps: StepLoop) -> bool:
+    """Return whether each round of the loop gets here, on the host, and once."""
+    loops = [scope for scope in context.scopes if scope.kind == LOOP]
+    if not loops or loops[-1] is not steps.loop or context.traced:
+        return False
+    return context.conditions <= steps.computation.context.conditions
+
+
+def is_of_step(value: Value, steps: StepLoop, values: set[int]) -> bool:
+    """Return whether the value comes from the step that the loop launches."""
+    if id(value) in values:
+        return True
+    if not isinstance(value, Tensor) or value.made is None:
+        return False
+    return any(scope is steps.launch for scope in value.made.scopes)

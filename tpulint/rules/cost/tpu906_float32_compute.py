@@ -1,0 +1,69 @@
+"""TPU906: a program that trains on TPUs never asks for bfloat16."""
+
+from __future__ import annotations
+
+from tpulint.absint.domain.context import NO_KNOWN_CALLER
+from tpulint.absint.domain.events import Computation
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.file_facts import is_test
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.launches import is_training_on_tpu, updates_weights
+from tpulint.rules.base import Report, Rule, register
+
+
+@register
+class Float32Compute(Rule):
+    code = "TPU906"
+    name = "float32-compute"
+    severity = Severity.PERFORMANCE
+    summary = "a program that trains on TPUs in float32"
+
+    def check(self, program: Program, report: Report) -> None:
+        estimates = any(feed.kind == "train" for feed in program.feeds)
+        training = [
+            step
+            for step in program.computations
+            if is_training_on_tpu(step) or (estimates and is_training_model(step))
+        ]
+        if not training or any(module.has_word(naming.PRECISION) for module in program.modules):
+            return
+        first = min(
+            training, key=lambda step: (step.certainty is not Certainty.DEFINITE, step.site.span)
+        )
+        is_estimator = first.kind == MODEL_FN
+        remedy = (
+            "call `tf.compat.v1.tpu.bfloat16_scope` around the model"
+            if is_estimator
+            else "set the Keras policy `mixed_bfloat16`, or cast to `tf.bfloat16`"
+        )
+        report(
+            first.site.span,
+            "this program trains in float32: its activations take 4 bytes for each element, and"
+            f" bfloat16 takes 2; {remedy}",
+            certainty=definite_if(is_sure(first), is_read_whole(program)),
+            trace=(traces.step(HOST_LANE, first.site, "trains in float32"),),
+            doubt="if a TPU trains, and nothing that was not read sets a policy",
+        )
+
+
+def is_training_model(computation: Computation) -> bool:
+    """Return whether this is a model_fn that has an optimizer."""
+    if computation.kind != MODEL_FN or is_test(computation.site.module.path):
+        return False
+    return updates_weights(computation)
+
+
+def is_sure(computation: Computation) -> bool:
+    """Return whether a TPU trains, and whoever starts the program was read."""
+    context = computation.context
+    is_started = not any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
+    return computation.certainty is Certainty.DEFINITE and is_started and not context.is_guess
+
+
+def is_read_whole(program: Program) -> bool:
+    """Return whether no module of the project was passed by, which could set a policy."""
+    return program.importers.keys() <= {module.path for module in program.modules}
