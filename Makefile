@@ -83,9 +83,11 @@ bench: corpus
 fuzz: .venv/ready
 	TPULINT_FUZZ_PROGRAMS=$(FUZZ_PROGRAMS) .venv/bin/python -m pytest tests/runtime -n 2 -k oracle
 
-# Seeds faults into the pinned corpus and renews docs/recall.md.
+# Seeds faults into the pinned corpus and renews docs/recall.md; then into public repositories, at
+# every optimizer and batch. They are fetched into the folder TPULINT_PUBLIC, or taken from there.
 mutate: .venv/ready
 	.venv/bin/python -m scripts.mutate
+	.venv/bin/python -m scripts.mutate --public $(TPULINT_PUBLIC)
 
 # Measures analyzer and emulator on 100 pairs of programs, of which one hangs; ten minutes.
 hangs: .venv/ready

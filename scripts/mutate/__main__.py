@@ -1,19 +1,24 @@
 """Seed faults into the pinned corpus and write which of them are found into docs/recall.md.
 
     python -m scripts.mutate [--each N] [--a-file N] [--package NAME ...] [--list] [--dry]
+    python -m scripts.mutate --public [FOLDER] [--each N] [--a-file N] [--list]
 
 --each and --a-file bound the mutants of an operator and of a file; --list prints each mutant
-with its outcome; --dry leaves docs/recall.md as it is.
+with its outcome; --dry leaves docs/recall.md as it is. --public seeds into the repositories of
+repositories.txt instead, which are fetched into FOLDER where they are not there yet, TPU604 and
+TPU605 at every site, and prints the counts of each rule.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
+from scripts.mutate import public
 from scripts.mutate.causes import cause_at
 from scripts.mutate.draw import batches, drawn, sites_under
 from scripts.mutate.measure import Checked, Result
@@ -32,7 +37,11 @@ def main() -> None:
     parser.add_argument("--package", action="append", metavar="NAME")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--dry", action="store_true")
+    parser.add_argument("--public", nargs="?", const=public.DEFAULT, type=Path, metavar="FOLDER")
     asked = parser.parse_args()
+    if asked.public is not None:
+        print_public(asked.public, asked.each, asked.a_file, with_list=asked.list)
+        return
     folder = bring()
     packages = asked.package or [each.name for each in folder.iterdir() if each.is_dir()]
     results = measured(folder, packages, asked.each, asked.a_file)
@@ -45,6 +54,18 @@ def main() -> None:
     if not asked.dry:
         reasons = reasons_in(PAGE.read_text(encoding="utf-8"))
         PAGE.write_text(with_reasons(page, reasons), encoding="utf-8")
+
+
+def print_public(folder: Path, each: int, a_file: int, *, with_list: bool) -> None:
+    """Print the outcomes on public repositories, which are not in the page."""
+    try:
+        results, text = public.report(folder, each, a_file)
+    except public.NoRepositories as error:
+        sys.exit(str(error))
+    if with_list:
+        for result in results:
+            print(described(result, folder.resolve()))
+    print(text, end="")
 
 
 def measured(folder: Path, packages: list[str], each: int, a_file: int) -> list[Result]:

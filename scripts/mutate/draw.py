@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,11 +35,12 @@ class Mutant:
         return self.site.kind not in self.operator.sometimes
 
 
-def sites_under(folder: Path) -> tuple[dict[str, str], list[Site]]:
+def sites_under(folder: Path, *, whole: bool = False) -> tuple[dict[str, str], list[Site]]:
     """Return the texts of the files that hold sites, and the sites.
 
     Tests are no programs, and a package whose every TPUEstimator says `use_tpu=False` has none.
     Where no file of a folder speaks of a TPUEstimator, the `params` of a pipeline are not its.
+    whole: every batch that drops its remainder is a site, and every package has sites.
     """
     texts: dict[str, str] = {}
     sites: list[Site] = []
@@ -47,13 +48,13 @@ def sites_under(folder: Path) -> tuple[dict[str, str], list[Site]]:
         if TESTS.search(path.relative_to(folder).as_posix()):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        found = sites_of(str(path), text)
-        if any(each.kind == BATCH for each in found) and not speaks_of_estimators(path.parent):
+        found = sites_of(str(path), text, whole=whole)
+        if not whole and found and not speaks_of_estimators(path.parent):
             found = [each for each in found if each.kind != BATCH]
         if found:
             texts[str(path)] = text
             sites += found
-    if never_on_tpu(folder):
+    if not whole and never_on_tpu(folder):
         return {}, []
     return texts, sites
 
@@ -74,8 +75,17 @@ def never_on_tpu(folder: Path) -> bool:
     return bool(said) and all(said)
 
 
-def drawn(texts: dict[str, str], sites: Iterable[Site], each: int, a_file: int) -> list[Mutant]:
-    """Return at most `each` mutants of an operator, and at most `a_file` of one file."""
+def drawn(
+    texts: dict[str, str],
+    sites: Iterable[Site],
+    each: int,
+    a_file: int,
+    unbounded: Collection[str] = (),
+) -> list[Mutant]:
+    """Return at most `each` mutants of an operator, and at most `a_file` of one file.
+
+    unbounded: the codes of operators that seed a fault at every site.
+    """
     pairs = [(site, each) for site in sites for each in OPERATORS if site.kind in each.kinds]
     by_operator: Counter[str] = Counter()
     by_file: Counter[str] = Counter()
@@ -83,13 +93,14 @@ def drawn(texts: dict[str, str], sites: Iterable[Site], each: int, a_file: int) 
     # Operators with few sites first: their places are not taken by the others.
     rare = Counter(operator.name for _, operator in pairs)
     for site, operator in sorted(pairs, key=lambda pair: (rare[pair[1].name], lot(*pair))):
-        if by_operator[operator.name] >= each or by_file[site.filename] >= a_file:
+        is_bounded = not set(operator.codes) & set(unbounded)
+        if is_bounded and (by_operator[operator.name] >= each or by_file[site.filename] >= a_file):
             continue
         text = seeded(texts[site.filename], site, operator)
         if text is None:
             continue
         by_operator[operator.name] += 1
-        by_file[site.filename] += 1
+        by_file[site.filename] += is_bounded
         more = text.count("\n") - texts[site.filename].count("\n")
         last = site.node.end_lineno or site.row
         rows = (site.row, site.row + more if operator.insert else last + more)
@@ -97,11 +108,13 @@ def drawn(texts: dict[str, str], sites: Iterable[Site], each: int, a_file: int) 
     return chosen
 
 
-def batches(mutants: Iterable[Mutant]) -> list[list[Mutant]]:
-    """Return the mutants in batches that hold no file twice."""
+def batches(
+    mutants: Iterable[Mutant], group: Callable[[str], str] = lambda filename: filename
+) -> list[list[Mutant]]:
+    """Return the mutants in batches that hold no file twice, or no `group` of a file's."""
     by_file: dict[str, list[Mutant]] = defaultdict(list)
     for each in mutants:
-        by_file[each.site.filename].append(each)
+        by_file[group(each.site.filename)].append(each)
     longest = max(map(len, by_file.values()), default=0)
     return [
         [several[index] for several in by_file.values() if index < len(several)]

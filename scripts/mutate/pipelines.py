@@ -37,6 +37,14 @@ def even_batches(tree: ast.Module) -> Iterator[ast.Constant]:
                 yield from drops
 
 
+def every_even_batch(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Yield each `drop_remainder=True` of a file, of whatever call."""
+    for node in ast.walk(tree):
+        drop = keyword(node, "drop_remainder") if isinstance(node, ast.Call) else None
+        if isinstance(drop, ast.Constant) and drop.value is True:
+            yield drop
+
+
 def takes_params(function: ast.FunctionDef) -> bool:
     return any(each.arg == "params" for each in function.args.args)
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scripts.mutate.pipelines import even_batches, keyword, last_name
+from scripts.mutate.pipelines import even_batches, every_even_batch, keyword, last_name
 
 RUNS = ("run", "experimental_run_v2", "experimental_run")
 
@@ -35,8 +35,11 @@ class Site:
         return self.node.lineno
 
 
-def sites_of(filename: str, text: str) -> list[Site]:
-    """Return the sites of a file, in its order; none of one that does not import TensorFlow."""
+def sites_of(filename: str, text: str, *, whole: bool = False) -> list[Site]:
+    """Return the sites of a file, in its order; none of one that does not import TensorFlow.
+
+    whole: every batch that drops its remainder is one, whatever it may feed.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -48,7 +51,7 @@ def sites_of(filename: str, text: str) -> list[Site]:
         *specifications(tree, filename, tf),
         *steps(tree, filename, tf),
         *calls(tree, filename, tf),
-        *batches(tree, filename, tf),
+        *batches(tree, filename, tf, whole=whole),
         *compiled_loops(tree, filename, tf),
     ]
     return sorted(found, key=lambda each: (each.row, each.node.col_offset, each.kind))
@@ -180,9 +183,9 @@ def calls(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
             yield Site("estimator", filename, node, tf)
 
 
-def batches(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
+def batches(tree: ast.Module, filename: str, tf: str, *, whole: bool) -> Iterator[Site]:
     """Yield the batches of which the last must be as large as the others."""
-    for drop in even_batches(tree):
+    for drop in every_even_batch(tree) if whole else even_batches(tree):
         yield Site("drop remainder", filename, drop, tf)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from scripts.mutate import public
 from scripts.mutate.draw import Mutant, batches, drawn, sites_under
 from scripts.mutate.measure import Checked, Result
 from scripts.mutate.operators import OPERATORS, Operator
@@ -259,3 +261,58 @@ def steps_of(made: str, run: str) -> int:
 )
 def test_a_step_that_no_tpu_runs_is_no_site(made: str, run: str, count: int) -> None:
     assert steps_of(made, run) == count
+
+
+def test_a_public_repository_is_seeded_at_every_batch_and_optimizer(tmp_path: Path) -> None:
+    name = next(iter(public.read_pins()))
+    (tmp_path / name).mkdir()
+    pipeline = "def rows(data):\n    return data.batch(8, drop_remainder=True)\n"
+    (tmp_path / name / "program.py").write_text(f"{PROGRAM}\n\n{pipeline}", encoding="utf-8")
+    results = public.measured(tmp_path, [name], each=0, a_file=0)
+    outcomes = {(each.mutant.operator.codes[0], each.certainty) for each in results}
+    assert outcomes == {
+        ("TPU604", Certainty.DEFINITE),
+        ("TPU605", Certainty.DEFINITE),
+        ("TPU605", None),  # nothing feeds a TPU by it
+    }
+    assert "| TPU605 | 2 | 1 (50 %) | 1 (50 %) | 100 % |" in public.table(results)
+
+
+def test_without_a_network_the_repositories_that_are_there_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(public, "fetch", lambda *_: False)
+    first, *others = public.read_pins()
+    with pytest.raises(public.NoRepositories, match=r"is there a\s+network\?"):
+        public.report(tmp_path, each=1, a_file=1)
+    (tmp_path / others[0]).mkdir()
+    there, missing = public.bring(tmp_path)
+    assert there == others[:1]
+    assert missing == [first, *others[1:]]
+
+
+def test_one_commit_of_a_repository_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin = tmp_path / "owner" / "name"
+    origin.mkdir(parents=True)
+    (origin / "program.py").write_text(PROGRAM, encoding="utf-8")
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "first"]):
+        subprocess.run(["git", *arguments], cwd=origin, check=True)
+    asked = ["git", "rev-parse", "HEAD"]
+    commit = subprocess.run(asked, cwd=origin, check=True, capture_output=True, text=True)
+    monkeypatch.setattr(public, "HOST", str(tmp_path))
+    (tmp_path / "cache").mkdir()
+    folder = tmp_path / "cache" / "owner+name"
+    assert not public.fetch(folder, "owner/other", commit.stdout.strip())
+    assert not folder.exists()
+    assert public.fetch(folder, "owner/name", commit.stdout.strip())
+    assert (folder / "program.py").read_text(encoding="utf-8") == PROGRAM
+    assert [each.name for each in folder.parent.iterdir()] == ["owner+name"]
+
+
+def test_the_pins_are_commits_of_forty_repositories() -> None:
+    pins = public.read_pins()
+    assert len(pins) == 40
+    assert {len(commit) for _, commit in pins.values()} == {40}
