@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
@@ -127,7 +128,11 @@ def answer_on_tpu(test: nodes.Node) -> bool | None:
             return _answer_of_several(op, [answer_on_tpu(item) for item in items])
         case nodes.Compare(left=left, comparisons=comparisons):
             return _answer_of_comparison(left, comparisons)
-    name = _flag_name(test)
+    return _answer_of_flag(_flag_name(test))
+
+
+@lru_cache(maxsize=1024)
+def _answer_of_flag(name: str) -> bool | None:
     if naming.GPU_FLAG.is_whole(name):
         return False
     return True if naming.TPU_FLAG.is_whole(name) else None

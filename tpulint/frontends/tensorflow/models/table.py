@@ -37,6 +37,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from tpulint.absint.domain.events import Tensor, Variable
@@ -49,7 +50,7 @@ from tpulint.absint.domain.objects import (
     Sequence,
     mro,
 )
-from tpulint.absint.domain.values import Bound, Choice, Const, External, Value
+from tpulint.absint.domain.values import Bound, Choice, Const, External, Opaque, Value
 from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model, is_sequential
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
@@ -133,6 +134,10 @@ CLASSES: dict[str, Callable[[Value | None], bool]] = {
 }
 
 
+# Objects of one of these types may be of several classes; those of any other are of one.
+TOLD_APART = (Choice, ExternalObject, Instance, Opaque)
+
+
 def is_instance(value: Value | None, name: str) -> bool:
     """Return whether `value` is an object of the class `name`, as far as one sees."""
     recognizes = CLASSES.get(name)
@@ -205,6 +210,7 @@ class Table(Generic[F]):
     def __init__(self) -> None:
         self._entries: defaultdict[str, list[Entry[F]]] = defaultdict(list)
         self._of_functions: dict[str, tuple[F, ...]] = {}
+        self._of_methods: dict[tuple[type[Value], str, bool], tuple[F, ...]] = {}
 
     def add(self, names: Iterable[str], function: F) -> None:
         """Enter `function` under each of `names`."""
@@ -212,11 +218,13 @@ class Table(Generic[F]):
             entry = parse(name, function)
             self._entries[entry.name.last].append(entry)
         self._of_functions.clear()
+        self._of_methods.clear()
 
     def clear(self) -> None:
         """Remove all entries."""
         self._entries.clear()
         self._of_functions.clear()
+        self._of_methods.clear()
 
     def __bool__(self) -> bool:
         """Return whether anything is entered."""
@@ -246,16 +254,27 @@ class Table(Generic[F]):
         """
         if call.receiver is None and is_resolved:
             return self.functions(call.path)
-        entries = self._entries.get(call.name, ())
         if call.receiver is None:
+            entries = self._entries.get(call.name, ())
             return _sorted((entry.rank(call.path), entry) for entry in entries if entry.is_suffix)
+        if isinstance(call.receiver, TOLD_APART):
+            return self._methods(call, is_resolved)
+        key = type(call.receiver), call.path, is_resolved
+        ranked = self._of_methods.get(key)
+        if ranked is None:
+            ranked = self._of_methods[key] = self._methods(call, is_resolved)
+        return ranked
+
+    def _methods(self, call: Call, is_resolved: bool) -> tuple[F, ...]:
+        entries = self._entries.get(call.name, ())
         wild = self._entries.get(ANY_METHOD, ()) if is_resolved else ()
         return _sorted((entry.method_rank(call), entry) for entry in (*entries, *wild))
 
 
 def _sorted(ranked: Iterable[tuple[int | None, Entry[F]]]) -> tuple[F, ...]:
     fitting = [(rank, entry.function) for rank, entry in ranked if rank is not None]
-    fitting.sort(key=lambda pair: pair[0])  # of one rank the first that was entered
+    if len(fitting) > 1:
+        fitting.sort(key=itemgetter(0))  # of one rank the first that was entered
     return tuple(function for _, function in fitting)
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
+from unittest.mock import create_autospec
+
 import pytest
 
 from tests.unit.reading import program
-from tpulint.absint.domain.events import Context
-from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.events import ApiCall, Context, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import UNKNOWN, Opaque, Value
+from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Opaque, Value
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.registry import MODULES
 from tpulint.frontends.tensorflow.models.table import (
     CLASSES,
@@ -138,3 +143,46 @@ def test_what_is_not_seen_is_answered_by_suffixes_alone() -> None:
 
 def test_an_opaque_value_is_of_no_class() -> None:
     assert not [name for name in CLASSES if is_instance(Opaque("x"), name)]
+
+
+FRAME = create_autospec(Frame)
+RECEIVERS: list[Value] = [
+    *(Sequence("list", []), Mapping({}), Const("text"), Tensor(CONTEXT, SITE), UNKNOWN),
+    *(Strategy("tpu", SITE), Strategy("mirrored", SITE), Opaque("cache"), Opaque("other")),
+    ExternalObject("tensorflow.data.Dataset", SITE, CONTEXT),
+    ExternalObject("tensorflow.Graph", SITE, CONTEXT),
+    Choice((ExternalObject("tensorflow.data.TFRecordDataset", SITE, CONTEXT), Const(None))),
+]
+METHODS = [
+    *("builtins.list.get", "builtins.dict.get", "builtins.str.get", "tf.Tensor.get"),
+    *("tf.distribute.Strategy.get", "tf.data.Dataset.get", "tf.Graph.*", "?.get", "?.cache.get"),
+]
+
+
+def method_table() -> Table[str]:
+    table: Table[str] = Table()
+    for name in METHODS:
+        table.add([name], name)
+    return table
+
+
+@pytest.mark.parametrize("first", RECEIVERS, ids=repr)
+def test_what_a_call_may_mean_depends_on_no_call_before(first: Value) -> None:
+    """A table keeps what it found for one type of receiver."""
+    table = method_table()
+    for receiver, path, is_resolved in product((first, *RECEIVERS), ("?.get", "cache.get"), (1, 0)):
+        record = ApiCall(path, SITE, CONTEXT, (), receiver, UNKNOWN)
+        call = Call(FRAME, record)
+        expected = method_table().candidates(call, bool(is_resolved))
+        assert table.candidates(call, bool(is_resolved)) == expected
+
+
+def test_what_a_method_may_mean_follows_what_is_entered_later() -> None:
+    table = method_table()
+    record = ApiCall("?.get", SITE, CONTEXT, (), Const("text"), UNKNOWN)
+    call = Call(FRAME, record)
+    assert table.candidates(call) == ("builtins.str.get", "?.get")
+    table.add(["builtins.str.get"], "another")
+    assert table.candidates(call) == ("builtins.str.get", "another", "?.get")
+    table.clear()
+    assert table.candidates(call) == ()
