@@ -9,9 +9,9 @@ conditions the place is reached.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tpulint.absint.domain.site import CallStep, Site
 from tpulint.absint.domain.values import frozen
@@ -76,7 +76,7 @@ GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
 STATE = "state"  # a test of what is open just now: the device's context, a flag that changes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Scope:
     """One thing around a place.
 
@@ -106,8 +106,8 @@ class ScopeStack(tuple[Scope, ...]):
     Many places share them, and each asks the same: so they are found once.
     """
 
-    computation: object = None
-    cluster: object = None
+    computation: Any = None
+    cluster: Any = None
 
     @cached_property
     def control(self) -> tuple[Scope, ...]:
@@ -227,10 +227,11 @@ class BaseContext(NamedTuple):
         while key.answer is not None and key.answer.negates is not None:
             opposite = key.answer.negates
             key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
-        if key.kind == PLACE:
-            key = replace(key, call_chain=self.call_chain)
-        if self.scopes.rounds and key.kind not in FLAGS:
-            key = replace(key, rounds=self.scopes.rounds)
+        calls = self.call_chain if key.kind == PLACE else key.call_chain
+        rounds = key.rounds if key.kind in FLAGS else self.scopes.rounds or key.rounds
+        if calls is not key.call_chain or rounds is not key.rounds:
+            kind, identity, answer = key.kind, key.identity, key.answer
+            key = ConditionKey(kind, identity, answer, calls, key.answers, rounds, key.test)
         conditions = self.conditions | {(key, branch)}
         rest = self.is_unrecorded, self.run, self.assumed
         return type(self)(self.scopes, self.call_chain, conditions, *rest)

@@ -25,14 +25,14 @@ class Context(BaseContext):
     @property
     def computation(self) -> Computation | None:
         """The innermost computation being built here."""
-        payload = self.scopes.computation
-        return payload if isinstance(payload, Computation) else None
+        found: Computation | None = self.scopes.computation
+        return found
 
     @property
     def cluster(self) -> Cluster | None:
         """The innermost open host cluster of the innermost computation."""
-        payload = self.scopes.cluster
-        return payload if isinstance(payload, Cluster) else None
+        found: Cluster | None = self.scopes.cluster
+        return found
 
     @property
     def on_device(self) -> bool:

@@ -13,7 +13,15 @@ from weakref import ReferenceType, ref
 from tpulint.absint.domain.context import ConditionKey
 from tpulint.absint.domain.events import Argument, Context
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import UNKNOWN, Bound, DeferredName, Value, frozen, options
+from tpulint.absint.domain.values import (
+    UNKNOWN,
+    Bound,
+    Choice,
+    DeferredName,
+    Value,
+    frozen,
+    options,
+)
 from tpulint.syntax import ir
 
 MAX_STRUCTURE_SIZE = 4096
@@ -40,11 +48,26 @@ class Sized(Value):
 
         instead: the item that they replace.
         """
-        listed = list(items)
-        amount = sum(map(size_of, listed)) - (0 if instead is None else size_of(instead))
-        inside = [
-            option for item in listed for option in options(item) if isinstance(option, Sized)
-        ]
+        amount = 0 if instead is None else -size_of(instead)
+        inside: list[Sized] = []
+        for item in items:
+            if isinstance(item, Sized):
+                inside.append(item)
+                amount += item.size
+            elif isinstance(item, Choice):
+                inside += [option for option in item.options if isinstance(option, Sized)]
+                amount += size_of(item)
+            else:
+                amount += 1
+        if not self.holders:  # most are new
+            if any(structure is self for structure in inside):
+                return False
+            if self.size + amount > MAX_STRUCTURE_SIZE:
+                return False
+            self.size += amount
+            for structure in inside:
+                structure.holders.append(ref(self))
+            return True
         around = self._around()
         if around is None or any(structure in around for structure in inside):
             return False

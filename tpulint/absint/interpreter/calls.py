@@ -75,9 +75,10 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
             return frame.library.call(frame, callee.function, callee.receiver, args, site)
         if isinstance(callee.receiver, Instance) and isinstance(callee.function, Function):
             frame.library.note_method_call(frame, callee.function, callee.receiver, args, site)
-        return call(
-            frame, callee.function, (positional_argument(callee.receiver, site), *args), site
-        )
+        args = (positional_argument(callee.receiver, site), *args)
+        if isinstance(callee.function, Function):
+            return call_function(frame, callee.function, args, site)
+        return call(frame, callee.function, args, site)
     if isinstance(callee, Partial):
         first = tuple(positional_argument(value, site) for value in callee.args)
         named_args = tuple(Argument(key, "", value, site) for key, value in callee.kwargs)

@@ -81,12 +81,18 @@ def _call(frame: Frame, node: CallNode) -> Value:
 
 def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
     """Return the arguments of `call` as written; `*known` and `**known` are opened."""
+    if not call.arguments:
+        return ()
     arguments: list[Argument] = []
+    sites = frame.module.sites
     for argument in call.arguments:
         node = argument.value
         item = _HANDLERS[type(node)](frame, node)
-        site = frame.site(call.place if argument.place == NOWHERE else argument.place)
-        if argument.star == "*" and isinstance(item, Sequence) and not item.open:
+        place = call.place if argument.place == NOWHERE else argument.place
+        site = (sites.get(place) if place >= 0 else None) or frame.site(place)
+        if not argument.star:
+            arguments.append(Argument(argument.keyword, "", item, site, node))
+        elif argument.star == "*" and isinstance(item, Sequence) and not item.open:
             arguments += [Argument(None, "", element, site, node) for element in item.items]
         elif argument.star == "**" and isinstance(item, Mapping) and not item.open:
             arguments += [

@@ -73,6 +73,9 @@ class ModuleLinker(ABC):
 
     def module_name(self, module: Module, name: str) -> Value | None:
         """Return a global of `module`, its star imports included; None where there is none."""
+        value = self.module_env(module).names.get(name)
+        if value is not None or module not in self._star_imports:
+            return value
         external = None
         for starred in self._with_star_imports(module):
             value = self.module_env(starred).names.get(name)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -59,8 +58,13 @@ def identity(function: Function, args: Arguments) -> Identity:
 
 def code_of_call(function: Function, args: Arguments) -> Identity:
     """Return the code that takes part in a call: that of a recursion is the same each time."""
-    passed = (function_of(argument.value) for argument in args if type(argument.value) in PASSED)
-    return (id(function.code), *(id(each.code) for each in passed if each is not None))
+    codes = [id(function.code)]
+    for argument in args:
+        if type(argument.value) in PASSED:
+            passed = function_of(argument.value)
+            if passed is not None:
+                codes.append(id(passed.code))
+    return tuple(codes)
 
 
 def _collect(value: Value, parts: list[object], levels: int = MAX_CLOSURE_LEVELS) -> None:
@@ -134,7 +138,7 @@ class Budgets:
 
     def __init__(self) -> None:
         self._active: list[Identity] = []
-        self._visits: Counter[Hashable] = Counter()
+        self._visits: dict[Hashable, int] = {}
         self._calls = 0
 
     def renew(self) -> None:
@@ -146,19 +150,18 @@ class Budgets:
         """Count a call; return the budget that it exceeds, None where it may be followed."""
         code, call = id(function.code), identity(function, args)
         self._calls += 1
-        self._visits[code] += 1
-        self._visits[call] += 1
+        of_code = self._visits[code] = self._visits.get(code, 0) + 1
+        visits = self._visits[call] = self._visits.get(call, 0) + 1
         if self._calls > MAX_CALLS:
             return f"more than {MAX_CALLS:,} calls in one run"
         if len(self._active) > MAX_CALL_DEPTH:
             return f"calls more than {MAX_CALL_DEPTH} deep"
         if self._active.count(code_of_call(function, args)) >= 2:
             return RECURSION
-        visits = self._visits[call]
         is_spent = visits > MIN_VISITS and visits > SMALL_FUNCTION_IDENTIFIERS // (
             len(function.code.mentions) + 1
         )
-        if is_spent or (visits > 1 and self._visits[code] > MAX_ALIKE_VISITS):
+        if is_spent or (visits > 1 and of_code > MAX_ALIKE_VISITS):
             return "read often enough"
         return None
 
@@ -317,7 +320,7 @@ class Session(ModuleLinker):
     @contextmanager
     def guessing(self) -> Iterator[None]:
         """Read a function only for what it sets: what it calls on the way may still be a root."""
-        before, self.called = self.called, set(self.called)
+        before, self.called = self.called, set()  # only between roots is it asked for what is in it
         try:
             yield
         finally:
