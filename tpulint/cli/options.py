@@ -339,6 +339,11 @@ def add_run(command: Parser) -> None:
         help="the hosts, as HOST:PORT,HOST:PORT; each runs `tpulint worker`",
     )
     add("--processes", action="store_true", help="start a process per host")
+    add(
+        "--remote",
+        action="store_true",
+        help="a TPU whose host is another machine: it has no local files and no Python",
+    )
     add("--storage", metavar="DIR", help=STORAGE)
     add(
         "--cloud-reads",

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 REPLICAS = 2
 MARKER = (
-    "emulated_tpu(num_replicas=2, *, topology=None, hosts=1, storage=None): the TPU of the fixture"
+    "emulated_tpu(num_replicas=2, *, topology=None, hosts=1, storage=None, remote=False): the TPU "
+    "of the fixture"
 )
 
 _OF_THE_SESSION: pytest.StashKey[AbstractContextManager[None]] = pytest.StashKey()

@@ -95,7 +95,8 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         file = os.path.abspath(file)
         if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
-    machine = Machine(replicas, options.topology, hosts, workers, options.processes)
+    remote = options.remote
+    machine = Machine(replicas, options.topology, hosts, workers, options.processes, remote)
     storage = options.storage
     if storage == CLOUD and options.cloud_reads:
         raise ConfigError("--cloud-reads: `--storage cloud` reads and writes the cloud already")

@@ -31,7 +31,8 @@ GS_PATH = re.compile(r"gs://[^\s'\"`,;)\]}]*[^\s'\"`,;:.)\]}]")
 class Machine(NamedTuple):
     """The TPU that a run is on: so many replicas or a topology, on so many hosts.
 
-    They are in this process, or those at the addresses `workers`, or processes to be started.
+    They are in this process, or those at the addresses `workers`, or processes to be started. If
+    it is `remote`, they have none of this machine's files, and a single host is another machine.
     """
 
     replicas: int | None
@@ -39,16 +40,18 @@ class Machine(NamedTuple):
     hosts: int
     workers: tuple[str, ...] = ()
     processes: bool = False
+    remote: bool = False
 
     @property
     def is_pod(self) -> bool:
         """Return whether the hosts are other machines to the program."""
-        return self.hosts > 1 or bool(self.workers) or self.processes
+        return self.hosts > 1 or bool(self.workers) or self.processes or self.remote
 
     def __str__(self) -> str:
         replicas = "1 replica" if self.replicas == 1 else f"{self.replicas} replicas"
         cores = f"topology {self.topology}" if self.topology else replicas
-        return cores if self.hosts == 1 else f"{cores}, {self.hosts} hosts"
+        hosts = "" if self.hosts == 1 else f", {self.hosts} hosts"
+        return f"{cores}{hosts}, remote" if self.remote else f"{cores}{hosts}"
 
 
 class RunRequest(NamedTuple):
@@ -95,11 +98,13 @@ class RunSession:
             from tpulint.runtime.pods.workers import start_workers
             from tpulint.runtime.run_statistics import running
 
-            replicas, topology, hosts, workers, processes = self.request.machine
+            replicas, topology, hosts, workers, processes, remote = self.request.machine
             if processes:
                 workers = start_workers(hosts)
             costs, deadline = self.request.device is not None, self.request.deadline
-            machine = running(replicas, topology, deadline, hosts, workers, costs=costs)
+            machine = running(
+                replicas, topology, deadline, hosts, workers, costs=costs, remote=remote
+            )
             self.watch = self.interrupts.watch = self.open.enter_context(machine)
         except Exception as error:
             raise CannotRun from error

@@ -274,6 +274,7 @@ def emulated_tpu(
     hosts: int = 1,
     workers: Sequence[str] = (),
     storage: str | None = None,
+    remote: bool = False,
 ) -> Iterator[None]:
     """Let unmodified TensorFlow code in the context find a TPU, and run on this CPU.
 
@@ -287,7 +288,9 @@ def emulated_tpu(
     cores in equal parts: with more than one it is a pod, to whose hosts the program connects as to
     other machines. They are in this process, unless `workers` has the address ("host:port") of a
     `tpulint worker` for each of them. `storage` is a directory that holds the buckets: `gs://a/b`
-    is the file `a/b` in it, for this process and those that it starts. The TPU is there in all
+    is the file `a/b` in it, for this process and those that it starts. With `remote`, also a single
+    host is another machine, and none has the files of this one: it refuses paths without a scheme,
+    as `gs://`, and Python in pipelines. The TPU is there in all
     threads of the process; a second one inside takes its place. At the end, also after an error,
     everything is restored, but the connection to workers stays: values that are with them can still
     be read.
@@ -298,7 +301,7 @@ def emulated_tpu(
     """
     hosts = _number_of_hosts(hosts, workers)
     system = system_of(num_replicas, topology, cores_per_replica, hosts)
-    pod = Pod(hosts, system.num_cores // hosts, workers=tuple(workers))
+    pod = Pod(hosts, system.num_cores // hosts, workers=tuple(workers), is_apart=remote)
     outer = emulator.current()
     # Functions that are made under one emulator may be called under another.
     functions = outer.part(FunctionCores) if outer else FunctionCores()

@@ -37,6 +37,7 @@ __all__ = [
     "HostPythonError",
     "InputsNotPerReplicaError",
     "InternalError",
+    "LocalFileError",
     "LostVariableError",
     "MaximumShapesError",
     "NestedClusterError",
@@ -309,6 +310,12 @@ class LostVariableError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[
 
 class HostOnlyInputError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]
     """An input pipeline on a host of a pod calls Python, which is on the program's machine."""
+
+    rule = "TPU607"
+
+
+class LocalFileError(RuntimeFault, tf.errors.UnimplementedError):  # type: ignore[misc]
+    """A host of a TPU that is another machine is to read or write a file of the program's."""
 
     rule = "TPU607"
 

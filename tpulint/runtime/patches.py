@@ -5,25 +5,46 @@ All the others are where they belong by what they do.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 # These are imported for the patches that they declare alone: nothing else leads to them.
 from tpulint.runtime.embedding import operations as _embedding_operations  # noqa: F401
 from tpulint.runtime.execute.device_program import refused_segment
-from tpulint.runtime.execute.raising import cause_of_cancelling, fault_in, undeclared_output_fault
+from tpulint.runtime.execute.raising import (
+    as_tensorflow_error,
+    cause_of_cancelling,
+    fault_in,
+    undeclared_output_fault,
+)
 from tpulint.runtime.execute.waiting import run_watched
 from tpulint.runtime.feeds import host as _host_feeds  # noqa: F401
+from tpulint.runtime.pods.hosts import local_file_fault
 from tpulint.runtime.python_functions import intercept_user_functions
 from tpulint.runtime.tensorflow_internals.modules import errors_impl
 from tpulint.runtime.tensorflow_internals.patching import patch, patch_value
 
 _ERRORS = "tensorflow.python.framework.errors_impl"
 _OWN_ERRORS = "a failed step raises the runtime's own error, which names the rule"
+
+
+def _local_file_error(message: str, kind: type[Exception]) -> Exception | None:
+    fault = local_file_fault(message)
+    return fault and as_tensorflow_error(fault, kind)
+
+
 _FINDERS: dict[type[Exception], tuple[Callable[[str], Exception | None], ...]] = {
     errors_impl.UnknownError: (fault_in,),
     errors_impl.CancelledError: (cause_of_cancelling,),
-    errors_impl.InvalidArgumentError: (refused_segment, undeclared_output_fault),
+    errors_impl.InvalidArgumentError: (
+        refused_segment,
+        undeclared_output_fault,
+        functools.partial(_local_file_error, kind=errors_impl.InvalidArgumentError),
+    ),
+    errors_impl.UnimplementedError: (
+        functools.partial(_local_file_error, kind=errors_impl.UnimplementedError),
+    ),
 }
 """For an error of TensorFlow's, what finds in its message the error to raise in its place.
 
@@ -34,6 +55,7 @@ That must be of a subclass of it: Python initializes no other that `__new__` ret
 @patch(f"{_ERRORS}.UnknownError.__new__", why=_OWN_ERRORS)
 @patch(f"{_ERRORS}.CancelledError.__new__", why=_OWN_ERRORS)
 @patch(f"{_ERRORS}.InvalidArgumentError.__new__", why=_OWN_ERRORS)
+@patch(f"{_ERRORS}.UnimplementedError.__new__", why=_OWN_ERRORS)
 def _make_error(_: Callable[..., Any], cls: type[Exception], *args: Any, **kwargs: Any) -> Any:
     del kwargs
     if len(args) > 2:

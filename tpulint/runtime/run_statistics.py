@@ -156,6 +156,7 @@ def running(
     workers: Sequence[str] = (),
     *,
     costs: bool = False,
+    remote: bool = False,
 ) -> Iterator[Watch]:
     """Emulate a TPU in the context, and watch the computations that run on it.
 
@@ -167,7 +168,7 @@ def running(
             share them.
     """
     with (
-        emulated_tpu(num_replicas, topology=topology, hosts=hosts, workers=workers),
+        emulated_tpu(num_replicas, topology=topology, hosts=hosts, workers=workers, remote=remote),
         # After the emulator, whose replacements of the same functions it has to call.
         threads.cancellable_calls() as cancel,
         process_options(deadline=deadline),

@@ -34,6 +34,35 @@ def test_python_in_a_pipeline_is_reported_with_the_finding_of_the_check(tmp_path
     assert len(re.findall(words, done.stderr)) == 1, done.stderr
 
 
+FILES = (
+    PIPELINE.split("rows = ")[0]
+    + """\
+weight = tf.train.Checkpoint(model=tf.Variable(1.0))
+tf.io.write_file("gs://my-data/rows.txt", "1\\n2\\n")
+weight.write("gs://my-data/checkpoint")
+for batch in strategy.experimental_distribute_dataset(
+    tf.data.TextLineDataset("gs://my-data/rows.txt").map(tf.strings.to_number).batch(2, True)
+):
+    strategy.run(tf.function(tf.identity), args=(batch,))
+print("from the bucket", flush=True)
+rows = tf.data.TextLineDataset("/content/rows.txt").map(tf.strings.to_number)
+for batch in strategy.experimental_distribute_dataset(rows.batch(2, drop_remainder=True)):
+    strategy.run(tf.function(tf.identity), args=(batch,))
+"""
+)
+
+
+def test_files_of_a_remote_tpu_are_reported_with_the_finding_of_the_check(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(FILES, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--remote", "--replicas", "2", "program.py")
+    assert done.returncode == 1
+    assert done.stdout == "from the bucket\n"
+    assert "File system scheme '[local]' not implemented (file: '/content/rows.txt')" in done.stderr
+    assert "on 2 replicas, remote: exit status 1" in done.stderr
+    words = r"LocalFileError at program\.py:15 \[TPU607 .*\]: `tpulint check` says\n\nTPU607 "
+    assert len(re.findall(words, done.stderr)) == 1, done.stderr
+
+
 def test_a_program_without_hosts_of_its_own_says_the_same_on_several() -> None:
     asked = ["--cores", "4", "--batch-size", "32", "--iterations", "10", "--calls", "2"]
     on_one, on_two = (

@@ -37,7 +37,13 @@ from tpulint.runtime.tensorflow_internals.graphs import (
 )
 from tpulint.runtime.tensorflow_internals.modules import op_def_registry
 from tpulint.runtime.tensorflow_internals.operations import operations_of, runs_independently
-from tpulint.runtime.tensorflow_internals.patching import When, after_install, patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import (
+    Changed,
+    When,
+    after_install,
+    patch,
+    patch_value,
+)
 
 Tensor = Any
 
@@ -185,17 +191,6 @@ def _is_handled(operation: str) -> bool:
     return operation in _HANDLERS and not real_tpu() and enclosing_context() is None
 
 
-class _Changed:
-    """A module of which some functions are others."""
-
-    def __init__(self, module: Any, **functions: Callable[..., Any]) -> None:
-        self._module = module
-        self.__dict__.update(functions)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._module, name)
-
-
 class _Handled(NamedTuple):
     """The node that was not made: TensorFlow asks it for what a tape is to record."""
 
@@ -211,7 +206,7 @@ class _Handled(NamedTuple):
 
 
 @patch_value("tensorflow.python.ops.gen_tpu_ops._op_def_library", why=_FEEDS)
-def _handle_in_graphs(library: Any) -> _Changed:
+def _handle_in_graphs(library: Any) -> Changed:
     def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
         if not _is_handled(operation):
             return library._apply_op_helper(operation, name=name, **arguments)
@@ -220,11 +215,11 @@ def _handle_in_graphs(library: Any) -> _Changed:
             return None, None, _Handled(arguments), results
         return None, None, results, []
 
-    return _Changed(library, _apply_op_helper=apply_op_helper)
+    return Changed(library, _apply_op_helper=apply_op_helper)
 
 
 @patch_value("tensorflow.python.ops.gen_tpu_ops.pywrap_tfe", why=_FEEDS)
-def _handle_eagerly(execute: Any) -> _Changed:
+def _handle_eagerly(execute: Any) -> Changed:
     def fast_path_execute(ctx: Any, operation: str, name: str | None, *arguments: Any) -> Any:
         if not _is_handled(operation):
             return execute.TFE_Py_FastPathExecute(ctx, operation, name, *arguments)
@@ -236,7 +231,7 @@ def _handle_eagerly(execute: Any) -> _Changed:
         is_tuple = any(argument.type_list_attr for argument in definition.output_arg)
         return results[0] if isinstance(results, list) and not is_tuple else results
 
-    return _Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
+    return Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
 
 
 # tensorflow/python/training/evaluation.py: the values of metrics are fetched when the hooks that

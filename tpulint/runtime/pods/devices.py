@@ -36,11 +36,12 @@ class Pod:
     is_connected: bool = False
     name: str = "emulated"
     workers: tuple[str, ...] = ()
+    is_apart: bool = False
 
     @property
     def is_remote(self) -> bool:
         """Return whether the hosts are other machines to the program."""
-        return self.num_hosts > 1 or bool(self.workers)
+        return self.is_apart or self.num_hosts > 1 or bool(self.workers)
 
     @property
     def addresses(self) -> list[str]:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from tpulint.runtime.errors import HostOnlyInputError
+from tpulint.runtime.errors import HostOnlyInputError, LocalFileError
 from tpulint.runtime.pods.connections import announce_address, lost_host
-from tpulint.runtime.pods.devices import COORDINATOR, current_pod, is_on_pod
-from tpulint.runtime.source_location import operation_location
-from tpulint.runtime.tensorflow_internals.modules import device_util, eager_context
-from tpulint.runtime.tensorflow_internals.patching import When, patch
+from tpulint.runtime.pods.devices import COORDINATOR, current_pod, is_on_pod, spec_of
+from tpulint.runtime.pods.sessions import SERVED
+from tpulint.runtime.source_location import operation_location, user_location
+from tpulint.runtime.tensorflow_internals.graphs import device_of_graph, graphs_outwards
+from tpulint.runtime.tensorflow_internals.modules import (
+    device_util,
+    eager_context,
+    eager_core,
+    op_def_registry,
+    ops,
+)
+from tpulint.runtime.tensorflow_internals.patching import Changed, When, patch, patch_value
 
 _CONTEXT = "tensorflow.python.eager.context.Context"
 _MACHINES = "the hosts of a pod are processes, or this one, and the program sees them as machines"
@@ -136,3 +147,213 @@ def refuse_python(dataset: Any, host: str) -> None:
             "TPU, and the Python function is in the process of the program",
             place=operation_location(op),
         )
+
+
+# Files of the program's machine. TensorFlow has one file system for paths without a scheme, and no
+# way to remove it. So such a path is given a scheme that TensorFlow does not know: the kernel
+# itself refuses it, wherever and whenever it runs, and the error names the scheme.
+
+_LOCAL_SCHEME = "tpulint.local."
+_HAS_SCHEME = r"(?s)[a-zA-Z][0-9a-zA-Z.]*://.*"
+_IS_FILE = r"(?s)file://.*"
+_PATHS: dict[str, tuple[str, ...]] = {
+    "CSVDataset": ("filenames",),
+    "CSVDatasetV2": ("filenames",),
+    "CacheDataset": ("filename",),
+    "CacheDatasetV2": ("filename",),
+    "CreateSummaryFileWriter": ("logdir",),
+    "DatasetToTFRecord": ("filename",),
+    "FixedLengthRecordDataset": ("filenames",),
+    "FixedLengthRecordDatasetV2": ("filenames",),
+    "InitializeTableFromTextFile": ("filename",),
+    "InitializeTableFromTextFileV2": ("filename",),
+    "LoadDataset": ("path",),
+    "MatchingFiles": ("pattern",),
+    "MatchingFilesDataset": ("patterns",),
+    "MergeV2Checkpoints": ("checkpoint_prefixes", "destination_prefix"),
+    "ReadFile": ("filename",),
+    "Restore": ("file_pattern",),
+    "RestoreSlice": ("file_pattern",),
+    "RestoreV2": ("prefix",),
+    "Save": ("filename",),
+    "SaveDataset": ("path",),
+    "SaveDatasetV2": ("path",),
+    "SaveSlices": ("filename",),
+    "SaveV2": ("prefix",),
+    "SnapshotDataset": ("path",),
+    "SnapshotDatasetV2": ("path",),
+    "TFRecordDataset": ("filenames",),
+    "TFRecordDatasetV2": ("filenames",),
+    "TextLineDataset": ("filenames",),
+    "WriteFile": ("filename",),
+}
+"""The operations whose kernels read and write files, and their arguments that are paths."""
+_makers: list[str | None] = []
+"""The lines of programs that made such operations; the scheme has the number of one."""
+
+
+def _refuses_local_files() -> bool:
+    """Return whether what is made now runs on a host that has none of this machine's files.
+
+    A function runs where it is called: on the device of what is around it, where it names none.
+    """
+    pod = current_pod()
+    if not (
+        pod.is_apart
+        and (pod.is_connected or not tf.compat.v1.executing_eagerly_outside_functions())
+    ):
+        return False
+    graph = None if tf.executing_eagerly() else ops.get_default_graph()
+    names = [device_of_graph(around).to_string() for around in graphs_outwards(graph)]
+    names.append(eager_context.context().device_name or "")
+    named = next((name for name in names if "/job:" in name or "/task:" in name), "")
+    return is_on_pod(named)
+
+
+def _for_hosts(paths: Any, line: str | None) -> Any:
+    """Return a tensor of `paths`, with a scheme that nobody has where they are local.
+
+    The operation that takes them was made at `line`.
+    """
+    paths = tf.convert_to_tensor(paths)
+    known = tf.get_static_value(paths)
+    if known is None:
+        is_elsewhere = tf.strings.regex_full_match(paths, _HAS_SCHEME)
+        is_file = tf.strings.regex_full_match(paths, _IS_FILE)
+        is_elsewhere = (is_elsewhere & ~is_file) | tf.equal(paths, "")
+        return tf.where(is_elsewhere, paths, tf.strings.join([_scheme_of(line), paths]))
+    values = np.asarray(known, dtype=object)
+    texts = [tf.compat.as_text(value) for value in values.ravel()]
+    if not any(map(_is_local, texts)):
+        return paths
+    scheme = _scheme_of(line)
+    marked = [scheme + text if _is_local(text) else text for text in texts]
+    return tf.constant(marked, shape=values.shape)
+
+
+def _is_local(path: str) -> bool:
+    """Return whether `path` is of this machine; an empty one is of no file."""
+    has_scheme = re.fullmatch(_HAS_SCHEME, path) and not path.startswith("file://")
+    return bool(path) and not has_scheme
+
+
+def _scheme_of(line: str | None) -> str:
+    if line not in _makers:
+        _makers.append(line)
+    return f"{_LOCAL_SCHEME}{_makers.index(line)}://"
+
+
+_REFUSED = re.compile(
+    rf"'{re.escape(_LOCAL_SCHEME)}(\d+)' not implemented \(file: '{re.escape(_LOCAL_SCHEME)}\d+://(file(?=://))?"
+)
+
+
+def local_file_fault(message: str) -> LocalFileError | None:
+    """Return the fault of a file that a host of the TPU has not, in TensorFlow's words, or None."""
+    refused = _REFUSED.search(message)
+    if not refused:
+        return None
+    scheme = refused[2] or "[local]"
+    words = f"'{scheme}' not implemented (file: '{refused[2] or ''}"
+    text = message[: refused.start()] + words + message[refused.end() :]
+    text = re.sub(rf"{re.escape(_LOCAL_SCHEME)}\d+://", "", text)
+    return LocalFileError(text, place=_makers[int(refused[1])])
+
+
+_APART = "the hosts of a remote TPU have none of the files of the program's machine"
+_GENERATED = "tensorflow.python.ops"
+
+
+@patch_value(f"{_GENERATED}.gen_dataset_ops._op_def_library", why=_APART, when=When.EMULATED)
+@patch_value(
+    f"{_GENERATED}.gen_experimental_dataset_ops._op_def_library", why=_APART, when=When.EMULATED
+)
+@patch_value(f"{_GENERATED}.gen_io_ops._op_def_library", why=_APART, when=When.EMULATED)
+@patch_value(f"{_GENERATED}.gen_lookup_ops._op_def_library", why=_APART, when=When.EMULATED)
+@patch_value(f"{_GENERATED}.gen_summary_ops._op_def_library", why=_APART, when=When.EMULATED)
+def _refuse_local_files_in_graphs(library: Any) -> Changed:
+    def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
+        if operation in _PATHS and _refuses_local_files():
+            for path in _PATHS[operation]:
+                arguments[path] = _for_hosts(arguments[path], user_location())
+        return library._apply_op_helper(operation, name=name, **arguments)
+
+    return Changed(library, _apply_op_helper=apply_op_helper)
+
+
+@patch_value(f"{_GENERATED}.gen_dataset_ops.pywrap_tfe", why=_APART, when=When.EMULATED)
+@patch_value(
+    f"{_GENERATED}.gen_experimental_dataset_ops.pywrap_tfe", why=_APART, when=When.EMULATED
+)
+@patch_value(f"{_GENERATED}.gen_io_ops.pywrap_tfe", why=_APART, when=When.EMULATED)
+@patch_value(f"{_GENERATED}.gen_lookup_ops.pywrap_tfe", why=_APART, when=When.EMULATED)
+@patch_value(f"{_GENERATED}.gen_summary_ops.pywrap_tfe", why=_APART, when=When.EMULATED)
+def _prepare_inputs(execute: Any) -> Changed:
+    def fast_path_execute(ctx: Any, operation: str, *arguments: Any) -> Any:
+        if operation in _PATHS and _refuses_local_files():
+            # TensorFlow makes tensors of the arguments then, and calls `execute`.
+            raise eager_core._FallbackException
+        return execute.TFE_Py_FastPathExecute(ctx, operation, *arguments)
+
+    return Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
+
+
+@patch_value(f"{_GENERATED}.gen_dataset_ops._execute", why=_APART, when=When.EMULATED)
+@patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._execute", why=_APART, when=When.EMULATED)
+@patch_value(f"{_GENERATED}.gen_io_ops._execute", why=_APART, when=When.EMULATED)
+@patch_value(f"{_GENERATED}.gen_lookup_ops._execute", why=_APART, when=When.EMULATED)
+@patch_value(f"{_GENERATED}.gen_summary_ops._execute", why=_APART, when=When.EMULATED)
+def _refuse_local_files_eagerly(library: Any) -> Changed:
+    def execute(operation: bytes, num_outputs: int, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        name = operation.decode()
+        if name in _PATHS and _refuses_local_files():
+            inputs = list(inputs)
+            for place in _places_of_paths(name):
+                inputs[place] = _for_hosts(inputs[place], user_location())
+        return library.execute(operation, num_outputs, inputs, *args, **kwargs)
+
+    return Changed(library, execute=execute)
+
+
+@functools.cache
+def _places_of_paths(operation: str) -> tuple[int, ...]:
+    """Return the places of the paths among the inputs of `operation`."""
+    inputs = [argument.name for argument in op_def_registry.get(operation).input_arg]
+    return tuple(map(inputs.index, _PATHS[operation]))
+
+
+_REFUSED_IN = "_tpulint_refused_in"
+"""The attribute of a graph that holds its version when its operations were last looked at."""
+
+
+@patch("tensorflow.python.client.session.BaseSession._extend_graph", why=_APART, when=When.EMULATED)
+def _refuse_local_files_in_sessions(original: Callable[..., None], self: Any) -> None:
+    """Mark the paths of operations without a job: they run on the host that serves the session."""
+    graph = self._graph
+    is_apart = current_pod().is_apart and getattr(self, SERVED, False)
+    if is_apart and getattr(graph, _REFUSED_IN, 0) != graph.version:
+        _mark_paths(graph)
+        setattr(graph, _REFUSED_IN, graph.version)
+    original(self)
+
+
+def _mark_paths(graph: Any) -> None:
+    is_final, graph._finalized = graph._finalized, False
+    try:
+        for op in graph.get_operations():
+            if op.type not in _PATHS or not (
+                spec_of(op.device).job is None or is_on_pod(op.device)
+            ):
+                continue
+            for place in _places_of_paths(op.type):
+                path = op.inputs[place]
+                if not path.op.name.startswith(_MARKED):
+                    with graph.as_default(), tf.name_scope(_MARKED), tf.control_dependencies(None):
+                        marked = tf.identity(_for_hosts(path, operation_location(op)))
+                    op._update_input(place, marked)
+    finally:
+        graph._finalized = is_final
+
+
+_MARKED = "tpulint_path/"
+"""The name scope of paths that have been marked."""

@@ -22,6 +22,7 @@ from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolv
 from tensorflow.python.distribute.failure_handling import failure_handling_util
 from tensorflow.python.eager import backprop_util, execute, polymorphic_function, tape
 from tensorflow.python.eager import context as eager_context
+from tensorflow.python.eager import core as eager_core
 from tensorflow.python.framework import (
     c_api_util,
     composite_tensor,
@@ -92,6 +93,7 @@ __all__ = [
     "dataset_ops",
     "device_util",
     "eager_context",
+    "eager_core",
     "errors_impl",
     "execute",
     "failure_handling_util",

@@ -242,3 +242,14 @@ def replaced(owner: Any, name: str, new: Any) -> Iterator[None]:
                 setattr(owner, name, saved[0])
             else:
                 delattr(owner, name)
+
+
+class Changed:
+    """A module of which some functions are others."""
+
+    def __init__(self, module: Any, **functions: Callable[..., Any]) -> None:
+        self._module = module
+        self.__dict__.update(functions)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
