@@ -6,6 +6,7 @@ dimension has no static size, even for an endless dataset), data/experimental/op
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -408,3 +409,36 @@ def _handed_on(step: ExternalObject, amount: Amount) -> Amount | None:
     if transformation.last == "parallel_interleave":
         return replace(amount, count=None)
     return None
+
+
+def most_elements(data: Value, depth: int = STEPS) -> float:
+    """Return how many elements a dataset has at most: infinitely many where that is not seen."""
+    if isinstance(data, Choice):
+        return max(most_elements(option, depth - 1) for option in data.options)
+    if not isinstance(data, ExternalObject) or depth <= 0:
+        return math.inf
+    source = before(data)
+    if source is None:
+        amount = _amount_of_source(data)
+        return math.inf if amount is None or amount.count is None else amount.count
+    if not _keeps_count(data):
+        return math.inf
+    earlier = most_elements(source, depth - 1)
+    size = data.argument("batch_size" if data.last in BATCHES else "count", 0)
+    number = size.value if isinstance(size, Const) and type(size.value) is int else None
+    if data.last == "repeat":
+        return math.inf if number is None or number < 0 else earlier * number
+    if number is None or number < 0 or (data.last in BATCHES and number == 0):
+        return earlier
+    if data.last == "take":
+        return min(earlier, number)
+    if data.last == "skip":
+        return max(earlier - number, 0)
+    if data.last not in BATCHES or earlier == math.inf:
+        return earlier
+    return earlier // number if keeps_remainder(data) is False else -(-earlier // number)
+
+
+def _keeps_count(step: ExternalObject) -> bool:
+    """Return whether no step of this kind makes more elements, but for a `repeat`."""
+    return step.last in NO_MORE or step.last in ("repeat", "take", "batch", "padded_batch")

@@ -1,10 +1,14 @@
-"""TPU612: the input of a TPUEstimator ends before its last step."""
+"""TPU612: the input of a TPUEstimator, or of a loop with a TPUStrategy, ends too early."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import isinf, prod
 from typing import NamedTuple
 
-from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.context import DATA, LOOP, WHILE, Scope
+from tpulint.absint.domain.events import ApiCall, Context, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
@@ -14,8 +18,9 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu, tpu_config_value
-from tpulint.queries.input_pipelines import Amount, amounts, data_of
+from tpulint.queries.input_pipelines import Amount, amounts, data_of, most_elements, steps
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import For, Jump, Node, Raise, Return, Yield, YieldFrom, walk
 
 # How many rows of a batch each host takes at least: one for each of its cores.
 FEWEST_CORES = 4
@@ -35,20 +40,22 @@ class InputEndsEarly(Rule):
     code = "TPU612"
     name = "input-ends-early"
     severity = Severity.ERROR
-    summary = "input of a TPUEstimator that ends before the last step"
+    summary = "input that ends before the last step"
 
     def check(self, program: Program, report: Report) -> None:
+        for taken in too_often_taken(program):
+            _report_taken(taken, report)
         for feed in program.feeds:
             estimator = estimator_of(program, feed)
             if estimator is None or feed.kind not in STEPS or not may_use_tpu(estimator):
                 continue
-            steps = steps_of(program, feed)
+            asked = steps_of(program, feed)
             ways = amounts(data_of(program, feed))
             amount = ways[0]
             # Of several ways, one may be for another use of the function.
-            if steps is None or amount is None or len(ways) > 1:
+            if asked is None or amount is None or len(ways) > 1:
                 continue
-            short = shortage(feed, estimator, steps, amount)
+            short = shortage(feed, estimator, asked, amount)
             if short is not None:
                 _report(feed, amount, short, report)
 
@@ -121,3 +128,123 @@ def _has_one_host(estimator: ApiCall) -> bool:
     """Return whether the configuration says that all cores are of one host."""
     shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
     return shards is not None and shards <= CORES_OF_A_HOST
+
+
+class TooFewBatches(NamedTuple):
+    """A distributed dataset of which a loop takes more batches than there are.
+
+    loops: those around `call`, which takes one, since the iterator was made.
+    """
+
+    feed: Feed
+    begun: ApiCall
+    call: ApiCall
+    loops: list[Scope]
+    batches: int
+    taken: int
+
+
+def _report_taken(taken: TooFewBatches, report: Report) -> None:
+    loop = taken.loops[-1]
+    batches = "batch" if taken.batches == 1 else "batches"
+    # Where the options of a dataset turn off sharding, each host reads all of it.
+    is_shared = any(step.last == "with_options" for step in steps(taken.feed.data))
+    report(
+        taken.call.site.span,
+        f"the dataset holds {taken.batches:,} {batches}, but {taken.taken:,} are taken of it: the"
+        " loop ends with an OutOfRangeError; repeat the dataset, begin a new iterator, or take"
+        " fewer",
+        certainty=definite_if(not is_shared),
+        trace=(
+            traces.step(HOST_LANE, taken.feed.site, "distributes the dataset"),
+            traces.step(HOST_LANE, taken.begun.site, "begins to read it"),
+            traces.step(HOST_LANE, loop.site, "repeats what takes a batch"),
+        ),
+    )
+
+
+def too_often_taken(program: Program) -> Iterator[TooFewBatches]:
+    """Yield where loops of known lengths take more batches than a distributed dataset has.
+
+    Each `next` counts as often as the loops around it say, the last one is reported.
+    """
+    begun = program.named.get("iter", [])
+    for feed in program.feeds:
+        if feed.kind != "distribute" or feed.function is not None:
+            continue
+        starts = [call for call in begun if feed.data in _read_by(call)]
+        batches = most_elements(feed.data)
+        if len(starts) != 1 or isinf(batches):
+            continue
+        takes = [
+            call
+            for name in ("next", "get_next")
+            for call in program.named.get(name, ())
+            if feed.data in _read_by(call)
+        ]
+        counts = [(call, *_rounds_since(program, starts[0].context, call)) for call in takes]
+        taken = sum(count for _, _, count in counts)
+        in_loops = [(call, loops) for call, loops, count in counts if loops and count]
+        if taken > batches and in_loops:
+            call, loops = in_loops[-1]
+            yield TooFewBatches(feed, starts[0], call, loops, int(batches), taken)
+
+
+def _read_by(call: ApiCall) -> list[Value]:
+    """Return the dataset that a call of `iter`, `next` or `get_next` reads, if it is known."""
+    read = call.receiver or (call.arguments[0].value if call.arguments else None)
+    if not isinstance(read, ExternalObject) or read.source is None:
+        return []
+    return [read.source]
+
+
+def _rounds_since(program: Program, start: Context, call: ApiCall) -> tuple[list[Scope], int]:
+    """Return the loops around a call since `start`, and how often it is surely made; else 0."""
+    context = call.context
+    loops = [scope for scope in context.scopes if scope.kind in (LOOP, WHILE)]
+    before = [scope for scope in start.scopes if scope.kind in (LOOP, WHILE)]
+    is_sure = (
+        context.run == start.run
+        and context.reached_whenever(start)
+        and not (context.is_guess or context.is_tried)
+        and not any(scope.kind == DATA for scope in context.scopes)
+        and [scope.site for scope in loops[: len(before)]] == [scope.site for scope in before]
+    )
+    inner = loops[len(before) :]
+    counts = [_rounds(program, loop) for loop in inner] if is_sure else [0]
+    return inner, prod(counts) if counts else int(is_sure)
+
+
+def _rounds(program: Program, loop: Scope) -> int:
+    """Return how many rounds a loop surely has: 0 where it is not known, or may be left early."""
+    node = next(
+        (
+            node
+            for node in loop.site.module.nodes()
+            if isinstance(node, For) and node.place == loop.site.place
+        ),
+        None,
+    )
+    if node is None or any(map(_may_leave, walk(*node.body))):
+        return 0
+    if isinstance(loop.payload, Sequence) and not loop.payload.open:
+        return len(loop.payload.items)
+    for call in program.by_result.get(id(loop.payload), ()):
+        numbers = [_number(program, argument.value) for argument in call.arguments]
+        bounds = [number for number in numbers if number is not None]
+        if call.last == "range" and len(bounds) == len(numbers) and 0 not in bounds[2:]:
+            return len(range(*bounds))
+    return 0
+
+
+def _may_leave(node: Node) -> bool:
+    return isinstance(node, (Jump, Raise, Return, Yield, YieldFrom))
+
+
+def _number(program: Program, value: Value) -> int | None:
+    """Return the whole number that a value is, if it is one, or `tf.constant` of one."""
+    if isinstance(value, Tensor):
+        for call in program.by_result.get(id(value), ()):
+            if call.path == "tensorflow.constant" and call.arguments:
+                return constant_int(call.arguments[0].value)
+    return constant_int(value)
