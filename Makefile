@@ -14,7 +14,7 @@ export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: demo test test-newest test-oldest browser lint docs site bench corpus ecosystem fuzz \
+.PHONY: demo test test-newest test-oldest browser lint docs site bench growth corpus ecosystem fuzz \
   mutate hangs gallery release-check vscode clean
 
 # Exit status 1 is what the examples must give: some of them hold a fault on purpose.
@@ -79,6 +79,10 @@ bench: corpus
 	.venv/bin/python -m benchmarks.server
 	.venv/bin/python -m benchmarks.cluster $(TPULINT_CORPUS)
 	.venv/bin/python -m benchmarks.steps $(TPULINT_CORPUS)
+
+# How time and memory of a check grow with what a program has more of; a minute.
+growth: .venv/ready
+	.venv/bin/python -m benchmarks.growth
 
 fuzz: .venv/ready
 	TPULINT_FUZZ_PROGRAMS=$(FUZZ_PROGRAMS) .venv/bin/python -m pytest tests/runtime -n 2 -k oracle
