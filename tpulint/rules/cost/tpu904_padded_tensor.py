@@ -1,0 +1,68 @@
+"""TPU904: a large tensor whose last dimension is small is mostly padding."""
+
+from __future__ import annotations
+
+from tpulint.absint.domain.events import ApiCall, Tensor
+from tpulint.absint.domain.objects import Sequence
+from tpulint.diagnostics.traces import path_to_site
+from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.file_facts import is_test
+from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.hardware import dense_bytes, padding_factor, readable_bytes
+from tpulint.queries.device_code import compiled_calls
+from tpulint.queries.entry_calls import constant_int
+from tpulint.rules.base import Report, Rule, register
+
+# What is padded less, or takes less of 8 GB, is nothing that a program has to be changed for.
+LEAST_FACTOR = 8.0
+LEAST_PADDED = 256 * 1024 * 1024
+ELEMENT = "float32"  # what both make of what is not seen: 4 bytes
+
+
+@register
+class PaddedTensor(Rule):
+    code = "TPU904"
+    name = "padded-tensor"
+    severity = Severity.PERFORMANCE
+    summary = "a large tensor whose last dimension is small, which tiles pad"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation, call in compiled_calls(program):
+            shape = shape_made_by(call)
+            if shape is None or is_test(call.site.module.path):
+                continue
+            factor, size = padding_factor(shape, ELEMENT), dense_bytes(shape, ELEMENT)
+            if factor < LEAST_FACTOR or size * factor < LEAST_PADDED:
+                continue
+            words = ", ".join(map(str, shape))
+            report(
+                call.site.span,
+                f"`{call.last}` makes a tensor of [{words}], whose rows a TPU fills up to 128"
+                f" elements: {factor:.3g} x the memory, {readable_bytes(size)} takes"
+                f" {readable_bytes(size * factor)}; make the large dimension the last one",
+                certainty=Certainty.POSSIBLE,  # the compiler may choose another layout
+                trace=path_to_site(computation, call.context, call.site, "makes the tensor"),
+                doubt="if XLA keeps it in this order and does not fuse it away",
+            )
+
+
+def shape_made_by(call: ApiCall) -> tuple[int, ...] | None:
+    """Return the shape that `one_hot` or `reshape` makes of constants; None if it is not known."""
+    if not is_tensorflow(call.path) or not call.arguments:
+        return None
+    if call.last == "one_hot" and call.argument("axis", 4) is None:
+        depth, indices = call.argument("depth", 1), call.argument("indices", 0)
+        if depth is None or indices is None or not isinstance(indices.value, Tensor):
+            return None
+        return known((*(indices.value.shape or (None,)), constant_int(depth.value)))
+    shape = call.argument("shape", 1) if call.last == "reshape" else None
+    if shape is None or not isinstance(shape.value, Sequence) or shape.value.open:
+        return None
+    return known(tuple(map(constant_int, shape.value.items)))
+
+
+def known(shape: tuple[int | None, ...]) -> tuple[int, ...] | None:
+    """Return the shape if each dimension is known, and there are at least two."""
+    sizes = tuple(size for size in shape if size is not None and size > 0)
+    return sizes if len(sizes) == len(shape) >= 2 else None
