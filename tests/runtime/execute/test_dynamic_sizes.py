@@ -84,3 +84,23 @@ def test_sizes_below_a_maximum() -> None:
     results = tpu.replicate(computation, given, maximum_shapes=[tf.TensorShape([8, 8])])
     assert [float(total) for total, _ in results] == [12.0, 16.0]
     assert [shape.numpy().tolist() for _, shape in results] == [[3, 2], [2, 4]]
+
+
+def test_killed_a_result_as_long_as_its_input_keeps_its_shape() -> None:
+    # XLA read the sizes of the second of two equal results from elsewhere: a shape of garbage, or
+    # the end of the process (`predict` of Keras, whose last batch is a smaller one).
+    x = np.arange(30, dtype=np.float32).reshape(10, 3)
+    with tpu.emulated_tpu(num_replicas=2):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+        batches = tf.data.Dataset.from_tensor_slices(x).batch(8)
+        iterator = iter(strategy.experimental_distribute_dataset(batches))
+
+        @tf.function
+        def step() -> Any:
+            results = strategy.run(lambda rows: rows + 1.0, args=(next(iterator),))
+            return strategy.experimental_local_results(results)
+
+        values = [value.numpy() for _ in range(2) for value in step()]
+    np.testing.assert_array_equal(np.concatenate(values), x + 1.0)

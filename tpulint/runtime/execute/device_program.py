@@ -271,10 +271,13 @@ class DeviceProgram:
         copied = self._copy(self._ops, images)
         self._operations.update({copied.operations[op.name].name: op for op in self._ops})
         self._fix_bounds({**images, **copied.tensors, **fixed}, copied)
+        wanted = [copied.tensors[out.name] for out in self._wanted]
+        # Shapes that were set, not inferred, are lost in a copy: behind an input that was padded
+        # no rank is known, and `enlarge_to_bounds` would take such a result for one with no bound.
+        for tensor, out in zip(wanted, self._wanted, strict=True):
+            tensor.set_shape(out.shape)
         # Known only now, when the segment is traced; `launch` needs it for the results.
-        results, self._to_cut[:] = enlarge_to_bounds(
-            [copied.tensors[out.name] for out in self._wanted]
-        )
+        results, self._to_cut[:] = enlarge_to_bounds(wanted)
         return results or [tf.constant(True)]
 
     def _fix_bounds(self, images: dict[str, Tensor], copied: Copied) -> None:
