@@ -152,7 +152,7 @@ def _report_taken(taken: TooFewBatches, report: Report) -> None:
     report(
         taken.call.site.span,
         f"the dataset holds {taken.batches:,} {batches}, but {taken.taken:,} are taken of it: the"
-        " loop ends with an OutOfRangeError; repeat the dataset, begin a new iterator, or take"
+        " loop ends with an OutOfRangeError; make a new iterator, repeat the dataset, or take"
         " fewer",
         certainty=definite_if(not is_shared),
         trace=(
