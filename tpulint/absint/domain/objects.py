@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, ClassVar, NamedTuple
 from weakref import ReferenceType, ref
 
@@ -406,7 +406,8 @@ def mro(cls: Class) -> list[Value]:
             rows = [
                 base.order or [] if isinstance(base, Class) else [base] for base in current.bases
             ]
-            rest = rows[0] if len(rows) == 1 else _merged([*rows, list(current.bases)])
+            several = len(rows) > 1
+            rest = _merged([*rows, list(current.bases)]) if several else chain(*rows)
             current.order = [current, *rest]
     return cls.order
 
@@ -416,6 +417,9 @@ def _merged(lines: list[list[Value]]) -> list[Value]:
 
     Python refuses a class without such an order; here the next value of the first line is taken.
     """
+    # The bases of a diamond have all but themselves in common; that is copied as it is.
+    end = _common_end(lines[:-1], lines[-1])
+    lines = [*(line[: len(line) - len(end)] for line in lines[:-1]), lines[-1]]
     rows = [line[::-1] for line in lines if line]  # what comes next is at the end
     later = Counter(cls for row in rows for cls in row[:-1])
     by_next: dict[Value, list[list[Value]]] = {}
@@ -433,7 +437,23 @@ def _merged(lines: list[list[Value]]) -> list[Value]:
             _drop_next(row, found, later)
             if row:
                 by_next.setdefault(row[-1], []).append(row)
-    return list(found)
+    return [*found, *end]
+
+
+def _common_end(lines: list[list[Value]], bases: list[Value]) -> list[Value]:
+    """Return what all lines end with; nothing if one of the bases is in it."""
+    first = lines[0]
+    shortest = min(map(len, lines))
+    longest = 0
+    step = shortest
+    while step:
+        size = longest + step
+        if size <= shortest and all(line[-size:] == first[-size:] for line in lines):
+            longest = size
+        else:
+            step //= 2
+    end = first[len(first) - longest :]
+    return [] if any(base in end for base in bases) else end
 
 
 def _drop_next(row: list[Value], order: Container[Value], later: Counter[Value]) -> None:
