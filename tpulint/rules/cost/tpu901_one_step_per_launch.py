@@ -43,10 +43,18 @@ def launches(steps: int | None, unit: str = "") -> str:
     )
 
 
+def sets_steps_of_strategy(program: Program) -> bool:
+    """Return whether a strategy of TensorFlow 1 was told how many steps it runs for a launch."""
+    strategies = program.named.get("TPUStrategy", ())
+    return any(call.argument("steps_per_run") is not None for call in strategies)
+
+
 def check_fit(program: Program, computation: Computation, report: Report) -> None:
     """Report the `compile` of a model that `fit` trains step by step."""
     fit = computation.call
     model = fit.receiver
+    if sets_steps_of_strategy(program):
+        return
     compiles = [call for call in program.named.get("compile", ()) if call.receiver is model]
     if len(compiles) != 1 or not launches_each_step(compiles[0]):
         return
