@@ -168,7 +168,7 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
         size = computation.input_bytes / max(computation.steps, 1)
         yield (
             f"{computation.place}: {steps} in {counted(computation.launches, 'launch')}, "
-            f"{size:,.0f} bytes of input a step"
+            f"{size:,.0f} bytes of input per step"
         )
     if ran.reads:
         number = sum(read.number for read in ran.reads)

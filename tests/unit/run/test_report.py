@@ -51,7 +51,7 @@ def test_launches_and_reads_follow_the_table() -> None:
     reads = tuple(HostReads(f"trainer.py:{row}", 1000, 4000) for row in range(12))
     ran = report()._replace(computations=(run,), reads=reads)
     written = text(ran, CONTEXT)
-    assert "\ntrainer.py:18: 10 steps in 5 launches, 1,234 bytes of input a step\n" in written
+    assert "\ntrainer.py:18: 10 steps in 5 launches, 1,234 bytes of input per step\n" in written
     assert "\n12,000 host reads of values of the device, 48,000 bytes:\n" in written
     assert "\n  trainer.py:9: 1,000 reads, 4,000 bytes\n  ... and 2 more lines\n" in written
     assert "<li>trainer.py:9: 1,000 reads, 4,000 bytes</li>" in html(ran, CONTEXT)
