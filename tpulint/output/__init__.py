@@ -20,6 +20,7 @@ FORMATS = {
     "sarif": "sarif",
     "github": "lines",
     "gitlab": "code_review",
+    "azure": "lines",
     "junit": "code_review",
     "pylint": "lines",
     "rdjson": "code_review",
@@ -29,7 +30,7 @@ DEFAULT = "full"
 # Other names that are understood: ours of before, and ruff's.
 ALIASES = {"text": "concise", "json-lines": "jsonl"}
 FOR_PEOPLE = ("full", "concise", "grouped")  # those that end in a summary and can be coloured
-WITHOUT_FIXES = ("github", "gitlab", "junit", "pylint")
+WITHOUT_FIXES = ("github", "azure", "gitlab", "junit", "pylint")
 
 
 def load(name: str) -> Format:

@@ -1,4 +1,4 @@
-"""Formats of one line per finding: concise, grouped by file, pylint's and GitHub's."""
+"""Formats of one line per finding: concise, grouped by file, pylint's, GitHub's and Azure's."""
 
 from __future__ import annotations
 
@@ -97,3 +97,33 @@ def in_message(text: str) -> str:
 
 def in_field(text: str) -> str:
     return in_message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+# Logging commands that Azure Pipelines shows as issues of a build. They know two types, and a
+# percent sign has a name of its own there.
+
+
+def render_azure(findings: Sequence[Finding], context: RenderContext) -> str:
+    return "".join(issue(finding, context) for finding in findings)
+
+
+def issue(finding: Finding, context: RenderContext) -> str:
+    """Return one issue; that of a notebook has the row of its JSON, and no column."""
+    span = finding.span
+    is_error = CODES[finding.code].severity is Severity.ERROR
+    fields: dict[str, object] = {
+        "type": "error" if is_error else "warning",
+        "sourcepath": span.filename,
+        "linenumber": context.file_row(span.filename, span.start.row),
+        "columnnumber": span.start.column,
+        "code": finding.code,
+    }
+    if context.is_notebook(span.filename):
+        del fields["columnnumber"]
+    listed = "".join(f"{key}={in_issue(str(value))};" for key, value in fields.items())
+    return f"##vso[task.logissue {listed}]{in_issue(one_line(finding.message))}\n"
+
+
+def in_issue(text: str) -> str:
+    text = text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(";", "%3B").replace("]", "%5D")

@@ -180,6 +180,17 @@ def test_github_fields_and_messages_are_escaped() -> None:
     assert ",file=a%2Cb%3Ac.py,line=1," in load("github")([odd], CONTEXT)
 
 
+def test_azure_fields_and_messages_are_escaped() -> None:
+    odd = ODD_ONE._replace(
+        span=Span("a;b].py", Location(1, 1), Location(1, 2)), message="100% [sure]; or\nnot"
+    )
+    said = load("azure")([odd], CONTEXT)
+    assert said.startswith("##vso[task.logissue type=")
+    assert ";sourcepath=a%3Bb%5D.py;linenumber=1;" in said
+    assert said.count("\n") == said.count("]") == 1
+    assert "100%AZP25 [sure%5D%3B or" in said
+
+
 def test_gitlab_fingerprints_differ() -> None:
     items = json.loads(load("gitlab")([DEADLOCK, DEADLOCK, NAME], CONTEXT))
     assert len({item["fingerprint"] for item in items}) == 3
@@ -291,7 +302,7 @@ def test_statistics() -> None:
 
 
 def test_rows_of_a_notebook_are_those_of_its_file() -> None:
-    for name in ("github", "gitlab", "pylint", "rdjson", "sarif", "junit"):
+    for name in ("github", "azure", "gitlab", "pylint", "rdjson", "sarif", "junit"):
         said = load(name)([IN_LONG_NOTEBOOK], CONTEXT)
         assert str(LONG_NOTEBOOK_ROW) in said, name
         assert "column" not in said.replace("columnKind", "").lower(), name
