@@ -24,7 +24,7 @@ from typing import Any
 from tpulint.check import driver
 from tpulint.codes import CODES
 from tpulint.config import Config
-from tpulint.finding import Certainty, Finding
+from tpulint.finding import Certainty, Finding, Severity
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -93,10 +93,14 @@ def bring() -> Path:
 
 
 def check(folder: Path) -> CorpusResult:
-    """Return the findings of all rules on all packages."""
+    """Return the findings on all packages of all rules but those about performance.
+
+    What those find is off by default, and was read for docs/performance.md.
+    """
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
     packages = tuple(str(path) for path in sorted(folder.iterdir()) if path.is_dir())
-    result = driver.check(driver.discover(driver.Request(config, frozenset(CODES), packages)))
+    codes = {code for code, row in CODES.items() if row.severity is not Severity.PERFORMANCE}
+    result = driver.check(driver.discover(driver.Request(config, frozenset(codes), packages)))
     messages = [*map(str, result.failures), *result.messages]
     return CorpusResult(folder, result.findings, messages, bool(result.failures))
 
