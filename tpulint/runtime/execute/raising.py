@@ -25,9 +25,8 @@ from tpulint.runtime.internal import internal_error
 from tpulint.runtime.pods import sessions
 
 _TOKEN = re.compile(r"tpulint fault #(\d+)#")
-# Seconds for which a fault counts as the cause of what is cancelled. On a busy machine, the rest of
-# a step takes its time to end.
-_CAUSE_SECONDS = 10.0
+# Seconds for which a fault counts as the cause of what is cancelled.
+_CAUSE_SECONDS = 2.0
 _numbers = itertools.count()
 _waiting: dict[int, tuple[float, RuntimeFault]] = {}
 _waiting_lock = threading.Lock()
