@@ -79,13 +79,15 @@ def padded_bytes(shape: Sequence[int], dtype: str, layout: Layout) -> int:
 def _usual_tiles(sizes: Sequence[int], dtype: str) -> tuple[tuple[int, ...], ...]:
     """Return the tiles of a tensor whose dimensions, from the major to the minor one, are `sizes`.
 
-    Narrow elements are packed, so that each 32-bit word of a tile holds several rows.
+    Narrow elements are packed, so that each 32-bit word of a tile holds several rows. A tile has
+    fewer rows where the dimension before the minor one is small.
     """
     packed = 32 // _BITS.get(dtype, 32) or 1
     packing = ((packed, 1),) if packed > 1 else ()
     if len(sizes) < 2:
         return ((LANES,),) if packed == 1 else ((LANES * packed,), (LANES,), *packing)
-    rows = SUBLANES // 2 if sizes[-2] <= SUBLANES // 2 else SUBLANES
+    small = (2, 4) if packed == 1 else (4,)
+    rows = next((rows for rows in small if sizes[-2] <= rows), SUBLANES)
     return ((max(rows, packed), LANES), *packing)
 
 

@@ -68,10 +68,26 @@ def agrees(size: int, report: str) -> bool:
 
 @pytest.mark.parametrize("row", measured(), ids=lambda row: f"{row.dtype}{list(row.shape)}")
 def test_a_measured_size(row: Measured) -> None:
-    assert agrees(dense_bytes(row.shape, row.dtype), row.unpadded)
+    if row.unpadded != "-":
+        assert agrees(dense_bytes(row.shape, row.dtype), row.unpadded)
     padded = padded_bytes(row.shape, row.dtype, row.layout)
     assert agrees(padded, row.padded)
     assert dense_bytes(row.shape, row.dtype) <= least_bytes(row.shape, row.dtype) <= padded
+
+
+# Where the tiles are not the usual ones, and why.
+UNUSUAL = {
+    ((2, 32, 32, 1, 2, 128), "bf16"),  # a TPU v6e has tiles of one word
+    ((16,), "f32"),  # of the vector memory, not of HBM
+}
+
+
+def test_the_usual_tiles_are_those_of_the_reports() -> None:
+    for row in measured():
+        usual = row.layout._replace(tiles=())
+        size = padded_bytes(row.shape, row.dtype, usual)
+        as_measured = size == padded_bytes(row.shape, row.dtype, row.layout)
+        assert as_measured == ((row.shape, row.dtype) not in UNUSUAL), row
 
 
 def test_no_layout_is_below_the_least_size() -> None:
@@ -93,6 +109,10 @@ def test_no_layout_is_below_the_least_size() -> None:
         ((10,), "float32", 512),
         ((10,), "bfloat16", 512),
         ((16, 100), "int8", 2048),
+        ((1000, 1, 128), "float32", 1000 * 2 * 512),
+        ((1000, 3, 128), "float32", 1000 * 4 * 512),
+        ((1000, 1, 128), "bfloat16", 1000 * 4 * 256),
+        ((1000, 3, 128), "int8", 1000 * 4 * 128),
         ((1000, 2), "bool", 1000 * 128),
         ((1000, 2), "string", 0),
     ],
