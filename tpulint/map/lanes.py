@@ -206,6 +206,7 @@ def own_number(call: ApiCall) -> int | None:
 # The boxes of a computation while they are filled: what each function does in them.
 
 LOGGING = re.compile(r"(^|\.)(logging|logger|log)\.")  # it is given tensors, and builds nothing
+SCOPES = frozenset(["as_default", "record_if"])  # of summary writers: they build no operation
 LINES = 6  # functions in a box
 NAMES = 4  # operations of a function that are named
 
@@ -300,6 +301,8 @@ def builds(call: ApiCall) -> bool:
     if isinstance(call.result, kinds) or not call.last.isidentifier():
         return False
     if LOGGING.search(call.path) or call.path.partition(".")[0] in BUILDS_NOTHING:
+        return False
+    if call.last in SCOPES:
         return False
     return own_number(call) is not None or host_operations(call.path) is not None
 

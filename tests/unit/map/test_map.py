@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.map.drawn import drawn, edge, found, node
+from tests.unit.map.drawn import drawn, edge, found, node, of_file
 from tests.unit.map.programs import FIT, GRADIENTS, LAYERS, LOOP, MODES, SENT, VARIABLES
 from tpulint.map import computation as drawing
 from tpulint.map.pictures.model import CLUSTER, SEGMENT, ComputationMap, Crossing
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def test_tensors_cross_with_their_names_and_sizes(tmp_path: Path) -> None:
@@ -264,3 +266,20 @@ def test_what_has_no_weights_is_no_variable_and_zip_no_operation(tmp_path: Path)
     details = [line.detail for each in made.nodes for line in each.lines]
     assert any("MeanSquaredError, compute_average_loss" in detail for detail in details)
     assert not [detail for detail in details if "zip" in detail or "__call__" in detail]
+
+
+@pytest.mark.parametrize(
+    ("example", "not_operations"),
+    [
+        ("strategy_loop.py", "global_batch_size"),  # `self.global_batch_size` came from a flag
+        ("estimator_host_call.py", "as_default"),
+        ("estimator_host_call.py", "record_if"),
+    ],
+)
+def test_an_attribute_and_a_scope_are_no_operations(example: str, not_operations: str) -> None:
+    program = of_file(EXAMPLES / example).program
+    details = [
+        line.detail for made in program.computations for each in made.nodes for line in each.lines
+    ]
+    assert any("reduce_mean" in detail or "compute_average" in detail for detail in details)
+    assert not [detail for detail in details if not_operations in detail]

@@ -16,7 +16,7 @@ from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.properties import is_scalar, of_scalars, uniform
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import OUTSIDE, UNREAD, Certainty
@@ -115,12 +115,20 @@ def _call_arguments(call: Call) -> None:
     if call.name in seam.PYTHON_IN_GRAPH and call.frame.context.on_device:
         return
     for value in call.values:
-        if isinstance(value, CALLABLE):
+        if isinstance(value, CALLABLE) and not _may_be_data(value):
             with call.frame.when(ConditionKey(CALLED, call.site), True):
                 element = Tensor(call.frame.context, call.site, "structure")
                 count = parameter_count(call, value)
                 args = tuple(calls.positional_argument(element, call.site) for _ in range(count))
                 calls.call(call.frame, value, args, call.site)
+
+
+def _may_be_data(value: Value) -> bool:
+    """Return whether it is an attribute of an outside object: `flags.batch_size` is no function."""
+    if not isinstance(value, Bound) or not isinstance(value.function, External):
+        return False
+    owner = value.receiver
+    return not isinstance(owner, ExternalObject) or not is_tensorflow(owner.path)
 
 
 def run_given(call: Call) -> Value:
