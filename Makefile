@@ -9,6 +9,7 @@ WORKERS = --dist loadfile --no-loadscope-reorder --max-worker-restart 0 \
   --timeout 300 --timeout-method thread
 OLDEST_WORKERS ?= 2
 MERMAID = build/npm/package/dist/mermaid.min.js
+PYODIDE = build/npm/pyodide/pyodide.mjs
 export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -36,7 +37,7 @@ test-oldest: .venv-oldest/ready
 
 # What is drawn is looked at in headless Chromium, which pip does not install; TPULINT_SCREENSHOTS
 # is where the screenshots go.
-browser: .venv/ready $(MERMAID)
+browser: .venv/ready $(MERMAID) $(PYODIDE)
 	.venv/bin/python -m pytest -m browser --timeout 300 tests/browser $(PYTEST_ARGS)
 
 lint: .venv/ready
@@ -56,7 +57,7 @@ docs: .venv/ready
 	git status --short -- README.md docs tpulint/codes.tsv
 
 # The documentation site, in build/site.
-site: .venv-site/ready $(MERMAID)
+site: .venv-site/ready $(MERMAID) $(PYODIDE)
 	NO_MKDOCS_2_WARNING=1 .venv-site/bin/python -m mkdocs build --quiet
 
 # Without npm the site is built all the same, and shows its diagrams as text.
@@ -64,6 +65,14 @@ $(MERMAID):
 	mkdir -p build/npm
 	cd build/npm && npm pack --silent mermaid@11 && \
 	  tar -xzmf mermaid-*.tgz package/dist/mermaid.min.js || echo "mermaid cannot be fetched"
+
+# Python in a browser, and what tpulint needs there, for the playground.
+$(PYODIDE):
+	mkdir -p $(@D) build/playground
+	$(PYTHON) -m pip install --quiet --no-deps --no-compile --upgrade --target build/playground \
+	  libcst==0.3.23 typing_inspect mypy_extensions typing_extensions pathspec
+	cd build/npm && npm pack --silent pyodide@314 && \
+	  tar -xzmf pyodide-*.tgz -C pyodide --strip-components 1 || echo "Pyodide cannot be fetched"
 
 corpus: .venv/ready
 	.venv/bin/python scripts/corpus.py $(TPULINT_CORPUS)

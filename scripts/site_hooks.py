@@ -1,4 +1,4 @@
-"""The hooks of `mkdocs build`: they add the rules' pages, CONTRIBUTING and the changelog.
+"""The hooks of `mkdocs build`: they add pages from outside docs/, and what the playground runs.
 
 The documents link to each other as files of the repository; on the site a link to a file that
 is no page leads to the repository instead.
@@ -6,9 +6,13 @@ is no page leads to the repository instead.
 
 from __future__ import annotations
 
+import io
+import json
 import posixpath
 import re
 import sys
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,26 @@ LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[#)])")
 FENCE = re.compile(r"^(```\w+)[ \t]+[^\n`]+$", re.MULTILINE)
 # The theme would load mermaid from another server; `make site` fetches it from npm.
 MERMAID = ROOT / "build" / "npm" / "package" / "dist" / "mermaid.min.js"
+# What the playground runs, as `make site` fetches it: Pyodide from npm, and the packages that
+# tpulint needs. libcst 0.3 is its last release in pure Python; the analyzer asks it only for the
+# ranges of findings, and does without where it cannot read a file (`match`).
+PYODIDE = ROOT / "build" / "npm" / "pyodide"
+PACKAGES = ROOT / "build" / "playground"
+NEEDED = (
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "pyodide-lock.json",
+    "python_stdlib.zip",
+)
+NOT_NEEDED = {"__pycache__", "runtime", "storage", "server"}  # of tpulint
+PROGRAMS = (
+    "deadlock_metrics.py",
+    "runtime_deadlock.py",
+    "estimator_host_call.py",
+    "keras_fit.py",
+    "strategy_loop.py",
+)
 
 
 def on_config(config: Any) -> Any:
@@ -60,7 +84,33 @@ def on_files(files: Files, config: Any) -> Files:
     for source, page in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
+    for name, data in playground():
+        files.append(File.generated(config, f"playground/{name}", content=data))
     return files
+
+
+def playground() -> Iterator[tuple[str, bytes]]:
+    """Return the files that docs/playground needs beside its own; none if they were not fetched."""
+    if not (PYODIDE / NEEDED[0]).exists():
+        return
+    for name in NEEDED:
+        yield f"pyodide/{name}", (PYODIDE / name).read_bytes()
+    yield "packages.zip", packages()
+    yield "programs.json", json.dumps(PROGRAMS).encode()
+    for name in PROGRAMS:
+        yield f"programs/{name}", (ROOT / "examples" / name).read_bytes()
+
+
+def packages() -> bytes:
+    """Return an archive of tpulint and the packages that it needs."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
+        for top in (ROOT / "tpulint", PACKAGES):
+            for path in sorted(top.rglob("*")):
+                name = path.relative_to(ROOT if top.parent == ROOT else top)
+                if path.is_file() and NOT_NEEDED.isdisjoint(name.parts):
+                    written.write(path, name)
+    return archive.getvalue()
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.site_hooks import MERMAID
+from scripts.site_hooks import MERMAID, PYODIDE
 from tests.browser.chromium import Chromium
 from tests.browser.looks import FAINT, LEAST, OVERFLOWING, keep
 
@@ -123,3 +123,48 @@ def test_the_search_finds_a_rule_by_its_code(site: str, browser: Chromium) -> No
         time.sleep(0.2)
         found = browser.run("document.querySelector('.md-search-result__list').textContent")
     assert "TPU101" in found
+
+
+@pytest.mark.skipif(not PYODIDE.exists(), reason="Pyodide was not fetched: npm is not installed")
+def test_the_playground_checks_a_program_in_the_browser(site: str, browser: Chromium) -> None:
+    browser.requests.clear()
+    browser.errors.clear()
+    browser.show(site + "playground/", 1280)
+    shown = wait_for(browser, "document.getElementById('playground-report').textContent", "TPU101")
+    assert "program.py:35:16" in shown
+    assert "waits for `running_loss`, which the device" in shown
+    assert browser.run("document.querySelector('#playground-map img').naturalWidth") > 0
+    keep(browser, "site-playground-1280.png")
+    # A place in the report selects what it names.
+    browser.run("document.querySelector('#playground-report button').click()")
+    selected = browser.run(
+        "(source => source.value.slice(source.selectionStart, source.selectionEnd))"
+        "(document.getElementById('playground-source'))"
+    )
+    assert selected == "self.running_loss.read_value()"
+    # A program that was typed is checked, and its link holds it.
+    browser.run(
+        "(source => {source.value = 'import tensorflow as tf\\ntf.tpu.rewrite(\\n'; "
+        "source.dispatchEvent(new Event('input'))})(document.getElementById('playground-source'))"
+    )
+    wait_for(browser, "document.getElementById('playground-report').textContent", "TPU001")
+    browser.run("document.getElementById('playground-share').click()")
+    wait_for(browser, "location.hash", "#program=")
+    link = browser.run("location.href")
+    browser.show(site, 400)
+    browser.show(link, 400)
+    wait_for(browser, "document.getElementById('playground-source').value", "tf.tpu.rewrite(")
+    wait_for(browser, "document.getElementById('playground-report').textContent", "TPU001")
+    assert not browser.run(WIDE)
+    keep(browser, "site-playground-400.png")
+    assert not browser.errors
+    assert not [each for each in browser.requests if not each.startswith((site, "data:", "blob:"))]
+
+
+def wait_for(browser: Chromium, script: str, text: str) -> str:
+    """Return the value of the script once it contains the text."""
+    end = time.monotonic() + 60
+    while text not in (value := browser.run(script) or ""):
+        assert time.monotonic() < end, value
+        time.sleep(0.2)
+    return str(value)
