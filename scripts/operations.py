@@ -138,8 +138,9 @@ def table_of(library: Library, compiled: set[str], dtypes: set[str]) -> str:
 
 
 def typed_block(typed: Mapping[str, Any]) -> str:
-    """Return the rows typed in by hand, as two more blocks of the table."""
-    lines = ["dtypes", *typed["dtypes"].split(), "", "typed"]
+    """Return the rows typed in by hand, as three more blocks of the table."""
+    lines = ["dtypes", *typed["dtypes"].split(), "", "refused", *typed["refused"].split()]
+    lines += ["", "typed"]
     for row in typed["builds"]:
         only_if = [row["only_if"]] if "only_if" in row else []
         if "argument" in row:

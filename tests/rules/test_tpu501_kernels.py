@@ -16,6 +16,17 @@ def computation(x):
     return tf.reduce_sum(distinct)
 """
 V2 = "import tensorflow as tf\n"
+CONNECTED = (
+    V2
+    + """
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="my-tpu")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+dataset = tf.data.Dataset.from_tensors((tf.ones([8, 8, 3]), tf.ones([2])))
+dataset = dataset.repeat().batch(8, drop_remainder=True)
+"""
+)
 REWRITTEN_V2 = "\ntf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])\n"
 
 
@@ -95,7 +106,7 @@ def computation(x):
     + """
 def computation(x):
     tf.nn.ctc_loss(x, x, [3], [3])
-    tf.compat.v1.nn.ctc_loss(x, x, [3])  # possible: TPU501
+    tf.compat.v1.nn.ctc_loss(x, x, [3])  # error: TPU501
     return x
 """
     + REWRITTEN_V2,
@@ -104,7 +115,7 @@ def computation(x):
 def computation(x):
     sparse = tf.sparse.SparseTensor([[0, 0]], [1.0], [1, 2])
     tf.sparse.sparse_dense_matmul(sparse, x)  # possible: TPU501
-    tf.nn.embedding_lookup_sparse(x, sparse, None)  # possible: TPU501
+    tf.nn.embedding_lookup_sparse(x, sparse, None)  # error: TPU501
     tf.nn.embedding_lookup(x, [0])
     return x
 """
@@ -123,6 +134,53 @@ def computation(x):
 tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])
 tf.data.Dataset.from_tensors("a").map(words)
 words("a")
+""",
+    "operations that a TPU refused, by reports": V2
+    + """
+def computation(x, boxes):
+    tf.image.crop_and_resize(x, boxes, [0], [8, 8])  # error: TPU501
+    tf.image.combined_non_max_suppression(boxes, x, 4, 4)  # error: TPU501
+    tf.random.gamma([4], 0.2)  # error: TPU501
+    tf.unique_with_counts(x)  # error: TPU501
+    tf.random.stateless_gamma([4], [1, 2], 0.2)  # possible: TPU501
+    return tf.linalg.det(x)  # possible: TPU501
+
+tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4]), tf.zeros([4, 4])])
+""",
+    "the host does what the TPU refused": V2
+    + """
+def counted(x):
+    return tf.unique_with_counts(x)
+
+def computation(x):
+    return tf.compat.v1.tpu.outside_compilation(counted, x)
+
+tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])
+tf.data.Dataset.from_tensors([1, 1]).map(counted)
+""",
+    "layers that turn images, which they do only while they train": CONNECTED
+    + """
+with strategy.scope():
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.RandomFlip("horizontal"),
+            tf.keras.layers.RandomRotation(0.2),
+            tf.keras.layers.RandomZoom(0.2),
+            tf.keras.layers.Dense(2),
+        ]
+    )
+    model.compile(optimizer="sgd", loss="mse")
+model.fit(dataset)  # error: TPU501
+model.evaluate(dataset)
+model.predict(dataset)
+""",
+    "layers that turn images in the pipeline": CONNECTED
+    + """
+augment = tf.keras.Sequential([tf.keras.layers.RandomRotation(0.2)])
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.RandomFlip(), tf.keras.layers.Dense(2)])
+    model.compile(optimizer="sgd", loss="mse")
+model.fit(dataset.map(lambda x, y: (augment(x, training=True), y)))
 """,
     "a table of words": V2
     + """

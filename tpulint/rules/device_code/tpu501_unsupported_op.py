@@ -22,6 +22,7 @@ from tpulint.rules.base import Report, Rule, register
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
+CALL = "__call__"
 EARLIER = "do it in the input pipeline"
 # Functions that a model_fn calls to drop the summaries that its helpers made.
 EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
@@ -48,10 +49,11 @@ class UnsupportedOp(Rule):
                 built.writer and not is_built and asks_about(call.context, naming.SUMMARIES)
             ):
                 continue
+            layer = called_layer(call)
             what = " or ".join(f"`{operation}`" for operation in built.operations)
             report(
                 call.site.span,
-                f"`{call.last}` builds {what}, which has no TPU kernel{in_release(built)}:"
+                f"`{layer.last if layer else call.last}` builds {what}, which has no TPU kernel{in_release(built)}:"
                 f" {advice(call, built, computation)}",
                 certainty=definite_if(
                     is_built,
@@ -84,13 +86,19 @@ def in_release(built: BuiltOperation) -> str:
     return f" in TensorFlow {built.release}" if built.release else ""
 
 
+def called_layer(call: ApiCall) -> ExternalObject | None:
+    """Return the layer of Keras that is called, if one is."""
+    receiver = call.receiver
+    return receiver if call.last == CALL and isinstance(receiver, ExternalObject) else None
+
+
 def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> str:
     """Return what to do instead of the operation on the device."""
     # A summary needs the step's value, so the host has to be given it.
     if built.writer or V1_SUMMARIES.issuperset(built.operations):
         in_estimator = computation.kind == MODEL_FN
         return "write it in `host_call`" if in_estimator else "write it outside the computation"
-    if naming.PREPARES_INPUT.is_in(call.path):
+    if called_layer(call) is not None or naming.PREPARES_INPUT.is_in(call.path):
         return EARLIER
     return "send it to the host with `outside_compilation`"
 
@@ -101,7 +109,7 @@ def _doubt(program: Program, computation: Computation, call: ApiCall, built: Bui
         return "if this is on where a TPU runs it"
     if built.writer and not has_writer(program, computation):
         return "if a summary writer is the default one there"
-    if not (built.host or built.release):
+    if not (built.lacks_kernel or built.release):
         return "unless the TPU's release of TensorFlow has a kernel"
     return doubt_about(program, computation, call.context)
 
@@ -116,7 +124,7 @@ def _is_built(
         return False  # without a default writer a summary builds nothing
     # TensorFlow computes an operation on constants while it builds the graph, but prints later.
     is_folded = bool(call.arguments) and all(isinstance(a.value, Const) for a in call.arguments)
-    return built.host and (not is_folded or call.last in ("print", "Print"))
+    return built.lacks_kernel and (not is_folded or call.last in ("print", "Print"))
 
 
 def _host_state(program: Program) -> Iterator[tuple[Computation, Access, str]]:

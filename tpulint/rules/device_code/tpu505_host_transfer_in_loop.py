@@ -63,7 +63,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
             f"`{call.last}` has no TPU kernel, and soft placement runs it on the host in every"
             f" iteration of a loop on the device: {COST}",
             certainty=definite_if(
-                built.host and not built.writer, _is_certain(computation, call.context)
+                built.lacks_kernel and not built.writer, _is_certain(computation, call.context)
             ),
             trace=path_to_site(computation, call.context, call.site, "is moved to the host"),
         )

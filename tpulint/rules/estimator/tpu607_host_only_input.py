@@ -179,6 +179,7 @@ def _makes_no_variable(held: Value) -> bool:
 PYTHON = "runs Python on this machine"
 TABLE = "uses a table of this machine"
 REMOTE = "unless the TPU is this machine's own: `local`, or a TPU VM"
+MOUNT = "unless both machines mount this folder, or the TPU is this machine's own"
 FILE = "reads a file of this machine"
 DOWNLOADS = "downloads data to this machine, unless TFDS_DATA_DIR or `try_gcs` says otherwise"
 LISTS = "gets the names of files of this machine"
@@ -259,7 +260,8 @@ def _check_saved(saved: SavedFile, report: Report) -> None:
         return
     if not is_local(saved.path) and certainty is Certainty.POSSIBLE:
         return
-    if not is_local(saved.path) or saved.call.context.is_guess:
+    is_mounted = not is_local(saved.path)
+    if is_mounted or saved.call.context.is_guess:
         certainty = Certainty.POSSIBLE
     mend = 'pass options with `experimental_io_device="/job:localhost"`'
     if saved.call.last in CALLBACKS:
@@ -271,6 +273,7 @@ def _check_saved(saved: SavedFile, report: Report) -> None:
         f"`{saved.call.last}` {verb} this on the host of a remote TPU, where the variables are, and"
         f" that machine cannot: {mend}",
         certainty=certainty,
+        doubt=MOUNT if is_mounted else REMOTE,
     )
 
 

@@ -4,7 +4,7 @@
 `compiled` (operation, and where a kernel does not take all of a TPU's dtypes, `attribute=`
 those that it takes), `lacks` (dotted name, the dtypes of tensors that it takes and its kernel
 does not), `uncompiled` (operation, h or n), `builds` (dotted name, operations), and what was typed
-into `operations.toml`, which says how it reads: `dtypes` and `typed`.
+into `operations.toml`, which says how it reads: `dtypes`, `refused` and `typed`.
 
 `kernels.tsv` is written by scripts/kernels.py from older releases. Its blocks are `releases` (the
 newest last), `kernels` (operation, the last of them whose compiler has no kernel for it) and
@@ -23,19 +23,19 @@ HERE = Path(__file__).parent
 V1 = "tensorflow.compat.v1."
 V2 = "tensorflow.compat.v2."
 RAW = "tensorflow.raw_ops."
-HOST = "h"
+HOST, NUMERIC = "hn"
 
 
 class BuiltOperation(NamedTuple):
     """An operation that a call of a public name builds and that is not compiled.
 
-    host: it deals in strings, files, Python or the host's state, and certainly has no kernel;
-    else another release of the compiler may have one. writer: only under a summary writer.
+    lacks_kernel: it certainly has none, since it deals in strings, files, Python or the host's
+    state, or a TPU refused it; else another release of the compiler may have one. writer: only under a summary writer.
     release: the TensorFlow that has no kernel, where newer ones have one.
     """
 
     operations: tuple[str, ...]
-    host: bool
+    lacks_kernel: bool
     writer: bool = False
     release: str = ""
 
@@ -83,15 +83,14 @@ def builds(dotted: str) -> BuiltOperation | None:
         listed, _, only_if = (row or "").partition("\t")
         if row is not None and (only_if in ("", "writer") or (only_if == "v1" and name == dotted)):
             operations = tuple(listed.split(","))
-            is_of_host = all(map(_is_of_the_host, operations))
-            return BuiltOperation(operations, is_of_host, only_if == "writer")
+            return BuiltOperation(operations, _lack_kernels(operations), only_if == "writer")
         derived = _blocks()["builds"].get(name)
         if derived is not None:
             operations = tuple(derived.split(","))
-            return BuiltOperation(operations, all(map(_is_of_the_host, operations)))
+            return BuiltOperation(operations, _lack_kernels(operations))
         if name.startswith(RAW) and name[len(RAW) :] in _blocks()["uncompiled"]:
             operation = name[len(RAW) :]
-            return BuiltOperation((operation,), _is_of_the_host(operation))
+            return BuiltOperation((operation,), _lack_kernels((operation,)))
     return None
 
 
@@ -107,7 +106,7 @@ def builds_by_argument(dotted: str) -> tuple[tuple[OnlyIf, BuiltOperation], ...]
     """Return what a call builds that is not compiled, each with the argument that decides it."""
     names = _spellings(dotted)
     return tuple(
-        (_only_if(only_if), BuiltOperation(operations, all(map(_is_of_the_host, operations))))
+        (_only_if(only_if), BuiltOperation(operations, _lack_kernels(operations)))
         for name, rest in _rows("operations.tsv")["typed"]
         if name in names
         for listed, _, only_if in [rest.partition("\t")]
@@ -184,8 +183,12 @@ def lacks(dotted: str) -> frozenset[str]:
     return frozenset(next((row.split(",") for row in rows if row is not None), ()))
 
 
-def _is_of_the_host(operation: str) -> bool:
-    return _blocks()["uncompiled"].get(operation, HOST) == HOST
+def _lack_kernels(operations: tuple[str, ...]) -> bool:
+    """Return whether certainly none of the operations has a kernel, on any release."""
+    sorts, refused = _blocks()["uncompiled"], _blocks()["refused"]
+    return all(
+        sorts.get(operation, HOST) == HOST or operation in refused for operation in operations
+    )
 
 
 # The table has one spelling of a name, and programs use several.

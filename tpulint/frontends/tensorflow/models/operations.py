@@ -24,7 +24,7 @@ from tpulint.frontends.tensorflow import layer_calls
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import naming, seam
-from tpulint.frontends.tensorflow.knowledge.operations import builds
+from tpulint.frontends.tensorflow.knowledge.operations import builds, builds_by_argument
 from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
 from tpulint.frontends.tensorflow.models import keras
 from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, parameter_count
@@ -172,7 +172,7 @@ def call_object(
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
         _record_call(frame, callee, args, site, tensor)
-    elif builds(f"{callee.path}.__call__") is not None:
+    elif any(known(f"{callee.path}.__call__") for known in (builds, builds_by_argument)):
         _record_call(frame, callee, args, site, tensor)
     return layer_calls.noted(frame, callee, args, site, tensor)
 

@@ -32,7 +32,7 @@ def test_the_table_is_what_the_installed_tensorflow_gives() -> None:
 def test_a_name_ends_in_what_only_the_host_runs(dotted: str, built: set[str]) -> None:
     found = operations.builds(dotted)
     assert found is not None
-    assert found.host
+    assert found.lacks_kernel
     assert set(found.operations) == built
 
 
@@ -58,7 +58,14 @@ def test_a_name_that_is_compiled_ends_in_nothing_else(dotted: str) -> None:
 def test_a_numeric_operation_may_have_a_kernel_some_day() -> None:
     found = operations.builds("tensorflow.linalg.det")
     assert found is not None
-    assert not found.host
+    assert not found.lacks_kernel
+
+
+def test_a_refused_operation_would_have_been_possible_only() -> None:
+    blocks = operations._blocks()
+    assert len(blocks["refused"]) > 10
+    for operation in blocks["refused"]:
+        assert blocks["uncompiled"][operation] == operations.NUMERIC, operation
 
 
 def test_strings_and_complex128_are_no_dtypes_of_a_tpu() -> None:
