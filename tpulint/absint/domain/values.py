@@ -106,6 +106,25 @@ class Text(Value):
 
 
 @frozen
+class Scaled(Value):
+    """A whole number times another one that is not seen, or divided by it: `8 // replicas`.
+
+    unit: what that one is. number: None where it is not seen, either. power: -1 of a quotient.
+    """
+
+    unit: str
+    number: int | None = 1
+    power: int = 1
+
+    def is_same(self, other: Value) -> bool:
+        return self == other
+
+    def __repr__(self) -> str:
+        number = "?" if self.number is None else self.number
+        return f"{number} {'*' if self.power > 0 else '//'} {self.unit}"
+
+
+@frozen
 class ContextQuery(Value):
     """The answer to a question about what is open while code is traced: `name` is what is asked."""
 

@@ -25,6 +25,7 @@ from tpulint.absint.domain.values import (
     ContextQuery,
     External,
     Opaque,
+    Scaled,
     Text,
     Value,
     join,
@@ -201,6 +202,10 @@ def binary(
         return repeated(right, left, site)
     if isinstance(left, Const) and isinstance(right, Const):
         return folded(op, left.value, right.value)
+    if isinstance(left, Scaled) or isinstance(right, Scaled):
+        scaled = _scaled(op, left, right)
+        if scaled is not None:
+            return scaled
     starts = start_of(left)
     items = [left, right] if starts is not None else [_present(left), _present(right)]
     result = operation(frame, items, site, op, operands)
@@ -256,6 +261,38 @@ def folded(op: str, left: object, right: object) -> Value:
         if op == "FloorDivide" and right:
             return Const(left // right)
     return UNKNOWN
+
+
+def _scaled(op: str, left: Value, right: Value) -> Value | None:
+    """Return the product or quotient of whole numbers; None where something else may be meant."""
+    if op not in ("Multiply", "FloorDivide", "Divide"):
+        return None
+    if op != "FloorDivide" and UNKNOWN in (left, right):
+        return None  # it may be a tensor
+    sides = [_factor(left), _factor(right)]
+    if None in sides:
+        return None
+    (number, power), (other, other_power) = filter(None, sides)
+    if op == "Multiply":
+        number = None if number is None or other is None else number * other
+        power += other_power
+    else:
+        # What is left over is not seen unless it is divided by one.
+        number = number if other == 1 else None
+        power -= other_power
+    if power == 0:
+        return UNKNOWN if number is None else Const(number)
+    unit = next(side.unit for side in (left, right) if isinstance(side, Scaled))
+    return Scaled(unit, number, power) if abs(power) == 1 else UNKNOWN
+
+
+def _factor(value: Value) -> tuple[int | None, int] | None:
+    """Return a number, if it is seen, and the power of the unit; None if it may be no number."""
+    if isinstance(value, Scaled):
+        return value.number, value.power
+    if isinstance(value, Const):
+        return (value.value, 0) if type(value.value) is int else None
+    return (None, 0) if value is UNKNOWN or isinstance(value, (Opaque, External)) else None
 
 
 def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:

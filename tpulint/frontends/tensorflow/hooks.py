@@ -17,6 +17,7 @@ from tpulint.absint.domain.values import (
     External,
     Opaque,
     Partial,
+    Scaled,
     Value,
 )
 from tpulint.absint.interpreter import attributes
@@ -132,6 +133,8 @@ class Hooks(Library):
             if name in seam.STATIC_ATTRIBUTES:
                 return UNKNOWN
             return base if isinstance(base, Tensor) and name in seam.REPLICA_ID else None
+        if isinstance(base, Strategy) and name == seam.REPLICAS:
+            return Scaled(seam.REPLICAS)
         if isinstance(base, Strategy):
             return base if name == "extended" else attributes.method(base, name)
         return None

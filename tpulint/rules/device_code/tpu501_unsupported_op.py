@@ -50,10 +50,11 @@ class UnsupportedOp(Rule):
             ):
                 continue
             layer = called_layer(call)
+            name = layer.last if layer else call.last
             what = " or ".join(f"`{operation}`" for operation in built.operations)
             report(
                 call.site.span,
-                f"`{layer.last if layer else call.last}` builds {what}, which has no TPU kernel{in_release(built)}:"
+                f"`{name}` builds {what}, which has no TPU kernel{in_release(built)}:"
                 f" {advice(call, built, computation)}",
                 certainty=definite_if(
                     is_built,

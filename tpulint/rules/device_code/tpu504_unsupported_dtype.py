@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context
-from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import Const, External, Value
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import all_tensors, with_alternatives
+from tpulint.absint.domain.values import UNKNOWN, Const, External, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
@@ -15,7 +16,7 @@ from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, la
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_softly_placed
-from tpulint.queries.environment import entry_modules, may_share_a_process
+from tpulint.queries.environment import entry_modules, may_share_a_process, operation_built
 from tpulint.rules.base import Report, Rule, register
 
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
@@ -52,6 +53,7 @@ TAKES = {
 }
 POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
 MIXED = "mixed_float16"
+NO_TPU_HAS = ("string", "complex128")
 LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
 
 
@@ -123,25 +125,56 @@ def _check_inputs(program: Program, report: Report) -> None:
     for computation in program.computations:
         if is_softly_placed(program, computation):
             continue
-        for argument in computation.call.arguments:
-            for tensor, is_alternative in with_alternatives(argument.value):
-                if tensor.dtype in ("string", "complex128"):
-                    report(
-                        argument.site.span,
-                        f"a {tensor.dtype} is given to the computation: no TPU supports that dtype;"
-                        f" {advice(tensor.dtype)}",
-                        certainty=definite_if(
-                            not is_alternative,
-                            not computation.context.is_guess,
-                            is_compiled_for_tpu(program, computation, computation.context),
-                        ),
-                        trace=path_to_site(
-                            computation,
-                            computation.context,
-                            argument.site,
-                            f"a {tensor.dtype} enters the device",
-                        ),
-                    )
+        for site, dtype, is_alternative in refused_inputs(program, computation):
+            report(
+                site.span,
+                f"a {dtype} is given to the computation: no TPU supports that dtype;"
+                f" {advice(dtype)}",
+                certainty=definite_if(
+                    not is_alternative,
+                    not computation.context.is_guess,
+                    is_compiled_for_tpu(program, computation, computation.context),
+                ),
+                trace=path_to_site(
+                    computation, computation.context, site, f"a {dtype} enters the device"
+                ),
+            )
+
+
+def refused_inputs(program: Program, computation: Computation) -> Iterator[tuple[Site, str, bool]]:
+    """Yield the place and dtype of inputs that no TPU has, and whether others may be given.
+
+    Of the elements of a dataset, TensorFlow leaves out what the computation leaves alone.
+    """
+    call = computation.call
+    for argument in call.arguments:
+        for tensor, is_alternative in with_alternatives(argument.value):
+            if tensor.dtype in NO_TPU_HAS and tensor.of_all is None:
+                yield argument.site, tensor.dtype, is_alternative
+    given = call.argument("args", 1)
+    for parameter in computation.parameters:
+        for tensor, is_alternative in with_alternatives(parameter):
+            if (
+                tensor.dtype in NO_TPU_HAS
+                and tensor.split
+                and is_taken(program, computation, tensor)
+            ):
+                yield (given or call).site, tensor.dtype, is_alternative
+
+
+def is_taken(program: Program, computation: Computation, tensor: Tensor) -> bool:
+    """Return whether the computation returns its input, or gives it to what may be compiled.
+
+    What has no kernel is TPU501.
+    """
+    taken = [
+        argument.value
+        for call in computation.calls
+        if operation_built(program, call) is None
+        for argument in call.arguments
+    ]
+    held = all_tensors([computation.result or UNKNOWN, *taken])
+    return any(other is tensor for other in held)
 
 
 def _fix(argument: Argument, dtype: str) -> Fix | None:

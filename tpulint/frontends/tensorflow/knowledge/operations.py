@@ -30,7 +30,8 @@ class BuiltOperation(NamedTuple):
     """An operation that a call of a public name builds and that is not compiled.
 
     lacks_kernel: it certainly has none, since it deals in strings, files, Python or the host's
-    state, or a TPU refused it; else another release of the compiler may have one. writer: only under a summary writer.
+    state, or a TPU refused it; else another release of the compiler may have one. writer: only
+    under a summary writer.
     release: the TensorFlow that has no kernel, where newer ones have one.
     """
 

@@ -179,6 +179,7 @@ OPTIMIZER_UPDATES = words("minimize apply_gradients apply")
 
 # Calls in which replicas wait for one another; what merge_call is given may do so.
 COLLECTIVES = COLLECTIVE_CALLS | {"merge_call"}
+REPLICAS = "num_replicas_in_sync"
 REPLICA_ID = words("replica_id_in_sync_group replica_id get_replica_id")
 
 # The calls that give one tensor, and no list or tuple of them.

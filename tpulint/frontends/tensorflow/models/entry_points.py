@@ -9,7 +9,17 @@ from tpulint.absint.domain.events import Argument, Computation, Tensor, Variable
 from tpulint.absint.domain.objects import Mapping, Sequence, function_of
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Const, Opaque, Value, join
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
+    Opaque,
+    Scaled,
+    Value,
+    join,
+)
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
@@ -88,12 +98,15 @@ def as_input(frame: Frame, value: Value, site: Site) -> Value:
         return Sequence(value.kind, [as_input(frame, item, site) for item in value.items])
     if isinstance(value, Mapping) and not value.open:
         return Mapping({key: as_input(frame, item, site) for key, item in value.items.items()})
-    number = isinstance(value, Const) and value.value is not None
+    number = isinstance(value, Scaled) or (isinstance(value, Const) and value.value is not None)
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
         if isinstance(value, Opaque) and value.is_static:
             return Opaque(value.path)
         tensor = fresh_input(frame, site)
-        tensor.split = isinstance(value, Tensor) and value.of_all is not None
+        if isinstance(value, Tensor) and value.of_all is not None:
+            tensor.split = True
+            if value.sort == "tensor":
+                tensor.sort, tensor.dtype, tensor.shape = "tensor", value.dtype, value.shape
         if isinstance(value, Tensor) and value.uniform:
             tensor.per_replica, tensor.uniform = False, True
         return tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from tpulint.absint.domain.context import DATA, Scope
 from tpulint.absint.domain.events import Argument, Tensor
@@ -14,6 +15,7 @@ from tpulint.absint.domain.values import (
     Const,
     External,
     Opaque,
+    Scaled,
     Value,
     join,
     options,
@@ -25,6 +27,7 @@ from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, force_deferred, parameter_count
 from tpulint.frontends.tensorflow.models.table import model, observe
+from tpulint.frontends.tensorflow.shapes import described
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -110,10 +113,75 @@ def _distribute(call: Call) -> Value:
 def _distributed(call: Call, data: Value) -> ExternalObject:
     """Return the dataset whose elements are values of all replicas, made of `data`."""
     source = data if is_dataset(data) else None
-    element = Tensor(None, call.site, "structure", of_all=call.record)
     return ExternalObject(
-        DISTRIBUTED, call.site, call.frame.context, source=source, element=element
+        DISTRIBUTED, call.site, call.frame.context, source=source, element=batch_of(call, data)
     )
+
+
+def batch_of(call: Call, data: Value) -> Value:
+    """Return an element of a dataset that `call` distributes: a value of each replica."""
+    of_one = Tensor(None, call.site, "structure", of_all=call.record)
+    return _element_of(data, of_one) or of_one
+
+
+# tensorflow/python/data/ops/dataset_ops.py: methods whose elements are those that they get.
+HAND_ON = frozenset(["cache", "filter", "prefetch", "repeat", "shard", "shuffle", "skip"])
+HAND_ON |= {"take", "take_while", "with_options", "assert_cardinality"}
+
+
+def _element_of(data: Value, of_one: Tensor) -> Value | None:
+    """Return an element of a dataset, made of copies of `of_one`; None where it is not seen."""
+    if not isinstance(data, ExternalObject):
+        return None
+    given = data.arguments[0][1] if data.arguments else UNKNOWN
+    if data.last in ("from_tensors", "from_tensor_slices"):
+        return _component(given, of_one, is_sliced=data.last == "from_tensor_slices")
+    if data.last == "map":
+        return None if data.inner is None else _component(data.inner, of_one)
+    if data.last == "zip":
+        joined = given if isinstance(given, Sequence) else Sequence("tuple", _values(data))
+        parts = [_element_of(dataset, of_one) or of_one for dataset in joined.items]
+        return None if joined.open else Sequence("tuple", parts)
+    element = None if data.source is None else _element_of(data.source, of_one)
+    if element is not None and data.last == "batch":
+        return transfer.each_tensor(element, _batched)
+    return element if data.last in HAND_ON else None
+
+
+def _values(made: ExternalObject) -> list[Value]:
+    return [value for _, value in made.arguments]
+
+
+def _batched(tensor: Tensor) -> Tensor:
+    return replace(tensor, shape=None if tensor.shape is None else (None, *tensor.shape))
+
+
+def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Value | None:
+    """Return a component of an element. tf.data makes one tensor of a list, and a pair of a tuple.
+
+    is_sliced: it is a row of `value`.
+    """
+    if isinstance(value, Sequence) and value.kind == "tuple" and not value.open:
+        parts = [_component(item, of_one, is_sliced=is_sliced) for item in value.items]
+        return Sequence("tuple", [part or of_one for part in parts])
+    if isinstance(value, Mapping) and not value.open:
+        items = {
+            key: _component(item, of_one, is_sliced=is_sliced) or of_one
+            for key, item in value.items.items()
+        }
+        return Mapping(items)
+    dtype, shape = described(value)
+    if dtype is None and shape is None:
+        return None
+    rest = shape[1:] if shape and is_sliced else None if is_sliced else shape
+    return replace(of_one, sort="tensor", dtype=dtype, shape=rest)
+
+
+# tensorflow/python/distribute/distribute_lib.py, `InputContext`
+@model("?.get_per_replica_batch_size")
+def _share_of_batch(call: Call) -> Value:
+    whole = call.get("global_batch_size", 0)
+    return Scaled(seam.REPLICAS, whole.value if isinstance(whole, Const) else None, -1)
 
 
 @model(*(f"{STRATEGY}.{name}" for name in sorted(FROM_FUNCTION)))

@@ -65,6 +65,7 @@ from tpulint.frontends.tensorflow.knowledge.keras import (
 from tpulint.frontends.tensorflow.models import table
 from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, force_deferred
 from tpulint.frontends.tensorflow.models.entry_points import trace
+from tpulint.frontends.tensorflow.models.feeds import batch_of
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 
 Arguments = tuple[Argument, ...]
@@ -373,7 +374,8 @@ def _run(call: Call, model: Model) -> None:
     if names == ["train_step"] and call.get("validation_data") not in (None, NONE):
         names.append(STEPS["evaluate"])
     for name in names:
-        _step(call, model, name, Certainty.DEFINITE if is_definite else Certainty.POSSIBLE)
+        certainty = Certainty.DEFINITE if is_definite else Certainty.POSSIBLE
+        _step(call, model, name, certainty, is_validation=name != names[0])
     _callbacks(call, model)
 
 
@@ -384,7 +386,9 @@ def _names_a_tpu(call: Call) -> bool:
     return any(module.has_word(naming.TPU_WORD) for module in modules)
 
 
-def _step(call: Call, model: Model, name: str, certainty: Certainty) -> None:
+def _step(
+    call: Call, model: Model, name: str, certainty: Certainty, *, is_validation: bool
+) -> None:
     """Keras traces the step in a tf.function of its own, and gives it one batch.
 
     That converts no control flow of Python's: Keras is a module that autograph leaves alone.
@@ -394,8 +398,9 @@ def _step(call: Call, model: Model, name: str, certainty: Certainty) -> None:
     if isinstance(model, Instance):
         own = attributes.get(frame, model, name, call.site)
         step = own if function_of(own) is not None else step
-    # What a batch holds is the dataset's matter: it is not followed to here.
-    batch = [Argument(None, "", UNKNOWN, call.site)]
+    pipeline = call.get("validation_data" if is_validation else "x", None if is_validation else 0)
+    data = UNKNOWN if pipeline is None else force_deferred(call, pipeline)
+    batch = [Argument(None, "", batch_of(call, data), call.site)]
     with frame.within(Scope(FUNCTION, call.site)):
         plain = (Scope(WITH, call.site, effect=UNCONVERTED),)
         trace(call, "run", step, batch, certainty=certainty, mode="function", inside=plain)

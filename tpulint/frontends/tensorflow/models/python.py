@@ -25,6 +25,7 @@ from tpulint.absint.domain.values import (
     Const,
     External,
     Partial,
+    Scaled,
     Text,
     Value,
     join,
@@ -110,6 +111,8 @@ NUMBERS = {"float": float, "int": int, "bool": bool}
 def _number(call: Call) -> Value | None:
     """`float(2)`: of a number that is known, another one."""
     given = call.values[0] if len(call.values) == 1 else None
+    if isinstance(given, Scaled) and call.name != "bool":
+        return given
     if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
         return None
     try:
