@@ -36,7 +36,7 @@ from tpulint.absint.domain.objects import (
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const, External, Opaque, Value
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
 from tpulint.frontends.tensorflow.keras_models import is_model
 from tpulint.frontends.tensorflow.knowledge import naming, seam
 from tpulint.frontends.tensorflow.knowledge.strategies import (
@@ -62,6 +62,21 @@ def strategy_of(receiver: Value | None) -> Strategy | None:
         inferred = whole.inferred_as.get(Strategy) if whole is not None else None
         return inferred if isinstance(inferred, Strategy) else None
     return None
+
+
+def is_for_many(program: Program, strategy: Strategy, context: Context) -> bool:
+    """Return whether this is a TPU's strategy, and nothing says that it has a single replica."""
+    if strategy.kind != "tpu" or is_for_another(context, strategy):
+        return False
+    made = program.by_result.get(id(strategy), ())
+    return not any(
+        argument is not None
+        for call in made
+        for argument in (
+            call.argument("experimental_device_assignment", 1),
+            call.argument("device_assignment"),
+        )
+    )
 
 
 def is_on_replica(context: Context) -> bool:

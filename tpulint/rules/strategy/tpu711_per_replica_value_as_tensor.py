@@ -12,7 +12,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Choice, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
+from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming, seam
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     ADD_OR_JOIN,
@@ -24,6 +24,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.queries.strategies import is_for_many
 from tpulint.rules.base import Report, Rule, register
 
 INSTEAD = "reduce it with `strategy.reduce`, or take it apart with `experimental_local_results`"
@@ -177,18 +178,3 @@ def is_one_tensor(result: Value | None) -> bool:
 
 def result_is_structure(result: Value) -> bool:
     return not any(isinstance(option, Tensor) for option in options(result))
-
-
-def is_for_many(program: Program, strategy: Strategy, context: Context) -> bool:
-    """Return whether this is a TPU's strategy, and nothing says that it has a single replica."""
-    if strategy.kind != "tpu" or is_for_another(context, strategy):
-        return False
-    made = program.by_result.get(id(strategy), ())
-    return not any(
-        argument is not None
-        for call in made
-        for argument in (
-            call.argument("experimental_device_assignment", 1),
-            call.argument("device_assignment"),
-        )
-    )

@@ -1,0 +1,226 @@
+"""TPU714: a batch size of another kind than is due: global, or each replica's.
+
+The facts: tensorflow/python/distribute/input_lib.py splits the batches of a dataset that is
+distributed among the replicas. Those of a function, which each host calls, it hands on as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import NamedTuple
+
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
+from tpulint.absint.domain.objects import ExternalObject, function_of
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.structures import all_tensors
+from tpulint.absint.domain.values import Const, Scaled, Value
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.shapes import shape_of
+from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.device_code import is_compiled
+from tpulint.queries.input_pipelines import READ_ONCE, data_of, last_batches, sources, steps
+from tpulint.queries.strategies import is_for_many
+from tpulint.rules.base import Report, Rule, register
+
+# Functions that give a tensor a shape, whose argument that is.
+SHAPES = {"reshape": "shape", "ensure_shape": "shape", "set_shape": "shape"}
+# What makes the examples of the hosts differ, and what joins or takes apart the batches.
+DIFFERS = frozenset(["shard", "shuffle", "interleave", "list_files", "sample_from_datasets"])
+
+
+@register
+class WrongBatchSizeKind(Rule):
+    code = "TPU714"
+    name = "wrong-batch-size-kind"
+    severity = Severity.WARNING
+    summary = "a batch size of another kind than is due: global, or each replica's"
+
+    def check(self, program: Program, report: Report) -> None:
+        for feed in program.feeds:
+            if isinstance(feed.owner, Strategy) and feed.owner.kind == "tpu":
+                for batch in last_batches(data_of(program, feed)):
+                    if batch is not None:
+                        _check_batch(program, feed, batch, report)
+                _check_hosts(program, feed, report)
+        for computation in program.computations:
+            for fixed in fixed_shapes(program, computation):
+                _report_shape(computation, fixed, report)
+
+
+def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Report) -> None:
+    """Check the size that a pipeline makes batches of against who divides them."""
+    assert isinstance(feed.owner, Strategy)
+    size = batch.argument("batch_size", 0)
+    certain = not feed.context.is_guess and not batch.context.is_guess
+    if feed.function is None:
+        is_share = isinstance(size, Scaled) and size.power < 0
+        if not is_share or feed.kind not in ("distribute", "fit"):
+            return
+        what = "gets one replica's batch, and the strategy divides it among the replicas again"
+        mend = "make batches of the global size"
+        is_divided = is_for_many(program, feed.owner, feed.context)
+        certain = certain and is_divided and not _has_options(program, feed)
+        certain = certain and feed.kind == "distribute"
+    elif isinstance(size, Scaled) and size.power > 0:
+        what = "hands each replica a batch of this function as it is, and this one is global"
+        mend = "divide its size by the replicas, as `get_per_replica_batch_size` does"
+    elif is_global(program, size):
+        what = "hands each replica a batch of this function as it is, and the loss calls it global"
+        mend = "divide its size by the replicas, as `get_per_replica_batch_size` does"
+        certain = False
+    else:
+        return
+    call = feed.site
+    report(
+        batch.site.span,
+        f"the batch size is of the wrong kind: `{feed_name(program, feed)}` {what}; {mend}",
+        certainty=definite_if(certain),
+        trace=(
+            traces.step(HOST_LANE, batch.site, "makes the batches"),
+            traces.step(HOST_LANE, call, "takes them"),
+        ),
+        doubt="unless so small a batch is meant" if feed.function is None else "",
+    )
+
+
+def feed_name(program: Program, feed: Feed) -> str:
+    """Return the name of the call that feeds the TPU."""
+    return next((call.last for call in program.at.get(feed.site, ())), feed.kind)
+
+
+def _has_options(program: Program, feed: Feed) -> bool:
+    """Return whether options are given: they may say that a dataset is each replica's."""
+    calls = program.at.get(feed.site, ())
+    return any(call.argument("options", 1) is not None for call in calls)
+
+
+def is_global(program: Program, size: Value | None) -> bool:
+    """Return whether a loss divides by the same number, as the size of the global batch."""
+    if not isinstance(size, Const) or type(size.value) is not int or size.value < 2:
+        return False
+    return any(
+        given is not None and given.value == size
+        for computation in program.computations
+        for call in computation.calls
+        if call.last == AVERAGE_LOSS
+        for given in [call.argument("global_batch_size", 2)]
+    )
+
+
+def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
+    """Check that an input function gives each host examples of its own."""
+    function = None if feed.function is None else function_of(feed.function)
+    if function is None or feed.kind != "distribute":
+        return
+    names = [name for name, _ in function.code.parameters.by_position]
+    data = data_of(program, feed)
+    passed = {step.last for step in steps(data)}
+    begun = [source for source in sources(data) if isinstance(source, ExternalObject)]
+    if (
+        len(names) != 1
+        or function.code.names_any(frozenset(names))
+        or not passed.isdisjoint(DIFFERS)
+    ):
+        return
+    if not begun or not all(source.last in READ_ONCE for source in begun):
+        return
+    report(
+        feed.site.span,
+        f"each host of the TPU calls `{function.code.name}`, which reads the same files in the same"
+        " order, so the hosts train on equal batches: use `shard` with its context, or shuffle"
+        " the files",
+        certainty=Certainty.POSSIBLE,
+        trace=(traces.step(HOST_LANE, begun[0].site, "reads the same on each host"),),
+        doubt="if the TPU has several hosts",
+    )
+
+
+class FixedShape(NamedTuple):
+    """A shape that a step gives its share of a batch, and that has the global batch's size."""
+
+    call: ApiCall
+    shape: Argument
+    size: int
+    feed: Feed
+    batch: ExternalObject
+    certainty: Certainty
+
+
+def fixed_shapes(program: Program, computation: Computation) -> Iterator[FixedShape]:
+    """Yield where a step gives its share of a batch the shape of the whole one."""
+    strategy = computation.call.receiver
+    if computation.kind not in seam.STRATEGY_RUN or not isinstance(strategy, Strategy):
+        return
+    shares = {id(tensor): tensor for tensor in all_tensors(computation.parameters) if tensor.split}
+    whole = [batch for batch in _whole_batches(program, computation) if batch]
+    if not shares or len({size for _, _, size in whole}) != 1:
+        return
+    feed, batch, size = whole[0]
+    is_for_all = is_for_many(program, strategy, computation.context)
+    for call in computation.calls:
+        shape = call.argument(SHAPES.get(call.last, ""), 1 if call.receiver is None else 0)
+        given = call.receiver or (call.arguments[0].value if call.arguments else None)
+        if call.last not in SHAPES or shape is None or id(given) not in shares:
+            continue
+        assert isinstance(given, Tensor)
+        sizes = shape_of(shape.value)
+        if not sizes or sizes[0] != size or not is_compiled(call.context):
+            continue
+        fits = fit(call.last, given.shape, sizes)
+        if fits is False:
+            continue
+        certain = is_on_tpu(computation, call.context) and not call.context.is_guess
+        yield FixedShape(
+            call, shape, size, feed, batch, definite_if(certain, is_for_all, fits is True)
+        )
+
+
+def fit(
+    name: str, given: tuple[int | None, ...] | None, asked: tuple[int | None, ...]
+) -> bool | None:
+    """Return whether the rows have as many elements as are asked for; None where that is not seen.
+
+    `reshape` may make more rows of what it gets, if these are smaller.
+    """
+    if name != "reshape":
+        return True
+    if given is None or None in given[1:] or None in asked or -1 in asked:
+        return None
+    return prod(size for size in given[1:] if size) == prod(size for size in asked[1:] if size)
+
+
+def _whole_batches(
+    program: Program, computation: Computation
+) -> Iterator[tuple[Feed, ExternalObject, int]]:
+    """Yield the batches that the strategy divides among the replicas of a step, and their sizes."""
+    arguments = [argument.value for argument in computation.call.arguments]
+    calls = {tensor.of_all.site for tensor in all_tensors(arguments) if tensor.of_all is not None}
+    for feed in program.feeds:
+        if feed.function is not None or feed.site not in calls:
+            continue
+        for batch in last_batches(data_of(program, feed)):
+            size = None if batch is None else batch.argument("batch_size", 0)
+            if batch is not None and isinstance(size, Const) and type(size.value) is int:
+                yield feed, batch, size.value
+
+
+def _report_shape(computation: Computation, fixed: FixedShape, report: Report) -> None:
+    report(
+        fixed.shape.site.span,
+        f"this shape has the {fixed.size} rows of the global batch, but the step gets one replica's"
+        " share of it: divide by `strategy.num_replicas_in_sync`, or write -1",
+        certainty=fixed.certainty,
+        trace=(
+            traces.step(HOST_LANE, fixed.batch.site, "makes batches of all replicas"),
+            *traces.path_to_site(
+                computation, fixed.call.context, fixed.call.site, "gives a share that shape"
+            ),
+        ),
+        doubt="unless the rows come out so",
+    )
