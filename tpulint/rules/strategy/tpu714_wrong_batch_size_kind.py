@@ -31,6 +31,7 @@ from tpulint.rules.base import Report, Rule, register
 # Functions that give a tensor a shape, whose argument that is.
 SHAPES = {"reshape": "shape", "ensure_shape": "shape", "set_shape": "shape"}
 # What makes the examples of the hosts differ, and what joins or takes apart the batches.
+DISTRIBUTED = "DistributedDataset"
 DIFFERS = frozenset(["shard", "shuffle", "interleave", "list_files", "sample_from_datasets"])
 
 
@@ -44,6 +45,8 @@ class WrongBatchSizeKind(Rule):
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
             if isinstance(feed.owner, Strategy) and feed.owner.kind == "tpu":
+                if feed.function is None and is_distributed(program, feed):
+                    continue
                 for batch in last_batches(data_of(program, feed)):
                     if batch is not None:
                         _check_batch(program, feed, batch, report)
@@ -87,6 +90,11 @@ def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Re
         ),
         doubt="unless so small a batch is meant" if feed.function is None else "",
     )
+
+
+def is_distributed(program: Program, feed: Feed) -> bool:
+    """Return whether the data was distributed before: `fit` hands that on as it is."""
+    return any(step.last == DISTRIBUTED for step in steps(data_of(program, feed)))
 
 
 def feed_name(program: Program, feed: Feed) -> str:
@@ -135,7 +143,7 @@ def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
         f"each host of the TPU calls `{function.code.name}`, which reads the same files in the same"
         " order, so the hosts train on equal batches: use `shard` with its context, or shuffle"
         " the files",
-        certainty=Certainty.POSSIBLE,
+        certainty=Certainty.UNLIKELY,  # most TPUs have one host
         trace=(traces.step(HOST_LANE, begun[0].site, "reads the same on each host"),),
         doubt="if the TPU has several hosts",
     )
@@ -162,6 +170,8 @@ def fixed_shapes(program: Program, computation: Computation) -> Iterator[FixedSh
     if not shares or len({size for _, _, size in whole}) != 1:
         return
     feed, batch, size = whole[0]
+    if size < 2:
+        return
     is_for_all = is_for_many(program, strategy, computation.context)
     for call in computation.calls:
         shape = call.argument(SHAPES.get(call.last, ""), 1 if call.receiver is None else 0)
@@ -175,7 +185,8 @@ def fixed_shapes(program: Program, computation: Computation) -> Iterator[FixedSh
         fits = fit(call.last, given.shape, sizes)
         if fits is False:
             continue
-        certain = is_on_tpu(computation, call.context) and not call.context.is_guess
+        certain = is_on_tpu(computation, call.context) and not _has_options(program, feed)
+        certain = certain and not call.context.is_guess
         yield FixedShape(
             call, shape, size, feed, batch, definite_if(certain, is_for_all, fits is True)
         )
@@ -202,7 +213,7 @@ def _whole_batches(
     arguments = [argument.value for argument in computation.call.arguments]
     calls = {tensor.of_all.site for tensor in all_tensors(arguments) if tensor.of_all is not None}
     for feed in program.feeds:
-        if feed.function is not None or feed.site not in calls:
+        if feed.function is not None or feed.site not in calls or is_distributed(program, feed):
             continue
         for batch in last_batches(data_of(program, feed)):
             size = None if batch is None else batch.argument("batch_size", 0)
