@@ -9,7 +9,9 @@ import pytest
 from tests.rules.analysis import assert_marked
 from tests.rules.openings import SYSTEM
 
-STEP = SYSTEM + """
+STEP = (
+    SYSTEM
+    + """
 
 def replica_step(batch):
     image, name = batch
@@ -25,6 +27,7 @@ dataset = {dataset}
 for batch in strategy.experimental_distribute_dataset(dataset.batch(8, drop_remainder=True)):
     predict(batch)
 """
+)
 STRINGS = "tf.data.Dataset.from_tensor_slices((tf.ones([8, 4]), tf.constant(['a', 'b'] * 4)))"
 MARK = "  # error: TPU504"
 DATASETS = {
