@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tpulint.runtime import emulated_tpu
+from tpulint.runtime.run_statistics import StorageWaits
 from tpulint.storage.session import storage_environment
 
 
@@ -46,3 +47,43 @@ def test_threads_read_and_write_at_once(tmp_path: Path) -> None:
         sizes = files.map(lambda name: tf.strings.length(tf.io.read_file(name)), 8)
         assert [int(size) for size in sizes] == [1_000_000] * 8
     assert sorted(os.listdir(tmp_path / "my-data")) == [str(number) for number in range(8)]
+
+
+class Clock:
+    """How long requests to a bucket have been open, which a test sets."""
+
+    def __init__(self) -> None:
+        self.open = 0.0
+
+    def __call__(self) -> list[float]:
+        return [self.open]
+
+
+def test_a_step_waits_between_steps_and_for_its_infeed() -> None:
+    clock = Clock()
+    waits = StorageWaits(clock)
+
+    def step(before: float, of_infeed: float = 0.0, during: float = 0.0) -> None:
+        clock.open += before
+        waits.begin()
+        for _ in range(2):  # replicas, which wait together
+            waits.start("infeed")
+        clock.open += of_infeed
+        for _ in range(2):
+            waits.end("infeed")
+        clock.open += during
+        waits.end("device")
+
+    step(5.0)  # the program's start
+    assert (waits.steps, waits.seconds) == ([0], [0.0])
+    step(0.25)
+    step(0.0, during=0.5)  # while the device works
+    step(0.0005)
+    assert (waits.steps, waits.seconds) == ([1], [0.25])
+    step(0.25, of_infeed=0.5)  # one step
+    assert (waits.steps, waits.seconds) == ([2], [1.0])
+    waits.begin()
+    waits.start("infeed")
+    clock.open += 1.0  # the step fails, and the next one is late
+    step(0.0, of_infeed=0.25)
+    assert (waits.steps, waits.seconds) == ([3], [2.25])

@@ -66,7 +66,7 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
         rows = "".join(f"<li>{escape(str(lane))}</li>\n" for lane in ran.unfinished)
         parts.append(f"<p>{UNFINISHED}</p>\n<ul>\n{rows}</ul>\n")
     if ran.storage:
-        rows = "".join(f"<li>{escape(line)}</li>\n" for line in storage_lines(ran.storage))
+        rows = "".join(f"<li>{escape(line)}</li>\n" for line in storage_lines(ran))
         parts.append(f"<ul>\n{rows}</ul>\n")
     for number, fault in enumerate(ran.faults):
         parts.append(f"<p>{prose(verdict(fault))}</p>\n")

@@ -146,7 +146,7 @@ def text(ran: FinishedRun, context: RenderContext) -> str:
     lines += ["", NOTE] if ran.computations else []
     if ran.unfinished:
         lines += ["", UNFINISHED, *(f"  {lane}" for lane in ran.unfinished)]
-    lines += ["", *storage_lines(ran.storage)] if ran.storage else []
+    lines += ["", *storage_lines(ran)] if ran.storage else []
     lines += [f"\n{explained(fault, context)}" for fault in ran.faults]
     lines += [f"\n{note}" for note in ran.notes]
     lines += ["", *files_section(ran, ran.checked, context)] if ran.checked else []
@@ -210,9 +210,10 @@ def plain(value: object) -> object:
     return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
-def storage_lines(storage: Sequence[StorageUse]) -> Iterator[str]:
-    """Yield a line for each bucket: what was read from it, and written to it."""
-    for use in storage:
+def storage_lines(ran: FinishedRun) -> Iterator[str]:
+    """Yield a line for each bucket: what was read, what was written, and the steps that waited."""
+    steps = sum(computation.steps for computation in ran.computations)
+    for use in ran.storage:
         amounts = {
             "read": (use.objects_read, use.bytes_read),
             "wrote": (use.objects_written, use.bytes_written),
@@ -222,6 +223,9 @@ def storage_lines(storage: Sequence[StorageUse]) -> Iterator[str]:
             for verb, (objects, size) in amounts.items()
             if objects
         ]
+        if steps:
+            time = f", {use.seconds_waited * 1e3:,.0f} ms" if use.steps_waited else ""
+            said.append(f"{use.steps_waited:,} of {counted(steps, 'step')} waited for it{time}")
         yield f"gs://{use.bucket}: {'; '.join(said)}"
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tpulint.run.surroundings import StandIns
     from tpulint.runtime.execute.probes import UnfinishedSegment
     from tpulint.runtime.run_statistics import Totals, Watch
-    from tpulint.storage.session import ServedStorage
+    from tpulint.storage.session import ServedStorage, StorageUse
 
 GS_PATH = re.compile(r"gs://[^\s'\"`,;)\]}]*[^\s'\"`,;:.)\]}]")
 
@@ -101,9 +101,15 @@ class RunSession:
             replicas, topology, hosts, workers, processes, remote = self.request.machine
             if processes:
                 workers = start_workers(hosts)
-            costs, deadline = self.request.device is not None, self.request.deadline
             machine = running(
-                replicas, topology, deadline, hosts, workers, costs=costs, remote=remote
+                replicas,
+                topology,
+                self.request.deadline,
+                hosts,
+                workers,
+                costs=self.request.device is not None,
+                remote=remote,
+                storage=self.storage.activity.seconds if self.storage else None,
             )
             self.watch = self.interrupts.watch = self.open.enter_context(machine)
         except Exception as error:
@@ -238,7 +244,7 @@ class RunSession:
                 *missing_objects([*self.of_threads, self.ended.error], storage),
             ),
             self.explained.checked if self.explained else None,
-            storage.uses if storage else (),
+            storage_uses(storage, self.watch) if storage else (),
             host_reads(self.watch) if self.watch else (),
             self.costs,
         )
@@ -295,6 +301,23 @@ def missing_objects(
             yield (
                 f"{path} is not in {folder}: copy a sample to {shown(place)}, or use --cloud-reads"
             )
+
+
+def storage_uses(storage: ServedStorage, watch: Watch | None) -> tuple[StorageUse, ...]:
+    """Return what the run did with each bucket, with the waits of its steps."""
+    if watch is None or watch.waits is None:
+        return storage.uses
+    waits, slots = watch.waits, storage.activity.buckets
+    measured = {
+        bucket: (waits.steps[slot], waits.seconds[slot])
+        for bucket, slot in slots.items()
+        if slot < len(waits.steps)
+    }
+    return tuple(
+        use._replace(steps_waited=steps, seconds_waited=seconds)
+        for use in storage.uses
+        for steps, seconds in [measured.get(use.bucket, (0, 0.0))]
+    )
 
 
 def warnings_without_rule(watch: Watch) -> Iterator[str]:

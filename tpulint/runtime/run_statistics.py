@@ -11,7 +11,13 @@ from tpulint.runtime.emulate.calls import HostRead, current_launch, watch_reads
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
 from tpulint.runtime.execute import raising, waiting
-from tpulint.runtime.execute.probes import SegmentRun, UnfinishedSegment, unfinished, watch_segments
+from tpulint.runtime.execute.probes import (
+    SegmentRun,
+    UnfinishedSegment,
+    unfinished,
+    watch_segments,
+    watch_starts,
+)
 from tpulint.runtime.execute.raising import faults_sent_to
 from tpulint.runtime.schedule.work import Recorded, StepWork, watch_programs, work_of
 from tpulint.runtime.stepping import process_options
@@ -19,6 +25,8 @@ from tpulint.runtime.tensorflow_internals import threads
 
 FEEDS = ("infeed", "outfeed")
 """The lanes in which the device takes from queues of the host, and puts into them."""
+SHORTEST_WAIT = 0.001
+"""Seconds of open requests that make a wait of a step."""
 
 
 @dataclass
@@ -62,11 +70,63 @@ class Totals:
     last: dict[int, int] = field(default_factory=dict)
 
 
+class StorageWaits:
+    """How many steps have waited while a request to a bucket was open, and how long, by bucket.
+
+    The device waits from the end of a step to the beginning of the next, and in a step for its
+    infeed. `seconds` returns how long requests to each bucket have been open so far.
+    """
+
+    def __init__(self, seconds: Callable[[], list[float]]) -> None:
+        self._seconds = seconds
+        self.steps = [0] * len(seconds())
+        self.seconds = [0.0] * len(self.steps)
+        self._of_step = list(self.seconds)
+        self._since: list[float] | None = None
+        """What it was when the device began to wait; None while it works."""
+        self._feeds = 0
+        """The replicas that wait for their infeed."""
+
+    def begin(self) -> None:
+        """Note that a step begins."""
+        self._of_step, self._feeds = [0.0] * len(self.steps), 0
+        self._go_on()
+
+    def start(self, lane: str) -> None:
+        """Note that a segment starts."""
+        if lane == "infeed":
+            if not self._feeds:
+                self._since = self._seconds()
+            self._feeds += 1
+
+    def end(self, lane: str) -> None:
+        """Note that a segment has ended; of a device's, the next may be in another step."""
+        if lane == "infeed" and self._feeds:
+            self._feeds -= 1
+            if not self._feeds:
+                self._go_on()
+        elif lane == "device":
+            self._since = self._seconds()
+
+    def _go_on(self) -> None:
+        """Count what has passed since the device began to wait."""
+        if self._since is None:
+            return
+        for slot, (now, since) in enumerate(zip(self._seconds(), self._since, strict=True)):
+            before, after = self._of_step[slot], self._of_step[slot] + now - since
+            self._of_step[slot] = after
+            if after >= SHORTEST_WAIT:
+                self.steps[slot] += before < SHORTEST_WAIT
+                self.seconds[slot] += now - since if before >= SHORTEST_WAIT else after
+        self._since = None
+
+
 class Watch:
     """A record of the run: sums, not events, because a program may run for days."""
 
-    def __init__(self, cancel: Callable[[], None]) -> None:
+    def __init__(self, cancel: Callable[[], None], waits: StorageWaits | None = None) -> None:
         self._cancel = cancel
+        self.waits = waits
         self.computations: dict[str | None, Totals] = {}
         self.programs: list[Recorded] = []
         self.reads: dict[str | None, Reads] = {}
@@ -75,9 +135,17 @@ class Watch:
         """The first that a step has raised, whatever the program has seen of it."""
         self._lock = threading.Lock()
 
+    def start(self, lane: str | None) -> None:
+        """Note that a segment starts, or a step."""
+        if self.waits is not None:
+            with self._lock:
+                self.waits.begin() if lane is None else self.waits.start(lane)
+
     def add(self, event: SegmentRun) -> None:
         """Add a segment that has run."""
         with self._lock:
+            if self.waits is not None:
+                self.waits.end(event.lane)
             computation = self.computations.setdefault(event.computation, Totals())
             if event.step not in computation.steps:
                 computation.steps.add(event.step)
@@ -157,11 +225,12 @@ def running(
     *,
     costs: bool = False,
     remote: bool = False,
+    storage: Callable[[], list[float]] | None = None,
 ) -> Iterator[Watch]:
     """Emulate a TPU in the context, and watch the computations that run on it.
 
     `deadline` is the longest that a step may take, in seconds. With `costs` the programs are kept
-    for `Watch.works`.
+    for `Watch.works`. `storage` returns how long requests to each bucket have been open.
 
     Raises:
         ValueError: there is no such topology, or no such number of replicas, or the hosts cannot
@@ -173,9 +242,10 @@ def running(
         threads.cancellable_calls() as cancel,
         process_options(deadline=deadline),
     ):
-        watch = Watch(cancel)
+        watch = Watch(cancel, StorageWaits(storage) if storage else None)
         with (
             watch_segments(watch.add),
+            watch_starts(watch.start),
             watch_reads(watch.read),
             warnings_sent_to(watch.warn),
             faults_sent_to(watch.fail),

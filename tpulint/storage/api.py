@@ -446,6 +446,15 @@ class BrokenBodyError(OSError):
     """The connection has ended before the body of a request."""
 
 
+def bucket_of(target: str) -> str:
+    """Return the bucket that a request is about; nothing if it is about none."""
+    path = urlsplit(target).path
+    for prefix in (*_UPLOAD_PREFIXES, *_MEDIA_PREFIXES):
+        if path.startswith(prefix):
+            path = path.removeprefix(prefix).removeprefix("b")
+    return unquote(path.lstrip("/").partition("/")[0])
+
+
 def resource(stored: StoredObject, *, hashes: bool = False) -> dict[str, Any]:
     """Return what the service says about an object."""
     seconds = stored.modified_ns / 1e9

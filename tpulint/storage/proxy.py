@@ -22,7 +22,8 @@ from io import BufferedIOBase
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest
+from tpulint.storage.activity import Activity
+from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest, bucket_of
 from tpulint.storage.cloud import CloudStorage
 from tpulint.storage.objects import ObjectStore
 
@@ -38,9 +39,15 @@ class ProxySettings:
     """What connections need: the service, its certificate, the token, and the user's own proxy."""
 
     def __init__(
-        self, api: StorageApi, tls: ssl.SSLContext, token: str, environment: Mapping[str, str]
+        self,
+        api: StorageApi,
+        activity: Activity,
+        tls: ssl.SSLContext,
+        token: str,
+        environment: Mapping[str, str],
     ) -> None:
         self.api = api
+        self.activity = activity
         self.tls = tls
         self.token = token
         self.environment = environment
@@ -105,13 +112,14 @@ class StorageConnection(BaseHTTPRequestHandler):
         headers = {name.title(): value for name, value in self.headers.items()}
         body = _Body(self.rfile, headers)
         request = StorageRequest(self.command, target, headers, body.read, base, not self.host)
-        try:
-            answer = self.settings.api.answer(request)
-            body.skip()
-        except BrokenBodyError:
-            self.close_connection = True
-            return
-        self._send(answer)
+        with self.settings.activity.request(bucket_of(target)):
+            try:
+                answer = self.settings.api.answer(request)
+                body.skip()
+            except BrokenBodyError:
+                self.close_connection = True
+                return
+            self._send(answer)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815
 
@@ -266,7 +274,8 @@ def serve(listener: socket.socket, request: dict[str, Any]) -> dict[str, Any]:
     environment = request["environment"]
     api = StorageApi(store, CloudStorage(environment) if request["reads_cloud"] else None)
     context = certify(request["authority"], environment)
-    settings = ProxySettings(api, context, request["token"], environment)
+    activity = Activity(request["activity"])
+    settings = ProxySettings(api, activity, context, request["token"], environment)
     try:
         ends = [0, listener.fileno()]
         while 0 not in (readable := select.select(ends, [], [])[0]):
@@ -276,7 +285,7 @@ def serve(listener: socket.socket, request: dict[str, Any]) -> dict[str, Any]:
                 threading.Thread(target=_take, args=(connection, settings), daemon=True).start()
     finally:
         store.close()
-    return used(api)
+    return used(api) | {"slots": activity.buckets}
 
 
 def _take(connection: socket.socket, settings: ProxySettings) -> None:

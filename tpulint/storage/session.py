@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tpulint.storage.activity import Activity
 from tpulint.storage.objects import ObjectStore, StorageProblem
 
 DEFAULT_FOLDER = ".tpulint_storage"
@@ -26,13 +27,15 @@ _ANSWER_SECONDS = 10.0
 
 
 class StorageUse(NamedTuple):
-    """What a run did with one bucket."""
+    """What a run did with one bucket, and how many steps waited for it, for how long."""
 
     bucket: str
     objects_read: int
     bytes_read: int
     objects_written: int
     bytes_written: int
+    steps_waited: int = 0
+    seconds_waited: float = 0.0
 
 
 class ServedStorage:
@@ -50,6 +53,7 @@ class ServedStorage:
         self._process = os.getpid()
         private = tempfile.mkdtemp(prefix="tpulint-storage-")
         authority = os.path.join(private, "authorities.pem")
+        self.activity = Activity(os.path.join(private, "activity"))
         with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
             self.port = listener.getsockname()[1]
             listener.set_inheritable(True)
@@ -61,6 +65,7 @@ class ServedStorage:
                 "token": self.token,
                 "private": private,
                 "authority": authority,
+                "activity": os.path.join(private, "activity"),
                 "path": [_packages(), *sys.path],
                 "environment": dict(os.environ),
             }
@@ -137,6 +142,7 @@ class ServedStorage:
         answer = self._answer()
         self.uses = tuple(StorageUse(name, *use) for name, use in answer.get("buckets", {}).items())
         self.problems = tuple(answer.get("problems", ()))
+        self.activity.buckets = answer.get("slots", {})
 
     def _tell(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):
@@ -157,8 +163,10 @@ class ServedStorage:
         else:
             self._server.kill()
         self._server.wait()
-        answer: dict[str, Any] = json.loads(said or b"{}")
-        return answer
+        with contextlib.suppress(ValueError):  # half of it
+            answer: dict[str, Any] = json.loads(said)
+            return answer
+        return {}
 
 
 _serving: list[ServedStorage] = []

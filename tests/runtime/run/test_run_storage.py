@@ -46,8 +46,10 @@ def test_a_second_run_goes_on_from_the_checkpoint_of_the_first(tmp_path: Path) -
     assert first.returncode == 0, first.stderr
     assert first.stdout == "starts at 0\n['gs://my-data/train.tfrecord'] 1 lines\n"
     lines = first.stderr.splitlines()
-    assert "gs://my-data: read 1 object, 136 bytes; wrote 1 object, 136 bytes" in lines
-    assert any(line.startswith("gs://my-models: read ") for line in lines)
+    data = "gs://my-data: read 1 object, 136 bytes; wrote 1 object, 136 bytes; 0 of 4 steps waited"
+    assert f"{data} for it" in lines  # the first batch came before the first step
+    models = next(line for line in lines if line.startswith("gs://my-models: read "))
+    assert "; 3 of 4 steps waited for it, " in models  # for a checkpoint, after each but the last
     folder = tmp_path / ".tpulint_storage"
     assert sorted(path.name for path in folder.iterdir() if path.name[0] != ".") == [
         "my-data",

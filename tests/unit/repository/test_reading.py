@@ -23,7 +23,7 @@ OF_THE_PACKAGE = {
 }
 RUNNING = {"run/program.py"}  # the program, as Python would
 # The objects of a running program's buckets, and certificates.
-STORAGE = {f"storage/{name}.py" for name in ("api", "objects", "proxy")}
+STORAGE = {f"storage/{name}.py" for name in ("activity", "api", "objects", "proxy")}
 TESTING = {"testing.py"}  # the pages of rules, in the tests of those who wrote them
 WRITING = {
     "cache_dir.py",

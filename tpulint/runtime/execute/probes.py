@@ -20,6 +20,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.source_location import user_location
 
 _watchers: list[Callable[[SegmentRun], None]] = []
+_of_starts: list[Callable[[str | None], None]] = []
 _steps = itertools.count()
 _builds = itertools.count()
 _probes: WeakSet[Probes] = WeakSet()
@@ -67,6 +68,16 @@ def watch_segments(watcher: Callable[[SegmentRun], None]) -> Iterator[None]:
         yield
     finally:
         _watchers.remove(watcher)
+
+
+@contextmanager
+def watch_starts(watcher: Callable[[str | None], None]) -> Iterator[None]:
+    """Pass to `watcher` the lane of each segment that starts, and None for a step that begins."""
+    _of_starts.append(watcher)
+    try:
+        yield
+    finally:
+        _of_starts.remove(watcher)
 
 
 @dataclass(frozen=True)
@@ -153,10 +164,14 @@ class Probes:
             self._step, self._input = next(_steps), int(size)
             # What a failed step has left does not belong to this one.
             self._started.clear()
+        for watcher in tuple(_of_starts):
+            watcher(None)
 
     def _start(self, segment: WatchedSegment, replica: Any, size: Any) -> None:
         with self._lock:
             self._started[int(replica), segment] = (time.perf_counter(), int(size))
+        for watcher in tuple(_of_starts):
+            watcher(segment.lane)
 
     def _end(self, segment: WatchedSegment, number: Any, size: Any) -> None:
         now, replica = time.perf_counter(), int(number)
