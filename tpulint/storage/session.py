@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -23,6 +24,16 @@ from tpulint.storage.objects import ObjectStore, StorageProblem
 DEFAULT_FOLDER = ".tpulint_storage"
 CLOUD = "cloud"
 PYTHON_VARIABLE = "STORAGE_EMULATOR_HOST"
+AT_IMPORT = {
+    # TensorFlow clears a block of 64 MB for the smallest file.
+    "GCS_READ_CACHE_BLOCK_SIZE_MB": "4",
+    # The server's answers are final. TensorFlow tries again only where there is none, and so gives
+    # up after a few seconds, not after three minutes.
+    "GCS_RETRY_CONFIG_INIT_DELAY_TIME_US": "100000",
+    "GCS_RETRY_CONFIG_MAX_DELAY_TIME_US": "1000000",
+    "GCS_RETRY_CONFIG_MAX_RETRIES": "4",
+}
+"""What TensorFlow reads at its import, unless the user has set it."""
 _ANSWER_SECONDS = 10.0
 
 
@@ -51,7 +62,7 @@ class ServedStorage:
         self.problems: tuple[str, ...] = ()
         self.is_open = True
         self._process = os.getpid()
-        private = tempfile.mkdtemp(prefix="tpulint-storage-")
+        private = self._private = tempfile.mkdtemp(prefix="tpulint-storage-")
         authority = os.path.join(private, "authorities.pem")
         self.activity = Activity(os.path.join(private, "activity"))
         with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
@@ -84,8 +95,7 @@ class ServedStorage:
             "NO_GCE_CHECK": "true",
             # Nobody reads the user's credentials, and nobody exchanges them.
             "GOOGLE_AUTH_TOKEN_FOR_TESTING": "local",
-            # TensorFlow clears a block of 64 MB for the smallest file. It reads this at its import.
-            "GCS_READ_CACHE_BLOCK_SIZE_MB": os.environ.get("GCS_READ_CACHE_BLOCK_SIZE_MB", "4"),
+            **{name: os.environ.get(name, value) for name, value in AT_IMPORT.items()},
             **_other_exceptions(os.environ),
         }
         _install_watch()
@@ -138,11 +148,22 @@ class ServedStorage:
             del os.environ[PYTHON_VARIABLE]
             if self._python_before is not None:
                 os.environ[PYTHON_VARIABLE] = self._python_before
+        died = self._server.poll()
         self._tell(b"end\n")
         answer = self._answer()
         self.uses = tuple(StorageUse(name, *use) for name, use in answer.get("buckets", {}).items())
         self.problems = tuple(answer.get("problems", ()))
         self.activity.buckets = answer.get("slots", {})
+        if died is not None:
+            self.problems += (self._told_of_death(died),)
+            shutil.rmtree(self._private, ignore_errors=True)
+
+    def _told_of_death(self, status: int) -> str:
+        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        return (
+            f"gs://: the process that serves {self.folder} {how} before the program did: requests "
+            "failed from then on. Objects are there as a whole or not at all; run the program again"
+        )
 
     def _tell(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):

@@ -236,6 +236,40 @@ def test_the_server_ends_when_the_program_is_killed(is_used: bool, tmp_path: Pat
         socket.create_connection(("127.0.0.1", int(port)), 20)
 
 
+def test_the_run_tells_that_its_server_was_killed(tmp_path: Path) -> None:
+    served = ServedStorage(str(tmp_path))
+    client = Client(served)
+    target = "/upload/storage/v1/b/bucket/o?uploadType=media&name=whole"
+    assert client.ask("POST", target, b"content")[0] == 200
+    begin = "/upload/storage/v1/b/bucket/o?uploadType=resumable&name=half"
+    assert client.ask("POST", begin)[0] == 200
+    private = Path(served.environment()["CURL_CA_BUNDLE"]).parent
+    served._server.kill()
+    served._server.wait()
+    with pytest.raises(OSError, match="refused"):
+        client.ask("GET", "/bucket/whole")
+    served.close()
+    (problem,) = served.problems
+    assert "was ended by signal 9 before the program did" in problem
+    assert not private.exists()
+    assert [path.name for path in (tmp_path / "bucket").iterdir()] == ["whole"]
+    after = ServedStorage(str(tmp_path))
+    assert Client(after).ask("GET", "/bucket/whole") == (200, b"content")
+    assert Client(after).ask("GET", "/storage/v1/b/bucket/o/half")[0] == 404
+    after.close()
+
+
+def test_tensorflow_does_not_try_again_for_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GCS_RETRY_CONFIG_MAX_RETRIES", "7")  # the user's own
+    served = ServedStorage(str(tmp_path))
+    variables = served.environment()
+    served.close()
+    assert variables["GCS_RETRY_CONFIG_MAX_RETRIES"] == "7"
+    assert int(variables["GCS_RETRY_CONFIG_MAX_DELAY_TIME_US"]) <= 1_000_000
+
+
 def test_the_variables_of_an_inner_storage_give_way_to_those_of_the_outer(tmp_path: Path) -> None:
     outer = ServedStorage(str(tmp_path / "outer"))
     inner = ServedStorage(str(tmp_path / "inner"))
