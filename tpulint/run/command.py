@@ -206,20 +206,27 @@ class _Watcher:
         self.name = name
         self.do = do
         self.around = around
+        self.asks_others = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != self.name:
+        if name != self.name or self.asks_others:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self.asks_others = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.asks_others = False
         if spec is not None and spec.loader is not None:
             self.follow(spec.loader.exec_module, spec)
         return spec
 
     def follow(self, execute: Callable[[ModuleType], None], spec: ModuleSpec) -> None:
         def exec_module(module: ModuleType) -> None:
+            # Not before: programs ask for the spec alone, to see whether the module is installed.
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
             with self.around():
                 execute(module)
             self.do()

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from tpulint.run.command import after_import
 
 PROGRAM = """
 import os, sys
@@ -35,3 +42,20 @@ def test_only_messages_that_tell_nothing_are_left_out() -> None:
         "no such module",
         "I0000 after",
     ]
+
+
+def test_a_program_that_asks_whether_the_module_is_there_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "asked_for.py").write_text("answer = 42\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    calls: list[int] = []
+    after_import("asked_for", lambda: calls.append(sys.modules["asked_for"].answer))
+    assert importlib.util.find_spec("asked_for") is not None
+    assert importlib.util.find_spec("asked_for") is not None
+    assert calls == []
+    importlib.import_module("asked_for")
+    assert calls == [42]
+    del sys.modules["asked_for"]
+    importlib.import_module("asked_for")
+    assert calls == [42]
