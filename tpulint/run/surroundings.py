@@ -7,9 +7,11 @@ program has called.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -145,9 +147,14 @@ def kaggle_bucket(name: str | None = None) -> str:
 
 
 def prepare(folder: str) -> StandIns:
-    """Let programs find the TPU's names, and stand-ins for what is not installed."""
+    """Let programs find the TPU's names, what is imported there, and stand-ins for the rest."""
     for name, value in TPU_VARIABLES.items():
         os.environ.setdefault(name, value)
     stand_ins = StandIns(folder)
     sys.meta_path.append(stand_ins)
+    # Notebooks write `distutils.version.LooseVersion` after `import distutils` alone: the kernel
+    # of Colab has imported it.
+    with contextlib.suppress(ImportError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        importlib.import_module("distutils.version")
     return stand_ins

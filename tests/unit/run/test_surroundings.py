@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,17 @@ def stand_ins_fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
             del sys.modules[name]
     for name in TPU_VARIABLES:
         os.environ.pop(name, None)
+
+
+@pytest.fixture(name="without_versions")
+def without_versions_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "distutils.version", raising=False)
+
+
+@pytest.mark.usefixtures("without_versions", "stand_ins")
+def test_the_versions_of_distutils_are_imported_as_on_colab() -> None:
+    is_there = importlib.util.find_spec("distutils") is not None  # not in each Python
+    assert ("distutils.version" in sys.modules) == is_there
 
 
 def module(name: str) -> Any:
