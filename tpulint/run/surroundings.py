@@ -41,7 +41,20 @@ class StandIns:
                 "SecretNotFoundError": SecretNotFoundError,
                 "NotebookAccessError": NotebookAccessError,
             },
-            "kaggle_datasets": {"KaggleDatasets": self._kaggle_datasets()},
+            "kaggle_datasets": {
+                "KaggleDatasets": self._class_of(
+                    "kaggle_datasets.KaggleDatasets", get_gcs_path=self._kaggle_bucket
+                )
+            },
+            "kaggle_secrets": {
+                "BackendError": BackendError,
+                "UserSecretsClient": self._class_of(
+                    "kaggle_secrets.UserSecretsClient",
+                    get_secret=self._kaggle_secret,
+                    get_gcloud_credential=self._nothing,
+                    set_tensorflow_credential=self._nothing,
+                ),
+            },
         }
 
     def find_spec(
@@ -106,10 +119,19 @@ class StandIns:
             ) from None
         self._links.append(place)
 
-    def _kaggle_datasets(self) -> Any:
-        """Return the class whose method tells the bucket of a dataset."""
-        noting = self._noting("kaggle_datasets.KaggleDatasets.get_gcs_path", self._kaggle_bucket)
-        return type("KaggleDatasets", (), {"get_gcs_path": staticmethod(noting)})
+    def _kaggle_secret(self, label: str) -> str:
+        """Return a secret that the user added to the notebook: an environment variable here."""
+        if label not in os.environ:
+            raise BackendError(f"No user secrets exist for {label}: set the environment variable")
+        return os.environ[label]
+
+    def _class_of(self, name: str, **methods: Callable[..., Any]) -> Any:
+        """Return a class with these methods, whose calls are noted."""
+        noting = {
+            method: staticmethod(self._noting(f"{name}.{method}", work))
+            for method, work in methods.items()
+        }
+        return type(name.rpartition(".")[2], (), noting)
 
     def _kaggle_bucket(self, name: str | None = None) -> str:
         """Return the address of the bucket of a dataset: on Kaggle, it exists."""
@@ -138,6 +160,10 @@ class SecretNotFoundError(Exception):
 
 class NotebookAccessError(Exception):
     """The notebook may not read a secret: Colab's error, which no stand-in raises."""
+
+
+class BackendError(Exception):
+    """There is no such secret: Kaggle's error."""
 
 
 def kaggle_bucket(name: str | None = None) -> str:

@@ -25,7 +25,7 @@ def stand_ins_fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     stand_ins.close()
     sys.meta_path.remove(stand_ins)  # type: ignore[arg-type]
     for name in set(sys.modules) - before:
-        if name.startswith(("google.colab", "kaggle_datasets")):
+        if name.startswith(("google.colab", "kaggle_")):
             del sys.modules[name]
     for name in TPU_VARIABLES:
         os.environ.pop(name, None)
@@ -66,6 +66,24 @@ def test_what_a_program_only_imports_is_not_listed(stand_ins: StandIns) -> None:
     assert module("google.colab").__path__ == []
     module("kaggle_datasets")
     assert list(stand_ins.notes()) == []
+
+
+def test_a_program_of_kaggle_finds_its_secrets(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_KEY", "secret")
+    kaggle_secrets = module("kaggle_secrets")
+    client = kaggle_secrets.UserSecretsClient()
+    client.set_tensorflow_credential(client.get_gcloud_credential())
+    assert client.get_secret("WANDB_KEY") == "secret"
+    with pytest.raises(kaggle_secrets.BackendError, match="NONE"):
+        client.get_secret("NONE")
+    assert list(stand_ins.notes()) == [
+        "Stand-ins for what is missing here were used: "
+        "kaggle_secrets.UserSecretsClient.get_gcloud_credential, "
+        "kaggle_secrets.UserSecretsClient.set_tensorflow_credential, "
+        "kaggle_secrets.UserSecretsClient.get_secret"
+    ]
 
 
 def test_a_dataset_of_kaggle_is_a_bucket(stand_ins: StandIns) -> None:
