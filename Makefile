@@ -106,9 +106,10 @@ mutate: .venv/ready
 hangs: .venv/ready
 	.venv/bin/python -m tests.hangs.measure --write
 
-# Trains released programs and renews docs/gallery.md; TensorFlow 2.12 needs Python 3.10 or 3.11.
+# Trains released programs and public notebooks, and renews docs/gallery.md; TensorFlow 2.12 needs Python 3.10 or 3.11.
 gallery: .venv/ready
 	.venv/bin/python scripts/gallery.py --write
+	.venv/bin/python scripts/gallery_notebooks.py --write
 
 # Everything but the upload: sdists and wheels, built, inspected and tried in an empty environment.
 release-check: .venv/ready

@@ -9,7 +9,7 @@ from pathlib import Path
 from scripts.gallery_rows import Environment
 
 ROOT = Path(__file__).parents[1]
-_OURS = ("libcst", "pathspec", "tomli")
+_OURS = ("libcst", "pathspec", "tomli", "trustme")
 _STAMP = "installed.txt"
 
 

@@ -41,6 +41,8 @@ cores.
 |---|---|---|---|---|---|---|---|---|
 """
 
+NOTEBOOKS = "\n## Notebooks\n"
+
 _LEFT_OUT = """
 ## Left out
 
@@ -52,14 +54,18 @@ No TensorFlow from 2.12 on can import or run these:
 
 
 def page(gallery: Gallery, results: dict[Run, Result | None], before: str = "") -> str:
-    """Return the whole page; what has no result keeps its row of the page `before`."""
+    """Return the whole page; what has no result keeps its row of the page `before`.
+
+    The part on notebooks, which gallery_notebooks.py writes, stays as it is there.
+    """
     programs = {program.name: program for program in gallery.programs}
     rows = [
         _row(programs[name], size, result) if result else _kept(programs[name], size, before)
         for (name, size), result in results.items()
     ]
     left_out = [f"| {release} | {why} |\n" for release, why in gallery.left_out.items()]
-    return _HEAD + "".join(rows) + _LEFT_OUT + "".join(left_out)
+    _, heading, notebooks = before.partition(NOTEBOOKS)
+    return _HEAD + "".join(rows) + _LEFT_OUT + "".join(left_out) + heading + notebooks
 
 
 def _row(program: Program, size: tuple[int, int], result: Result) -> str:

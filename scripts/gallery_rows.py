@@ -72,15 +72,21 @@ class Gallery:
 
 def read() -> Gallery:
     """Return the table of the gallery."""
-    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    environments = {
-        name: Environment(name, row["tensorflow"], tuple(row["requirements"]))
-        for name, row in table["environments"].items()
-    }
+    environments, table = read_table(TABLE)
     programs = tuple(
         _program(name, dict(row), environments) for name, row in table["programs"].items()
     )
     return Gallery(programs, table["left-out"])
+
+
+def read_table(path: Path) -> tuple[dict[str, Environment], dict[str, Any]]:
+    """Return the environments of a table by name, and the whole table."""
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    environments = {
+        name: Environment(name, row["tensorflow"], tuple(row["requirements"]))
+        for name, row in table["environments"].items()
+    }
+    return environments, table
 
 
 def _program(name: str, row: dict[str, Any], environments: dict[str, Environment]) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import tensorflow as tf
 
 from scripts import gallery_rows
 from scripts.gallery_data import KINDS
-from scripts.gallery_page import PAGE, page
+from scripts.gallery_notebooks import Notebook, page_with, rows, run_of
+from scripts.gallery_notebooks import read as notebook_rows
+from scripts.gallery_page import PAGE, Run, page
 from scripts.gallery_records import records_of, write_batches
 from scripts.gallery_runs import Result, make_data, result_of
 
@@ -83,3 +86,61 @@ def test_without_a_pod_its_replicas_get_the_same_examples_in_order(tmp_path: Pat
     assert numbers(1) == list(range(16))
     assert numbers(2) == [0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15]
     assert numbers(4)[:8] == [0, 4, 1, 5, 2, 6, 3, 7]
+
+
+TRAINS = """
+import os
+import tensorflow as tf
+
+(images, labels), _ = tf.keras.datasets.mnist.load_data()
+address = "grpc://" + os.environ["COLAB_TPU_ADDR"]
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(address)
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+with tf.distribute.TPUStrategy(resolver).scope():
+    flat, dense = tf.keras.layers.Flatten(input_shape=(28, 28)), tf.keras.layers.Dense(10)
+    model = tf.keras.Sequential([flat, dense])
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(images[:640] / 255, labels[:640], batch_size=32, epochs=3)
+"""
+
+
+def test_a_notebook_trains_for_the_steps_of_its_row_on_the_data_of_its_row(tmp_path: Path) -> None:
+    cell = {"cell_type": "code", "source": TRAINS, "outputs": [], "metadata": {}}
+    (tmp_path / "notebooks").mkdir()
+    text = json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5, "metadata": {}})
+    (tmp_path / "notebooks" / "digits.ipynb").write_text(text)
+    notebook = Notebook("digits", "nobody/nowhere", "0", "a.ipynb", data="MNIST", steps=3)
+    run = run_of(notebook, "notebooks-newest", sys.executable, tmp_path, SECONDS)
+    log = next(tmp_path.glob("notebook-runs/*/log.txt")).read_text("utf-8")
+    assert (run.ended, run.steps) == ("0", 3), log
+    assert run.trains
+    assert run.megabytes > 100
+
+
+def test_the_page_has_a_row_for_each_run_of_a_notebook() -> None:
+    environments, notebooks = notebook_rows()
+    text = PAGE.read_text(encoding="utf-8")
+    lines = list(rows(environments, notebooks, Path("no cache"), text))
+    assert page_with(text, lines) == text
+    assert not any("not run" in line for line in lines)
+    failing = {
+        notebook.name
+        for notebook, line in zip(
+            (one for one in notebooks for _ in one.environments), lines, strict=True
+        )
+        if "| trains" not in line
+    }
+    for notebook in notebooks:
+        assert notebook.name not in failing or notebook.fails, notebook.name
+
+
+def test_the_rows_of_programs_leave_those_of_notebooks_alone() -> None:
+    gallery = gallery_rows.read()
+    text = PAGE.read_text(encoding="utf-8")
+    runs: dict[Run, Result | None] = {
+        (program.name, size): None
+        for program in gallery.programs
+        for size in gallery_rows.sizes(program, (2, 8))
+    }
+    assert page(gallery, runs, text) == text
