@@ -15,15 +15,13 @@ from tpulint.check.discover import shown, unreadable
 from tpulint.check.request import NO_CACHE, cache_place, codes_by, start_of
 from tpulint.config import Config, ConfigError, load_config, overridden
 from tpulint.config.files import Closest, parse_toml
-from tpulint.config.keys import KEYS, read
-from tpulint.config.readers import codes, is_shared
+from tpulint.config.keys import KEYS, PATTERN_KEYS, absolute, read
+from tpulint.config.readers import codes
 from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, SOURCE_LIMIT_BYTES
 from tpulint.output import WITHOUT_FIXES
 
 # The command line's values, laid over the configuration of every file.
-
-PATTERN_KEYS = ("exclude", "extend-exclude")
 
 
 class Override(NamedTuple):
@@ -92,8 +90,12 @@ def inline(pairs: Iterable[str]) -> list[Override]:
     overrides = []
     for pair in pairs:
         for key, value in parse_toml(f"--config {pair}", pair.encode()).items():
+            if key == "extend":
+                raise ConfigError("--config: extend can only be set in a configuration file")
             try:
-                overrides.append(Override(key, absolute(key, read(key, value)), "--config"))
+                overrides.append(
+                    Override(key, absolute(key, read(key, value), os.getcwd()), "--config")
+                )
             except ConfigError as error:
                 raise ConfigError(f"--config: {error}") from None
     return overrides
@@ -129,27 +131,9 @@ def of_options(options: argparse.Namespace) -> list[Override]:
 def parse_option(key: str, value: object) -> Any:
     """Return the value of an option as its key reads it."""
     try:
-        return absolute(key, KEYS[key].read(value))
+        return absolute(key, KEYS[key].read(value), os.getcwd())
     except ConfigError as error:
         raise ConfigError(f"--{key}: {error}") from None
-
-
-def absolute(key: str, value: Any) -> Any:
-    """Return the value with its paths absolute: they begin in the working directory."""
-    if key in ("cache-dir", "baseline"):
-        return value if key == "cache-dir" and is_shared(value) else os.path.abspath(value)
-    if key in PATTERN_KEYS:
-        return tuple(map(absolute_pattern, value))
-    if key == "per-file-ignores":
-        return tuple((absolute_pattern(pattern), codes) for pattern, codes in value)
-    return value
-
-
-def absolute_pattern(pattern: str) -> str:
-    turned = "!" if pattern.startswith("!") else ""
-    bare = pattern.removeprefix("!")
-    inside = "/" in bare.rstrip("/")
-    return turned + (os.path.join(os.getcwd(), bare) if inside else bare)
 
 
 def split_commas(values: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tpulint.config.keys import Config, from_table
-from tpulint.config.readers import ConfigError, strings
+from tpulint.config.readers import ConfigError, string, strings
 from tpulint.disk import (
     CONFIGURATION_LIMIT_BYTES,
     TooLargeFileError,
@@ -44,7 +44,7 @@ def config_in(directory: str) -> Config | None:
         path = os.path.join(directory, name)
         table = read_table(path) if is_regular(path) else None
         if table is not None:
-            return from_table(table, path)
+            return _extended(table, path)
     return None
 
 
@@ -61,8 +61,36 @@ def is_regular(path: str) -> bool:
 
 def load_config(path: str) -> Config:
     """Return the configuration in `path`: a pyproject.toml, or a file of the table's keys alone."""
-    table = read_table(path)
-    return from_table({} if table is None else table, path)
+    return _extended(read_table(path) or {}, path)
+
+
+def _extended(table: Mapping[str, object], path: str) -> Config:
+    """Return the table of the file `path` over the files that it extends."""
+    config: Config | None = None
+    for file, own in reversed(_chain(table, path)):
+        config = from_table(own, file, config)
+    assert config is not None
+    return config
+
+
+def _chain(table: Mapping[str, object], path: str) -> list[tuple[str, Mapping[str, object]]]:
+    """Return the file `path`, the one it extends, and so on, each with its table."""
+    chain = [(path, table)]
+    while (named := table.get("extend")) is not None:
+        try:
+            target = os.path.expanduser(string(named))
+        except ConfigError as error:
+            raise ConfigError(f"{path}: extend: {error}") from None
+        target = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(path)), target))
+        if any(os.path.abspath(file) == target for file, _ in chain):
+            raise ConfigError(f"{path}: extend: {target} extends this file")
+        try:
+            extended = read_table(target)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: extend: {error}") from None
+        path, table = target, extended or {}
+        chain.append((path, table))
+    return chain
 
 
 def read_table(path: str) -> Mapping[str, object] | None:
@@ -116,17 +144,24 @@ def named_rules_directories(start: str) -> NamedDirectories:
     """
     directory = os.path.abspath(start)
     if os.path.isfile(directory):
-        return _rules_directories(directory, read_table(directory) or {}, "rules-dir")
+        return _named_by(read_table(directory) or {}, directory)
     while True:
         for name in FILES:
             path = os.path.join(directory, name)
             table = read_table(path) if is_regular(path) else None
             if table is not None:
-                return _rules_directories(path, table, "rules-dir")
+                return _named_by(table, path)
         above = os.path.dirname(directory)
         if above == directory:
             return NamedDirectories("")
         directory = above
+
+
+def _named_by(table: Mapping[str, object], path: str) -> NamedDirectories:
+    """Return the directories of the first file, of those that extend each other, that names any."""
+    chain = _chain(table, path)
+    file, own = next(((file, own) for file, own in chain if "rules-dir" in own), chain[0])
+    return _rules_directories(file, own, "rules-dir")
 
 
 def allowed_rules_directories() -> tuple[str, ...]:

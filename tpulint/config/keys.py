@@ -49,6 +49,15 @@ class ConfigKey(NamedTuple):
 
 _KEYS = (
     ConfigKey(
+        "extend",
+        readers.string,
+        {"type": "string"},
+        None,
+        'extend = "../tpulint.toml"',
+        "A configuration file with the values of the keys that this file leaves out; it may extend "
+        "another one. Its paths and patterns are relative to its directory, except `cache-dir`.",
+    ),
+    ConfigKey(
         "select",
         readers.codes,
         SELECTORS,
@@ -191,6 +200,7 @@ _KEYS = (
     ),
 )
 
+PATTERN_KEYS = ("exclude", "extend-exclude")
 KEYS: dict[str, ConfigKey] = {key.name: key for key in _KEYS}
 
 
@@ -241,6 +251,7 @@ class Config(NamedTuple):
 
     root: str = "."
     file: str | None = None
+    extend: str | None = None
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -298,18 +309,45 @@ def overridden(config: Config, key: str, value: Any, origin: str) -> Config:
     return config._replace(**changes)
 
 
-def from_table(table: Mapping[str, Any], path: str) -> Config:
-    """Return the table of the file `path` as a Config.
+def from_table(table: Mapping[str, Any], path: str, extended: Config | None = None) -> Config:
+    """Return the table of the file `path` as a Config, over the one that it extends.
 
     Raises ConfigError, naming the nearest right key or value.
     """
-    config = Config(root=os.path.dirname(os.path.abspath(path)), file=path)
+    config = Config()
+    extended = extended or config
+    for key, origin in extended.origins:
+        value = getattr(extended, KEYS[key].field)
+        if key != "cache-dir":  # each project has its own
+            value = absolute(key, value, extended.root)
+        config = overridden(config, key, value, origin)
+    config = config._replace(root=os.path.dirname(os.path.abspath(path)), file=path)
     for key, value in table.items():
         try:
             config = overridden(config, key, read(key, value), path)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
     return config
+
+
+def absolute(key: str, value: Any, root: str) -> Any:
+    """Return the value, already read, with paths and patterns that begin in `root` absolute."""
+    if key in ("models", "rules-dir"):
+        return tuple(os.path.normpath(os.path.join(root, path)) for path in value)
+    if key == "baseline" or (key == "cache-dir" and not is_shared(value)):
+        return os.path.normpath(os.path.join(root, value))
+    if key in PATTERN_KEYS:
+        return tuple(_absolute_pattern(pattern, root) for pattern in value)
+    if key == "per-file-ignores":
+        return tuple((_absolute_pattern(pattern, root), codes) for pattern, codes in value)
+    return value
+
+
+def _absolute_pattern(pattern: str, root: str) -> str:
+    negation = "!" if pattern.startswith("!") else ""
+    bare = pattern.removeprefix("!")
+    is_path = "/" in bare.rstrip("/")  # without a slash it is a name
+    return negation + (os.path.join(root, bare) if is_path else bare)
 
 
 def read(key: str, value: object) -> object:

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tpulint.config import Config, ConfigError, find_config, from_table, load_config
-from tpulint.config.files import Closest, parse_toml
+from tpulint.config.files import Closest, named_rules_directories, parse_toml
 from tpulint.config.keys import KEYS, schema
 from tpulint.finding import Certainty
 from tpulint.output.reference import settings
@@ -46,7 +46,7 @@ def write(directory: Path, text: str, name: str = "pyproject.toml") -> Path:
 def test_every_key_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, EVERYTHING)
     config = find_config(str(tmp_path))
-    assert all(config.origin(key) == str(path) for key in KEYS)
+    assert all(config.origin(key) == str(path) for key in KEYS if key != "extend")
     assert config._replace(origins=()) == Config(
         root=str(tmp_path),
         file=str(path),
@@ -181,3 +181,52 @@ def test_shown_settings_are_toml_that_is_read_again(tmp_path: Path) -> None:
     assert "# baseline is not set  # default" in unset
     assert 'select = ["ALL"]  # default' in unset
     load_config(str(write(tmp_path, unset)))
+
+
+def test_a_file_extends_another_one(tmp_path: Path) -> None:
+    """What it sets replaces what the other one says; paths keep the directory they are from."""
+    shared = 'certainty = "possible"\nignore = ["TPU802"]\nexclude = ["gen", "a/old"]\n'
+    shared += 'per-file-ignores = {"!a/b/**" = ["TPU1"]}\nmodels = ["m.toml"]\n'
+    base = write(tmp_path, f'{shared}baseline = "b.json"\ncache-dir = "cache"\n', "shared.toml")
+    middle = write(tmp_path / "team", 'extend = "../shared.toml"\njobs = 2\n', "tpulint.toml")
+    path = write(
+        tmp_path / "team" / "app", '[tool.tpulint]\nextend = "../tpulint.toml"\nignore = []\n'
+    )
+    config = find_config(str(path.parent))
+    assert (config.file, config.root) == (str(path), str(path.parent))
+    assert (config.certainty, config.ignore, config.jobs) == (Certainty.POSSIBLE, (), 2)
+    assert config.exclude == ("gen", f"{tmp_path}/a/old")
+    assert config.per_file_ignores == ((f"!{tmp_path}/a/b/**", ("TPU1",)),)
+    assert config.model_paths == (f"{tmp_path}/m.toml",)
+    assert config.baseline_path == f"{tmp_path}/b.json"
+    assert config.cache_path == f"{path.parent}/cache"
+    assert [config.origin(key) for key in ("certainty", "jobs", "ignore", "extend", "select")] == [
+        *(str(base), str(middle), str(path), str(path)),
+        "default",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("extend = 1", "extend: must be a string"),
+        ('extend = "gone.toml"', "gone.toml: cannot read: No such file"),
+        ('extend = "tpulint.toml"', "tpulint.toml extends this file"),
+        ('extend = "other.toml"', "other.toml: extend: "),
+        ('extend = "wrong.toml"', "wrong.toml: unknown key 'jbos'; did you mean 'jobs'?"),
+    ],
+)
+def test_what_cannot_be_extended_is_named(tmp_path: Path, line: str, said: str) -> None:
+    write(tmp_path, 'extend = "tpulint.toml"\n', "other.toml")
+    write(tmp_path, "jbos = 1\n", "wrong.toml")
+    write(tmp_path, f"{line}\n", "tpulint.toml")
+    with pytest.raises(ConfigError) as caught:
+        find_config(str(tmp_path))
+    assert said in str(caught.value)
+
+
+def test_directories_with_rules_can_be_named_by_the_extended_file(tmp_path: Path) -> None:
+    write(tmp_path, 'rules-dir = ["rules"]\n', "shared.toml")
+    write(tmp_path / "app", 'extend = "../shared.toml"\n', "tpulint.toml")
+    named = named_rules_directories(str(tmp_path / "app"))
+    assert named == (str(tmp_path / "shared.toml"), (str(tmp_path / "rules"),))

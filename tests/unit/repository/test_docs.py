@@ -111,9 +111,11 @@ def test_the_examples_of_the_configuration_are_read(tmp_path: Path) -> None:
     text = (ROOT / "docs/configuration.md").read_text("utf-8")
     blocks = re.findall(r"```toml\n(.*?)```", text, re.S)
     assert len(blocks) == 1 + len(KEYS)
+    (tmp_path / "tpulint.toml").touch()  # an example extends it
+    (tmp_path / "team").mkdir()
     for block in blocks:
-        (tmp_path / "tpulint.toml").write_text(block)
-        assert load_config(str(tmp_path / "tpulint.toml")).origins
+        (tmp_path / "team" / "tpulint.toml").write_text(block)
+        assert load_config(str(tmp_path / "team" / "tpulint.toml")).origins
 
 
 def test_the_changelog_fragments_have_a_type() -> None:
