@@ -96,7 +96,7 @@ def increments(corpus: Path, folder: Path) -> list[Command]:
 
 
 def in_largest_program(folder: Path) -> Path:
-    """Return a file of the program with the most files that show the seam."""
+    """Return a file of the program with the most files that name the TPU API."""
     request = driver.Request(Config(jobs=1), frozenset(CODES), (str(folder),))
     task = driver.discover(request)
     _, around = driver.programs_around(task, task.filenames[0])

@@ -74,7 +74,7 @@ def report(sets: Mapping[str, Sequence[Path]], runs: int) -> Iterator[str]:
     """All measurements as lines of markdown."""
     yield f"Measured on {time.strftime('%Y-%m-%d')}: {machine()}; medians of {runs} runs in turns."
     yield ""
-    yield "| | files | that show the seam | seconds | of ruff | times ruff |"
+    yield "| | files | that name the TPU API | seconds | of ruff | times ruff |"
     yield "|---|--:|--:|--:|--:|--:|"
     for name, folders in sets.items():
         files, shown = counted(folders)
@@ -92,7 +92,7 @@ def report(sets: Mapping[str, Sequence[Path]], runs: int) -> Iterator[str]:
 
 
 def counted(folders: Sequence[Path]) -> tuple[int, int]:
-    """Return the number of files, notebooks included, and of those whose bytes show the seam."""
+    """Return the number of files, notebooks included, and of those that name the TPU API."""
     paths = [
         each for folder in folders for end in ("py", "ipynb") for each in folder.rglob(f"*.{end}")
     ]

@@ -90,7 +90,7 @@ class PluginSet:
 
     @property
     def seam_names(self) -> tuple[str, ...]:
-        """The names of the calls that show the seam in a file."""
+        """The names of calls that are TPU API, too."""
         return tuple(name for model in self.models if model.is_seam for name in model.names)
 
     @property

@@ -151,13 +151,16 @@ class TestFile:
     ) -> None:
         found = explained(capsys, "helpers.py")
         assert lanes(found) == {"loss_of": ["device"], "unheard": []}
-        assert "nothing in its bytes names the seam" in found["reasons"][0]
+        assert "it names nothing of the TPU API" in found["reasons"][0]
         assert "read in the program of estimator.py (2 modules read)" in found["reasons"]
 
     @pytest.mark.parametrize(
         ("name", "reason"),
         [
-            ("alone.py", "not reached: no file of its project, ., names the seam and imports it"),
+            (
+                "alone.py",
+                "not reached: no file of its project, ., names the TPU API and imports it",
+            ),
             ("broken.py", "it cannot be parsed: Missing parentheses"),
         ],
     )
@@ -333,7 +336,7 @@ not read:
   old.py: a program imports it, but nothing that was read needs it; uses TensorFlow
   rest/flax_net.py: no TPU program imports it; uses JAX
   rest/plain.py: no TPU program imports it
-  seam.py: it names the seam, but nothing in it is for a TPU
+  seam.py: it names the TPU API, but nothing in it is for a TPU
 """
         )
 

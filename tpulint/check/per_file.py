@@ -2,7 +2,7 @@
 
 A finding may be in any module that a TPU program reaches, so a file is checked with its
 project; the project is analyzed once a process, and its files' findings are picked from
-there. Where nothing in it names the seam, that is a search of bytes.
+there. Where nothing in it names the TPU API, that is a search of bytes.
 """
 
 from __future__ import annotations

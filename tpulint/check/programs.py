@@ -61,7 +61,7 @@ NO_FACTS: Mapping[str, FileFacts] = MappingProxyType({})
 class Prefiltered(NamedTuple):
     """The result of a search of the bytes of some files.
 
-    seeds: the files that show the seam. estimators: those of them that name estimators. marked:
+    seeds: the files that name the TPU API. estimators: those of them that name estimators. marked:
     those that may hold suppressions. setters: those that turn soft placement on, and with which
     certainty. scripts: those that are run as programs. spelled: names that the TensorFlow of
     their files lacks. searched: the files whose facts were not known. failures: what an error of

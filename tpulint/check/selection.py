@@ -248,7 +248,7 @@ def shard(
 def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[str]]:
     """Return the paths of each program, and those that are of none one by one.
 
-    What shows the seam under any of the settings counts: a program is never divided.
+    What names the TPU API under any of the settings counts: a program is never divided.
     """
     wrappers = [setting.seam_names for setting in settings]
     seeds = {path for path in by_path if shows_seam(path, wrappers)}
@@ -263,7 +263,7 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
 
 
 def shows_seam(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
-    """Return whether the bytes of the file show the seam under any of the settings."""
+    """Return whether the bytes of the file name the TPU API under any of the settings."""
     try:
         data = read_regular(path)
     except OSError:

@@ -295,9 +295,9 @@ def left_out(path: str, closest: Closest) -> list[str]:
 def prefilter(data: bytes, wrappers: Sequence[str]) -> str:
     """Return the prefilter's answer."""
     if not passes(data, wrappers):
-        return "prefilter: nothing in its bytes names the seam, so only an import leads to it"
+        return "prefilter: it names nothing of the TPU API, so only an import leads to it"
     sign = next((signature.decode() for signature in SIGNS if signature in data), None)
-    return f"prefilter: it names the seam{f' ({sign})' if sign else ''}"
+    return f"prefilter: it names the TPU API{f' ({sign})' if sign else ''}"
 
 
 def program_of(job: Job, modules: int) -> str:
@@ -317,4 +317,4 @@ def not_reached(path: str, jobs: Sequence[Job], passed: set[str]) -> str:
     if jobs:
         return "not reached: a program imports it, but no name that was read leads into it"
     project = os.path.relpath(project_of(path) or os.path.dirname(path))
-    return f"not reached: no file of its project, {project}, names the seam and imports it"
+    return f"not reached: no file of its project, {project}, names the TPU API and imports it"

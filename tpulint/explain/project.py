@@ -45,7 +45,7 @@ class UnreadFile:
 
 @dataclass(frozen=True)
 class ProgramNote:
-    """A TPU program. begins: the first file that names the seam. not_reached: functions."""
+    """A TPU program. begins: the first file that names the TPU API. not_reached: functions."""
 
     begins: str
     entry_points: tuple[EventNote, ...]
@@ -127,7 +127,7 @@ def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterat
             yield UnreadFile(filename, f"it cannot be read: {error.strerror}")
             continue
         if path in seeds:
-            why = "it names the seam, but nothing in it is for a TPU"
+            why = "it names the TPU API, but nothing in it is for a TPU"
         elif path in reached:
             why = "a program imports it, but nothing that was read needs it"
         else:

@@ -421,7 +421,7 @@ def _node(box: OpenBox, title: str, lines: tuple[model.Line, ...]) -> model.MapN
     )
 
 
-# The tensors that cross the seam, and their sizes as far as dtypes and shapes are known.
+# The tensors that cross between device and host, and their sizes where dtype and shape are known.
 
 NAME = re.compile(r"[A-Za-z_][\w.]*(\[\w*\])?")
 BITS = re.compile(r"[a-z]+(\d+)")

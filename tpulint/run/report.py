@@ -1,4 +1,4 @@
-"""The report of `tpulint run`: a table of what crossed the seam, and the faults.
+"""The report of `tpulint run`: a table of what crossed between device and host, and the faults.
 
 lane                     runs  round trips  bytes to host  bytes to device      ms
 train.py:71, 10 steps, 1 compilation

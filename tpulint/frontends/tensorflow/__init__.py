@@ -1,7 +1,7 @@
 """What only programs of TensorFlow and Keras mean: a front end of the analysis.
 
-`build_program` begins in the modules that show the seam (`ENTRY_NAMES`). All modules are read
+`build_program` begins in the modules that name the TPU API (`ENTRY_NAMES`). All modules are read
 that device code, host clusters, input pipelines and the scope of a TPU's strategy lead to; of other
-host code, those that show the seam or hold records. What is left out is counted (`--statistics`).
+host code, those that name the TPU API or hold records. `--statistics` counts what is left out.
 The result is `program.Program`: computations, clusters, accesses, uses.
 """

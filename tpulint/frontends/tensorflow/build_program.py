@@ -1,7 +1,7 @@
 """Build a program: find its entry points, and read what they lead to.
 
-Entry points are the modules that show the seam, and functions that nothing read calls. What these
-leave open, those who call them may know: so their callers are read, too, in whatever module.
+Entry points are the modules that name the TPU API, and functions that nothing read calls. What
+these leave open, those who call them may know: so their callers are read, too, in any module.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Callers:
 def read_all(
     interpreter: Interpreter, modules: list[Module], wrappers: Sequence[str], callers: Callers
 ) -> None:
-    """Read what shows the seam, then the callers of what depends on its arguments.
+    """Read what names the TPU API, then the callers of what depends on its arguments.
 
     At last come closures that nothing read calls: they were passed to something that does.
     """

@@ -41,7 +41,7 @@ _OBTAINED = re.compile(
     rb"[\w.]*\b[a-z0-9_]*(?:strategy|replicator)[a-z_]*\("
 )
 
-# Words that a module must hold to be read because another one imports it: the seam, collectives,
+# Words that a module must hold to be read because another one imports it: the TPU API, collectives,
 # or arrays that grow; or records, in which strategies and functions are handed on.
 _MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size")
 _RECORDS = (b"namedtuple(", b"NamedTuple", b"@dataclass", b"dataclasses.dataclass")
@@ -90,7 +90,7 @@ def names_a_tpu(data: bytes) -> bool:
 
 
 def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) -> bool:
-    """Return whether `data` names the seam, or a configured wrapper.
+    """Return whether `data` names the TPU API, or a configured wrapper.
 
     tpus: whether it names a TPU, where that is known.
     """

@@ -23,7 +23,7 @@ class Settings(NamedTuple):
 
     @property
     def seam_names(self) -> tuple[str, ...]:
-        """The dotted names, beside TensorFlow's own, that show the seam in a file."""
+        """The dotted names, beside TensorFlow's own, that name the TPU API in a file."""
         rows = (row for row in self.calls if row.calls in ("host", "device"))
         named = (name for row in rows for name in row.names)
         return (*self.wrappers, *named, *self.plugin_names)

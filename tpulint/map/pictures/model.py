@@ -70,7 +70,7 @@ class MapRegion:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A tensor that crosses the seam, its dtype and shape as far as known.
+    """A tensor that crosses between device and host, its dtype and shape as far as known.
 
     bytes: None where they are not known.
     """

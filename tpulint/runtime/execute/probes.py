@@ -138,7 +138,7 @@ class Probes:
         takes: Sequence[Tensor],
         waits_for: Sequence[Operation],
     ) -> list[Operation]:
-        """Return operations that note the start of `segment`; `takes` cross the seam."""
+        """Return operations that note the start of `segment`; `takes` cross lanes."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
@@ -152,7 +152,7 @@ class Probes:
         gives: Sequence[Tensor],
         waits_for: Sequence[Operation],
     ) -> list[Operation]:
-        """Return operations that note the end of `segment`; `gives` cross the seam."""
+        """Return operations that note the end of `segment`; `gives` cross lanes."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):

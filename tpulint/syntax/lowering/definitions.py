@@ -26,7 +26,7 @@ from tpulint.syntax.nodes import (
 # The nodes that have a position of their own.
 PlacedNode: TypeAlias = "ast.expr | ast.stmt | ast.keyword"
 
-# Deeper expressions and blocks become `other`: no fault of the seam hides there,
+# Deeper expressions and blocks become `other`: no fault of a TPU program hides there,
 # and the walk's own recursion stays bounded.
 MAX_DEPTH = 120
 # Branches of one `if`, each in the `else` of the one before: generated code has thousands.
