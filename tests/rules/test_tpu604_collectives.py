@@ -97,6 +97,23 @@ IN_MODEL_FN = {
         discriminator_optimizer=tf.train.AdamOptimizer(),  # error: TPU604
     )
 """,
+    "a false alarm: the operation of a placeholder is never run": """
+    sharded = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+    model = tfgan.gan_model(None, None, features, labels)
+    operations = tfgan.gan_train_ops(model, loss, sharded, tf.train.AdamOptimizer())
+    train_op = tf.group(operations.generator_train_op)
+""",
+    "the operation of the bare optimizer is the one that is run": """
+    sharded = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+    model = tfgan.gan_model(None, None, features, labels)
+    operations = tfgan.gan_train_ops(
+        model,
+        loss,
+        sharded,
+        tf.train.AdamOptimizer(),  # error: TPU604
+    )
+    train_op = tf.group(operations.discriminator_train_op)
+""",
     "an optimizer that clips gradients": """
     optimizer = tf.train.AdamOptimizer()
     clipped = tf.contrib.estimator.clip_gradients_by_norm(optimizer, 0.2)

@@ -380,7 +380,8 @@ def _apply_by_given(call: Call) -> Value | None:
     given = [
         argument
         for keyword, position in rows
-        if (argument := call.record.argument(keyword, position)) is not None
+        if not _is_left_out(call, keyword)
+        and (argument := call.record.argument(keyword, position)) is not None
     ]
     if not given:
         return None
@@ -393,6 +394,24 @@ def _apply_by_given(call: Call) -> Value | None:
             elif option != NONE:
                 _note_update(call, option, site)
     return train_op
+
+
+# tensorflow_gan/python/train.py, `gan_train_ops`: a tuple of two operations. A model_fn that trains
+# one network runs one of them, and gives a placeholder as the other one's optimizer.
+TRAIN_OPS = {
+    "generator_optimizer": "generator_train_op",
+    "discriminator_optimizer": "discriminator_train_op",
+}
+
+
+def _is_left_out(call: Call, keyword: str) -> bool:
+    """Return whether the function only takes the operation that the other optimizer makes."""
+    function = call.frame.function
+    if keyword not in TRAIN_OPS or function is None:
+        return False
+    own = TRAIN_OPS[keyword]
+    others = frozenset(TRAIN_OPS.values()) - {own}
+    return function.code.names_any(others) and not function.code.names_any(frozenset([own]))
 
 
 def _note_update(call: Call, optimizer: Value, site: Site) -> None:
