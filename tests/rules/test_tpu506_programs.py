@@ -161,6 +161,12 @@ def replica_step(x):
     np.random.seed(0)
     return tf.roll(x, np.random.randint(4), 0)
 """,
+    "a false alarm: the number is the graph's seed": STEP
+    + """
+def replica_step(x):
+    tf.compat.v1.set_random_seed(np.random.randint(4))
+    return x
+""",
     "a seed that is no generator's": STEP
     + """
 from farm import field

@@ -48,6 +48,18 @@ POLICIES = {
     """,
 }
 OPERATIONS = {
+    "a test whether XLA compiles": """
+        import tensorflow as tf
+        import library
+        strategy = tf.distribute.TPUStrategy()
+        def step(x):
+            if not library.is_xla_compiled():
+                tf.py_function(print, [x], [])
+            return x
+        @tf.function
+        def train(x):
+            strategy.run(step, args=(x,))
+    """,
     "a policy's name": """
         import tensorflow as tf
         strategy = tf.distribute.TPUStrategy()

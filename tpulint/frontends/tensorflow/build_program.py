@@ -135,6 +135,7 @@ ENTRY_NAMES = (
 )
 
 MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
+SPEC = "TPUEstimatorSpec"
 MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app
 CALLERS = 2  # how often the callers of functions that left something open are read
 
@@ -236,8 +237,8 @@ def _read_value(
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
             if isinstance(inner, Function) and inner.module is module:
-                static = "staticmethod" in inner.hints
-                receiver = None if static else instance
+                owner = value if "classmethod" in inner.hints else instance
+                receiver = None if "staticmethod" in inner.hints else owner
                 _read_function(interpreter, inner, receiver, names)
             elif isinstance(inner, Class):
                 _read_value(interpreter, module, inner, names, seen)
@@ -252,7 +253,9 @@ def _read_function(
     again with everything: only then does every access count.
     """
     code = function.code
-    if id(code) in interpreter.called or not code.names_any(function.module.written(names)):
+    if id(code) in interpreter.called:
+        return
+    if not code.names_any(function.module.written(names)) and not _leads_to_spec(function):
         return
     if context_managers.is_marked_to_fail(code.decorators):
         return
@@ -265,6 +268,8 @@ def _read_function(
             interpreter.follow_all = True
             result = _read_once(interpreter, function, receiver, names)
             interpreter.follow_all = False
+        if not makes_spec(function) and _leads_to_spec(function) and not before.has_call(SPEC):
+            before.roll_back()  # it specifies what no TPU runs
         if before.left_open():
             _want(interpreter, function)
         if before.left_argument_open() or _is_used_by_callers(result):
@@ -298,7 +303,7 @@ def _read_once(
     if function.name != MAIN and id(function.code) not in interpreter.mains:
         context = context.inside(Scope(NO_KNOWN_CALLER, site))
     frame = interpreter.frame(function.module, Env({}), context)
-    if makes_spec(function):
+    if makes_spec(function) or _leads_to_spec(function):
         _read_model_fn(frame, function, receiver, site)
         return NONE
     result = calls.call_function(frame, function, opaque_arguments(function, receiver), site)
@@ -309,15 +314,27 @@ def _read_once(
 # Only an Estimator's model_fn makes one, so it needs no caller to be known for what it is.
 def makes_spec(function: Function) -> bool:
     """Return whether this function itself builds a TPUEstimatorSpec: then it is a model_fn."""
-    if not function.code.names_any(frozenset(["TPUEstimatorSpec"])):
+    if not function.code.names_any(frozenset([SPEC])):
         return False
     inner = [
         inner_function
         for inner_function in function.module.facts.functions
-        if inner_function.parent == function.code.index
-        and "TPUEstimatorSpec" in inner_function.mentions
+        if inner_function.parent == function.code.index and SPEC in inner_function.mentions
     ]
     return not inner
+
+
+def _leads_to_spec(function: Function) -> bool:
+    """Return whether this is a model_fn by its parameters; another function makes its spec.
+
+    Its own module names the specification: a method of an object that it makes may build it.
+    """
+    taken = {parameter.name for parameter in function.code.parameters.named}
+    return (
+        function.name.endswith(seam.MODEL_FN)
+        and taken.issuperset(("features", "mode", "params"))
+        and function.module.facts.names_any(frozenset([SPEC]))
+    )
 
 
 def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, site: Site) -> None:

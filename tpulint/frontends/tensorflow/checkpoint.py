@@ -50,6 +50,14 @@ class Checkpoint:
         kinds |= {each.kind for each in self._program.orphan_clusters[loose:]}
         return any(kind.endswith("outside_compilation") for kind in kinds)
 
+    def has_call(self, name: str) -> bool:
+        """Return whether a computation since calls what has that last name."""
+        return any(
+            call.last == name
+            for made in self._program.computations[self._lengths[0] :]
+            for call in made.calls
+        )
+
     def left_open(self) -> bool:
         """Return whether a computation since depends on what only callers know."""
         return any(

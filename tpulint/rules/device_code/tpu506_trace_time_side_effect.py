@@ -19,6 +19,7 @@ STEPS = frozenset(["run", "experimental_run_v2"])
 MEANT_IN_GRAPHS = frozenset(
     ["shows", "keeps", "writes"]
 )  # in a graph of TensorFlow 1 these are meant
+SEEDS = frozenset(["seed", "set_seed", "set_random_seed"])
 CONSTANTS = frozenset(["constant", "convert_to_tensor"])
 HARM = {
     "shows": "`{}` runs once, while the step is traced, and shows a symbolic tensor, not its"
@@ -94,7 +95,4 @@ def is_intended(computation: Computation, effect: Effect) -> bool:
     if not naming.RANDOM.is_in(effect.name):
         return effect.kind == "decides"
     # A seeded generator gives the same numbers at each trace: this is meant to be fixed.
-    return any(
-        call.last in ("seed", "set_seed") and naming.RANDOM.is_in(call.path)
-        for call in computation.calls
-    )
+    return any(call.last in SEEDS and naming.RANDOM.is_in(call.path) for call in computation.calls)

@@ -38,7 +38,7 @@ def _row(pattern: str, reason: str) -> NamePattern:
 # Flags and machines. The flag of a command line is not seen, and neither is its default's change.
 TPU_FLAG = _row(
     r"_*(?:(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable|has|have|found)_tpus?"
-    r"|tpus?_(?:devices|cores|available|enabled))",
+    r"|tpus?_(?:devices|cores|available|enabled)|is_xla_compiled)",
     "a flag that is true where a TPU is used: its value comes from a command line",
 )
 TPU_NAME = _row(
