@@ -42,6 +42,7 @@ tf.tpu.rewrite(computation, [tf.ones([])])
     "what a host cluster's write gives is only read in the cluster: no tensor crosses": """
 import tensorflow as tf
 
+tf.tpu.experimental.initialize_tpu_system()
 total = tf.Variable(0.0)
 
 def host(y):

@@ -65,3 +65,34 @@ def test_systems(name: str, tmp_path: Path) -> None:
     before, strategy, use, found = PROGRAMS[name]
     text = PROGRAM.format(before=before, strategy=strategy, use=use)
     assert certainties(text, tmp_path, "TPU707") == ["definite"] * found
+
+
+BY_HAND = """
+import sys
+import tensorflow as tf
+
+{before}
+
+@tf.function
+def double(x):
+    return tf.compat.v1.tpu.rewrite(lambda x: x * 2.0, [x])
+
+{use}
+"""
+CALL = "double(tf.ones([4]))"
+INITIALIZED = "tf.tpu.experimental.initialize_tpu_system()"
+COMPUTATIONS = {
+    "nothing": ("", CALL, True),
+    "an initialization": (INITIALIZED, CALL, False),
+    "an initialization under a flag": (f"if sys.argv[1:]:\n    {INITIALIZED}", CALL, False),
+    "a graph of TensorFlow 1": ("tf.compat.v1.disable_eager_execution()", CALL, False),
+    "a function that nothing calls": ("", "", False),
+    "a call under a test": ("", f"if sys.argv[1:]:\n    {CALL}", False),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_computations_without_a_strategy(name: str, tmp_path: Path) -> None:
+    before, use, found = COMPUTATIONS[name]
+    text = BY_HAND.format(before=before, use=use)
+    assert certainties(text, tmp_path, "TPU707") == ["definite"] * found

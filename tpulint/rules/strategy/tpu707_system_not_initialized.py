@@ -1,4 +1,4 @@
-"""TPU707: a TPUStrategy runs a step, and nothing in the program has initialized the TPU system."""
+"""TPU707: a computation runs on a TPU system that nothing in the program has initialized."""
 
 from __future__ import annotations
 
@@ -32,8 +32,17 @@ class SystemNotInitialized(Rule):
         first_steps: dict[int, tuple[Computation, ApiCall]] = {}
         for computation, creation in definite_steps(program):
             first_steps.setdefault(id(creation), (computation, creation))
-        if not first_steps or may_be_initialized(program):
+        built = [each for each in program.computations if is_run_by_hand(each)]
+        if not (first_steps or built) or may_be_initialized(program):
             return
+        for computation in built:
+            report(
+                computation.call.site.span,
+                f"nothing initializes the TPU system before this `{computation.kind}` runs, so it"
+                " fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
+                certainty=Certainty.DEFINITE,
+                trace=(traces.entry(computation),),
+            )
         for computation, creation in first_steps.values():
             report(
                 creation.site.span,
@@ -59,6 +68,19 @@ def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
         for creation in makers:
             if creation.result is strategy and is_whole_program_seen(computation, creation):
                 yield computation, creation
+
+
+def is_run_by_hand(computation: Computation) -> bool:
+    """Return whether a tf.function certainly runs a computation that no strategy builds."""
+    context = computation.context
+    return (
+        computation.kind in seam.REPLICATE_FAMILY
+        and computation.certainty is Certainty.DEFINITE
+        and context.traced
+        and not is_built_in_graph(computation)
+        and not (context.is_guess or context.is_tried or context.conditions)
+        and not any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
+    )
 
 
 def strategy_behind(receiver: Value | None) -> Strategy | None:
