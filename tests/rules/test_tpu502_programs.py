@@ -27,6 +27,13 @@ PROGRAMS = {
             return tf.sequence_mask(lengths, maxlen=8)
         result = tf.tpu.rewrite(computation, [tf.constant([2])])
     """,
+    "a confusion matrix": """
+        import tensorflow.compat.v1 as tf
+        def computation(labels):
+            known = tf.math.confusion_matrix(labels, labels, num_classes=4)
+            return known, tf.math.confusion_matrix(labels, labels)  # error: TPU502
+        result = tf.tpu.rewrite(computation, [tf.constant([2])])
+    """,
     "a size out of a condition": """
         import tensorflow.compat.v1 as tf
         def computation(x):

@@ -48,9 +48,14 @@ CONSTANTS = {
     "stateless_uniform": (("shape", 0),),
     "stateless_normal": (("shape", 0),),
     "sequence_mask": (("maxlen", 1),),
+    "confusion_matrix": (("num_classes", 2),),
+}
+# Those that take the largest value of another argument where the constant is left out.
+LARGEST = {
+    "sequence_mask": ("lengths", "`maxlen` (by default the largest length)"),
+    "confusion_matrix": ("labels", "`num_classes` (by default the largest label and one)"),
 }
 LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
-MASK = "sequence_mask"
 
 
 @register
@@ -128,10 +133,11 @@ def dynamic_arguments(call: ApiCall) -> Iterator[tuple[Argument, str]]:
         if argument is not None and argument.value != NONE:
             if is_data(argument.value):
                 yield argument, f"`{_named(call, keyword)}`"
-        elif call.last == MASK:
-            lengths = call.argument("lengths", 0)
-            if lengths is not None and is_data(lengths.value):
-                yield lengths, "`maxlen` (by default the largest length)"
+        elif call.last in LARGEST:
+            name, what = LARGEST[call.last]
+            taken = call.argument(name, 0)
+            if taken is not None and is_data(taken.value):
+                yield taken, what
 
 
 def _named(call: ApiCall, keyword: str) -> str:
