@@ -86,17 +86,25 @@ def _check_calls(program: Program, report: Report) -> None:
             report(
                 site.span,
                 f"`{call.last}` makes a {dtype} on the device{joint}{why}; {advice(dtype)}",
-                certainty=definite_if(
-                    lacking,
-                    not call.context.is_guess,
-                    is_compiled_for_tpu(program, computation, call.context),
-                ),
+                certainty=_certainty(program, computation, call, lacking=lacking),
                 trace=path_to_site(
                     computation, call.context, call.site, f"makes a {dtype} on the device"
                 ),
                 doubt=doubt_about(program, computation, call.context),
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
+
+
+def _certainty(
+    program: Program, computation: Computation, call: ApiCall, *, lacking: bool
+) -> Certainty:
+    """Return how sure a fault is; what is only slow is none where a TPU may never run it."""
+    is_certain = not call.context.is_guess and is_compiled_for_tpu(
+        program, computation, call.context
+    )
+    if not lacking and not is_certain:
+        return Certainty.UNLIKELY
+    return definite_if(lacking, is_certain)
 
 
 def _check_kernels(program: Program, report: Report) -> None:
