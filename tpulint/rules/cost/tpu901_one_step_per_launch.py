@@ -5,9 +5,11 @@ from __future__ import annotations
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int
@@ -17,6 +19,7 @@ from tpulint.rules.base import Report, Rule, register
 
 # keras/src/trainers/trainer.py, and its names in TensorFlow 2.2 and 2.3.
 SETTINGS = ("steps_per_execution", "experimental_steps_per_execution")
+LAST_WITHOUT_SETTING, LAST_EXPERIMENTAL = "2.0", "2.3"
 DEBUGS = "run_eagerly"
 IN_A_FUNCTION = "make a tf.function with `for _ in tf.range(steps)` around the step"
 
@@ -55,8 +58,9 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
     model = fit.receiver
     if sets_steps_of_strategy(program):
         return
+    setting = setting_at(program, fit.site)
     compiles = [call for call in program.named.get("compile", ()) if call.receiver is model]
-    if len(compiles) != 1 or not launches_each_step(compiles[0]):
+    if setting is None or len(compiles) != 1 or not launches_each_step(compiles[0]):
         return
     if isinstance(model, (ExternalObject, Instance)) and model.attributes.keys() & set(SETTINGS):
         return
@@ -67,7 +71,7 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
     report(
         compiles[0].site.span,
         f"`fit` trains with {launches(steps, ' of an epoch')}, and the TPU waits for Python between"
-        f" two of them: pass `steps_per_execution={chunk}`",
+        f" two of them: pass `{setting}={chunk}`",
         certainty=definite_if(
             computation.certainty is Certainty.DEFINITE,
             steps is not None,
@@ -80,6 +84,15 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
         ),
         doubt="if an epoch has many steps, and a TPU trains",
     )
+
+
+def setting_at(program: Program, site: Site) -> str | None:
+    """Return the argument of `compile` in the TensorFlow of a file; None if it has none."""
+    target = program.targets.of(site.module.filename)
+    if target.stated and not target.mask & ~names.until(LAST_WITHOUT_SETTING):
+        return None
+    is_old = target.stated and not target.mask & ~names.until(LAST_EXPERIMENTAL)
+    return SETTINGS[1] if is_old else SETTINGS[0]
 
 
 def launches_each_step(compiled: ApiCall) -> bool:
