@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tpulint.absint.domain.events import ApiCall, Computation, Context
-from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import tensors
@@ -43,6 +43,8 @@ ONE_BY_ONE = frozenset(["map", "shuffle", "cache", "prefetch", "with_options"])
 JOINS = frozenset(["zip", "sample_from_datasets", "choose_from_datasets", "concatenate"])
 ITERATORS = frozenset(["make_one_shot_iterator", "make_initializable_iterator"])
 STEPS = 200  # of one pipeline
+MAX_WAYS = 16
+SEQUENCES = frozenset(["Sequence", "PyDataset"])  # keras/src/utils, trainers/data_adapters
 
 
 def data_of(program: Program, feed: Feed) -> Value:
@@ -58,6 +60,16 @@ def data_of(program: Program, feed: Feed) -> Value:
     ]
     # Of several iterators nobody sees which one feeds the TPU.
     return taken[0] if len(taken) == 1 else UNKNOWN
+
+
+def is_pythons(data: Value) -> bool:
+    """Return whether this is a generator, or an object of a class made after Keras' Sequence."""
+    if isinstance(data, Instance):
+        return any(
+            isinstance(base, External) and "keras" in base.path and base.last in SEQUENCES
+            for base in mro(data.cls)
+        )
+    return isinstance(data, Sequence) and data.kind == "generator"
 
 
 def calls_of(program: Program, feed: Feed) -> list[ApiCall]:
@@ -111,6 +123,32 @@ def steps(data: Value) -> Iterator[ExternalObject]:
             queue += value.items
         elif isinstance(value, Mapping):
             queue += value.items.values()
+
+
+def ways(data: Value) -> list[list[ExternalObject]]:
+    """Return the ways to `data`, each with its last step first; what is nested is left out.
+
+    Of datasets that are joined, each is on a way of its own.
+    """
+    whole: list[list[ExternalObject]] = []
+    queue: list[tuple[Value, list[ExternalObject]]] = [(data, [])]
+    while queue and len(whole) < MAX_WAYS:
+        value, later = queue.pop()
+        if isinstance(value, Choice):
+            queue += [(option, later) for option in value.options]
+        elif isinstance(value, ExternalObject) and len(later) < STEPS:
+            way = [*later, value]
+            source = before(value)
+            joined = _elements_from(value) if value.last in JOINS and source is None else []
+            if source is not None:
+                queue.append((source, way))
+            elif joined:
+                queue += [(dataset, way) for dataset in joined]
+            else:
+                whole.append(way)
+        elif later:
+            whole.append(later)
+    return whole
 
 
 def last_batches(data: Value) -> list[ExternalObject | None]:
@@ -271,6 +309,14 @@ def is_for_inference(program: Program, feed: Feed) -> bool:
     # `fit` and `evaluate` of Keras say themselves whether they train.
     nearest = _nearest_steps(program, feed) if feed.kind == "distribute" else []
     return bool(nearest) and not any(map(_trains, nearest))
+
+
+def trains_on(program: Program, feed: Feed) -> bool:
+    """Return whether the feed is `fit`'s or `train`'s, or handed out where each step trains."""
+    if feed.kind != "distribute":
+        return feed.kind in ("fit", "train")
+    nearest = _nearest_steps(program, feed)
+    return bool(nearest) and all(map(_trains, nearest))
 
 
 def takes_mean(program: Program, feed: Feed) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Variable
-from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import start_of
-from tpulint.absint.domain.values import NONE, Const, External, Text, Value, options
+from tpulint.absint.domain.values import NONE, Const, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
@@ -24,7 +24,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import may_use_tpu, run_config
-from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps
+from tpulint.queries.input_pipelines import calls_of, data_of, is_pythons, sources, steps
 from tpulint.rules.base import Report, Rule, register
 
 # Functions of TensorFlow, with the argument that is saved and the one that names the place.
@@ -183,7 +183,6 @@ MOUNT = "unless both machines mount this folder, or the TPU is this machine's ow
 FILE = "reads a file of this machine"
 DOWNLOADS = "downloads data to this machine, unless TFDS_DATA_DIR or `try_gcs` says otherwise"
 LISTS = "gets the names of files of this machine"
-SEQUENCES = frozenset(["Sequence", "PyDataset"])  # keras/src/utils, trainers/data_adapters
 GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
 # tensorflow/python/distribute/cluster_resolver/tpu/tpu_cluster_resolver.py: these names mean a TPU
 # of this machine, a zone or a project one of the cloud's. TensorFlow 1 with `tf.contrib` runs on no
@@ -305,7 +304,7 @@ def _check_initial(computation: Computation, report: Report) -> None:
 def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
     """Check what Keras itself turns into a pipeline: by `from_generator`, in this process."""
     alternatives = options(feed.data)
-    if not isinstance(feed.owner, Strategy) or not all(map(_is_pythons, alternatives)):
+    if not isinstance(feed.owner, Strategy) or not all(map(is_pythons, alternatives)):
         return
     what = "a `Sequence`" if isinstance(alternatives[0], Instance) else "a generator"
     report(
@@ -316,16 +315,6 @@ def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
         trace=(traces.step(HOST_LANE, feed.site, PYTHON),),
         doubt=REMOTE,
     )
-
-
-def _is_pythons(data: Value) -> bool:
-    """Return whether this is a generator, or an object of a class made after Keras' Sequence."""
-    if isinstance(data, Instance):
-        return any(
-            isinstance(base, External) and "keras" in base.path and base.last in SEQUENCES
-            for base in mro(data.cls)
-        )
-    return isinstance(data, Sequence) and data.kind == "generator"
 
 
 def _report_call(

@@ -1,0 +1,194 @@
+"""Programs that the rules about performance once reported, or may not report, by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import program
+from tpulint.testing import Block, assert_marked, findings
+
+STRATEGY = """\
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+"""
+STEPS = f"""{STRATEGY}
+with strategy.scope():
+    weight = tf.Variable(1.0)
+    optimizer = tf.keras.optimizers.SGD()
+
+
+def replica_fn():
+    optimizer.apply_gradients([(weight * 0.1, weight)])
+    return weight * 2.0
+
+
+def evaluate_fn():
+    return weight * 2.0
+"""
+FIT = f"""{STRATEGY}
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+"""
+
+
+def of_rule(code: str, text: str) -> Block:
+    """Return a program as it would be in the page of a rule about performance."""
+    return replace(program(text), page=code.lower())
+
+
+ESTIMATOR = """
+import tensorflow.compat.v1 as tf
+
+from network import input_fn, layers
+
+
+def model_fn(features, labels, mode, params):
+    logits = layers(features)
+    loss = tf.reduce_mean(logits)
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(loss))
+
+
+config = tf.estimator.tpu.RunConfig()
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, train_batch_size=1024, predict_batch_size=1024, config=config
+)
+"""
+
+
+def test_an_estimator_that_only_predicts_may_use_float32(tmp_path: Path) -> None:
+    predicting = f"{ESTIMATOR}print(list(estimator.predict(input_fn)))\n"
+    assert findings(of_rule("TPU906", predicting), tmp_path) == []
+    training = of_rule("TPU906", f"{ESTIMATOR}estimator.train(input_fn, max_steps=50000)\n")
+    assert [each.code for each in findings(training, tmp_path)] == ["TPU906"]
+
+
+def test_both_loops_in_the_function_are_one_launch(tmp_path: Path) -> None:
+    nested = f"""{STEPS}
+
+@tf.function
+def train(epochs, steps):
+    for _ in tf.range(epochs):
+        for _ in tf.range(steps):
+            strategy.run(replica_fn)
+
+
+for _ in range(100):
+    train(tf.constant(10), tf.constant(100))
+"""
+    assert_marked(of_rule("TPU901", nested), tmp_path)
+    by_function = nested.replace(
+        "            strategy.run(replica_fn)", "            one()"
+    ).replace(
+        "@tf.function\ndef train",
+        "@tf.function\ndef one():\n    strategy.run(replica_fn)\n\n\n@tf.function\ndef train",
+    )
+    assert_marked(of_rule("TPU901", by_function), tmp_path)
+
+
+@pytest.mark.parametrize("code", ["TPU901", "TPU902"])
+def test_evaluation_reads_the_result_of_each_batch(code: str, tmp_path: Path) -> None:
+    evaluation = f"""{STEPS}
+
+@tf.function
+def evaluate():
+    return strategy.reduce("SUM", strategy.run(evaluate_fn), axis=None)
+
+
+total = 0.0
+for _ in range(1000):
+    total += float(evaluate())
+"""
+    assert_marked(of_rule(code, evaluation), tmp_path)
+    trains = evaluation.replace("strategy.run(evaluate_fn)", "strategy.run(replica_fn)")
+    assert [each.code for each in findings(of_rule(code, trains), tmp_path)] == [code]
+
+
+@pytest.mark.parametrize(
+    ("release", "setting"),
+    [
+        ("1.15", None),
+        ("2.0", None),
+        ("2.3", "experimental_steps_per_execution"),
+        ("2.4", "steps_per_execution"),
+        ("2.15", "steps_per_execution"),
+    ],
+)
+def test_the_target_decides_what_compile_can_be_told(
+    release: str, setting: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"tensorflow=={release}\n")
+    text = f"""{FIT}
+    model.compile("sgd", "mse")
+model.fit(tf.data.TFRecordDataset("gs://bucket/train").batch(1024, True), steps_per_epoch=100)
+"""
+    found = [each for each in findings(of_rule("TPU901", text), tmp_path) if each.code == "TPU901"]
+    assert [each.message.rpartition("pass ")[2] for each in found] == (
+        [] if setting is None else [f"`{setting}=100`"]
+    )
+
+
+PARSED = f"""{FIT}
+    model.compile("sgd", "mse")
+
+
+def parse(record):
+    return tf.io.parse_single_example(record, {{"x": tf.io.FixedLenFeature([8], tf.float32)}})
+
+
+data = tf.data.TFRecordDataset("gs://bucket/train").map(parse).batch(1024, drop_remainder=True)
+model.fit(data, steps_per_epoch=100)
+"""
+
+
+@pytest.mark.parametrize("release", ["1.15", "2.4", "2.6", "2.21"])
+def test_the_target_decides_whether_a_map_is_run_in_parallel(release: str, tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(f"tensorflow=={release}\n")
+    found = [each.code for each in findings(of_rule("TPU903", PARSED), tmp_path)]
+    assert found.count("TPU903") == (1 if release in ("1.15", "2.4") else 0)
+
+
+def test_settings_that_are_not_seen_may_ask_for_threads(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.4\n")
+    unseen = f"import settings\n{PARSED.replace('map(parse)', 'map(parse, **settings.MAP)')}"
+    assert all(each.code != "TPU903" for each in findings(of_rule("TPU903", unseen), tmp_path))
+
+
+def test_a_transformation_that_is_not_seen_may_shuffle(tmp_path: Path) -> None:
+    text = f"""from settings import transformation
+{FIT}
+    model.compile("sgd", "mse")
+data = tf.data.TFRecordDataset("gs://bucket/train").apply(transformation)
+model.fit(data.batch(1024, drop_remainder=True).shuffle(100), steps_per_epoch=100)
+"""
+    assert_marked(of_rule("TPU903", text), tmp_path)
+
+
+def test_a_product_with_another_number_is_no_batch_of_a_core(tmp_path: Path) -> None:
+    text = f"""{FIT}
+    model.compile("sgd", "mse")
+data = tf.data.TFRecordDataset("gs://bucket/train")
+model.fit(data.batch(4 * strategy.extended.size, drop_remainder=True), steps_per_epoch=100)
+"""
+    assert_marked(of_rule("TPU905", text), tmp_path)
+
+
+def test_joined_datasets_are_followed_each(tmp_path: Path) -> None:
+    text = f"""{FIT}
+    model.compile("sgd", "mse")
+data = tf.data.TFRecordDataset(tf.io.gfile.glob("gs://bucket/train-*"))
+labels = tf.data.Dataset.range(10**6).batch(64, drop_remainder=True)
+pairs = tf.data.Dataset.zip((data.batch(1, drop_remainder=True), labels))
+model.fit(pairs, steps_per_epoch=100)
+"""
+    marks = [each.message for each in findings(of_rule("TPU903", text), tmp_path)]
+    assert any("`TFRecordDataset` reads the files one after the other" in each for each in marks)
+    marks = [each.message for each in findings(of_rule("TPU905", text), tmp_path)]
+    assert any("8 cores share a batch of 1, and 7 of them get nothing" in each for each in marks)

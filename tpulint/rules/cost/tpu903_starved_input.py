@@ -1,0 +1,404 @@
+"""TPU903: an input pipeline that makes less than a TPU takes, for a reason that its steps show.
+
+The facts: tensorflow/core/grappler/optimizers/data/map_parallelization.cc (a `map` without
+`num_parallel_calls` is run in parallel if its function is stateless, by default after TensorFlow
+2.4), python/data/ops/readers.py (a reader takes one file after the other). A `prefetch` that is
+missing is no fault here: distribute/input_lib.py prefetches what a strategy distributes, and a
+TPUEstimator feeds from a thread of its own (tpu_estimator.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tpulint.absint.domain.events import ApiCall, Tensor
+from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import NONE, External, Value, options
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty, Severity, Span
+from tpulint.frontends.tensorflow.file_facts import is_test
+from tpulint.frontends.tensorflow.knowledge import names, seam
+from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.hardware import dense_bytes, readable_bytes
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.entry_calls import constant_int
+from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu
+from tpulint.queries.input_pipelines import (
+    BATCHES,
+    NESTS,
+    data_of,
+    is_pythons,
+    most_elements,
+    trains_on,
+    ways,
+)
+from tpulint.rules.base import Report, Rule, register
+
+LAST_WITHOUT_PARALLEL_MAPS = "2.4"
+# What takes a thread long enough to matter: these read a whole image, record or file.
+HEAVY = seam.words(
+    """
+    decode_jpeg decode_png decode_image decode_and_crop_jpeg decode_bmp decode_webp decode_wav
+    parse_single_example parse_example parse_single_sequence_example parse_sequence_example
+    decode_csv read_file resize resize_images resize_with_pad resize_bilinear resize_bicubic
+    resize_image_with_pad random_hue random_saturation random_jpeg_quality adjust_hue
+    non_max_suppression stft mfccs_from_log_mel_spectrograms
+    """
+)
+PYTHON = seam.PYTHON_IN_GRAPH - {"from_generator"}
+FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
+# The readers, with the position of `num_parallel_reads`.
+READERS = {"TFRecordDataset": 3, "TextLineDataset": 3, "FixedLengthRecordDataset": 6}
+LISTS_FILES = frozenset(["glob", "Glob", "iglob", "list_files", "listdir", "matching_files"])
+SHUFFLES = frozenset(["shuffle", "shuffle_and_repeat"])
+KEEPS = frozenset(["cache", "snapshot", "save"])
+SPLITS = NESTS | {"unbatch", "rebatch", "group_by_window", "bucket_by_sequence_length", "window"}
+# Fewer than these are done before a step is over.
+FEW_FILES = 4
+FEW_EXAMPLES = 64
+FEW_SHUFFLED = 10_000
+LARGE = 1 << 30
+
+
+class Pipeline(NamedTuple):
+    """One way of examples to a TPU, its last step first; `is_sure`: a TPU takes them, this way."""
+
+    program: Program
+    feed: Feed
+    way: list[ExternalObject]
+    is_sure: bool
+
+
+class Slow(NamedTuple):
+    """What slows a pipeline, and where; `is_sure`: the numbers in `message` are constants."""
+
+    site: Site
+    message: str
+    is_sure: bool
+    does: str
+    doubt: str
+
+
+@register
+class StarvedInput(Rule):
+    code = "TPU903"
+    name = "starved-input"
+    severity = Severity.PERFORMANCE
+    summary = "an input pipeline that cannot keep a TPU busy"
+
+    def check(self, program: Program, report: Report) -> None:
+        reported: set[tuple[Span, str]] = set()
+        for feed in program.feeds:
+            is_sure = is_training_feed(program, feed)
+            if is_sure is None:
+                continue
+            data = data_of(program, feed)
+            whole = ways(data)
+            slow = list(given_by_python(feed))
+            for way in whole:
+                slow += slow_steps(Pipeline(program, feed, way, is_sure and len(whole) == 1))
+            for step in slow:
+                if (step.site.span, step.does) not in reported:
+                    reported.add((step.site.span, step.does))
+                    _report(feed, step, report)
+
+
+def _report(feed: Feed, step: Slow, report: Report) -> None:
+    report(
+        step.site.span,
+        step.message,
+        certainty=definite_if(step.is_sure),
+        trace=(
+            traces.step(HOST_LANE, feed.site, "trains on what this pipeline gives"),
+            traces.step(HOST_LANE, step.site, step.does),
+        ),
+        doubt=step.doubt,
+    )
+
+
+def is_training_feed(program: Program, feed: Feed) -> bool | None:
+    """Return whether a TPU certainly trains on the feed; None if it does not, as far as seen."""
+    if is_test(feed.site.module.path) or not trains_on(program, feed):
+        return None
+    if isinstance(feed.owner, Strategy):
+        steps = [step for step in program.computations if step.site == feed.site]
+        uncertain = any(step.certainty is not Certainty.DEFINITE for step in steps)
+        return not uncertain and not feed.context.is_guess
+    estimator = estimator_of(program, feed)
+    if estimator is None or not may_use_tpu(estimator):
+        return None
+    return surely_uses_tpu(estimator) and not feed.context.is_guess
+
+
+def given_by_python(feed: Feed) -> Iterator[Slow]:
+    """Yield what Keras gets that is no dataset: what Python makes, and large arrays."""
+    if feed.kind != "fit":
+        return
+    data = feed.data
+    if all(map(is_pythons, options(data))) or all(map(_is_flow, options(data))):
+        # Keras can run several of either; who asks for that has thought of it.
+        yield Slow(
+            feed.site,
+            "`fit` gets its batches from Python, one after the other on one thread, and the TPU"
+            " waits: write the examples to TFRecord files once, and read them with tf.data",
+            False,
+            "takes each batch from Python",
+            "if Python takes longer for a batch than the TPU",
+        )
+    elif isinstance(data, Tensor) and data.shape and None not in data.shape:
+        size = dense_bytes([size or 0 for size in data.shape], data.dtype or "float32")
+        if size >= LARGE:
+            yield Slow(
+                feed.site,
+                f"`fit` gets an array of {readable_bytes(size)}, which is copied to a tensor on the"
+                " TPU's host before the first step: write it to TFRecord files, and read them with"
+                " tf.data",
+                False,
+                "takes the whole array",
+                "if it has this type, and the host is not this machine",
+            )
+
+
+def _is_flow(data: Value) -> bool:
+    return isinstance(data, ExternalObject) and data.last in FLOWS
+
+
+def slow_steps(pipeline: Pipeline) -> Iterator[Slow]:
+    """Yield the steps that slow a pipeline. What is read once and kept is not among them."""
+    way = pipeline.way
+    kept = max([0, *(index for index, step in enumerate(way) if step.last in KEEPS)])
+    yield from serial_maps(pipeline, way[:kept] if kept else way)
+    if not kept:
+        yield from generators(pipeline)
+        yield from serial_reads(pipeline)
+    yield from shuffled_batches(pipeline)
+    yield from cached_augmentations(pipeline)
+
+
+def batch_behind(pipeline: Pipeline, index: int) -> int | None:
+    """Return the size of the batches that are made of what a step gives; None if not known."""
+    for step in reversed(pipeline.way[:index]):
+        if step.last in SPLITS:
+            return None
+        made = batch_made_by(step)
+        if made is not None:
+            return constant_int(made.argument("batch_size", 0))
+    return None
+
+
+def batch_made_by(step: ExternalObject) -> ExternalObject | None:
+    """Return what makes batches: the step, or `map_and_batch` that `apply` is given."""
+    inner = step.arguments[0][1] if step.last == "apply" and step.arguments else step
+    return inner if isinstance(inner, ExternalObject) and inner.last in BATCHES else None
+
+
+def of_a_step(size: int | None) -> str:
+    """Return the number of examples of a step in words."""
+    return "each example" if size is None else f"each of {size:,} examples of a step"
+
+
+def serial_maps(pipeline: Pipeline, steps: list[ExternalObject]) -> Iterator[Slow]:
+    """Yield each `map` that does much on one thread: what TensorFlow does not run in parallel."""
+    program = pipeline.program
+    for index, step in enumerate(steps):
+        if step.last != "map" or not _is_serial(program, step, "num_parallel_calls", 1):
+            continue
+        inside = program.piped_at.get(step.site, [])
+        heavy = next((call for call in inside if call.last in HEAVY | PYTHON), None)
+        target = program.targets.of(step.site.module.filename)
+        is_old = target.stated and not target.mask & ~names.until(LAST_WITHOUT_PARALLEL_MAPS)
+        hinders = next((call for call in inside if is_stateful(call)), None)
+        if heavy is None or (hinders is None and not is_old):
+            continue
+        size = batch_behind(pipeline, index)
+        culprit = "" if is_old or hinders is None or hinders is heavy else hinders.last
+        why = f", because `{culprit}` is stateful" if culprit else ""
+        tuned = "tf.data.experimental.AUTOTUNE" if is_old else "tf.data.AUTOTUNE"
+        yield Slow(
+            step.site,
+            f"`map` runs `{heavy.last}` on one thread{why}, for {of_a_step(size)}, and the TPU"
+            f" waits: pass `num_parallel_calls={tuned}`",
+            pipeline.is_sure
+            and size is not None
+            and size >= FEW_EXAMPLES
+            and all(_is_run_by(call, step) for call in (heavy, hinders or heavy)),
+            "works on one thread",
+            "if that takes longer than a step of the TPU",
+        )
+
+
+def is_stateful(call: ApiCall) -> bool:
+    """Return whether a call makes its function stateful: it draws numbers, or runs Python."""
+    if call.last in PYTHON:
+        return True
+    if not is_tensorflow(call.path) or call.last.startswith("stateless_"):
+        return False
+    return call.last.startswith("random_") or ".random." in call.path
+
+
+def _is_run_by(call: ApiCall, step: ExternalObject) -> bool:
+    """Return whether each element makes the call: nothing decides about it on the way."""
+    return call.context.conditions <= step.context.conditions and not call.context.is_guess
+
+
+def _is_serial(program: Program, step: ExternalObject, setting: str, position: int) -> bool:
+    """Return whether a step certainly has no such setting, or one that is as good as none."""
+    calls = program.by_result.get(id(step), ())
+    if any(argument.star for call in calls for argument in call.arguments):
+        return False
+    return step.argument(setting, position) in (None, NONE)
+
+
+def generators(pipeline: Pipeline) -> Iterator[Slow]:
+    """Yield the Python generator that makes each example; one that names files is quick."""
+    source, *others = reversed(pipeline.way)
+    if source.last != "from_generator" or any(step.last in SPLITS for step in others):
+        return
+    if any(_reads_files(pipeline.program, step) for step in others):
+        return
+    size = batch_behind(pipeline, len(pipeline.way) - 1)
+    yield Slow(
+        source.site,
+        f"Python makes {of_a_step(size)} on one thread, and the TPU waits: write the examples to"
+        " TFRecord files once, and read them with tf.data",
+        pipeline.is_sure and size is not None and size >= FEW_EXAMPLES,
+        "runs Python for each element",
+        "if Python takes longer for a batch than the TPU",
+    )
+
+
+def _reads_files(program: Program, step: ExternalObject) -> bool:
+    inside = program.piped_at.get(step.site, ())
+    return step.last == "map" and any(call.last in seam.FILE_READERS for call in inside)
+
+
+def serial_reads(pipeline: Pipeline) -> Iterator[Slow]:
+    """Yield the reader that takes one of many files after the other."""
+    source = pipeline.way[-1]
+    number = None
+    reader = source
+    if source.last in READERS:
+        if not _is_serial(pipeline.program, source, "num_parallel_reads", READERS[source.last]):
+            return
+        files = source.argument("filenames", 0)
+        number = files_in(pipeline.program, files)
+        name = source.last
+    else:
+        flat = [step for step in pipeline.way if step.last == "flat_map"]
+        function = flat[0].argument("map_func", 0) if len(flat) == 1 else None
+        if not isinstance(function, External) or function.last not in READERS:
+            return
+        reader, name = flat[0], function.last
+        number = files_in(pipeline.program, source) or files_in(
+            pipeline.program, source.argument("tensors", 0)
+        )
+    if number is None or (number and number < FEW_FILES):
+        return
+    amount = f"{number:,} files" if number else "the files"
+    advice = "pass `num_parallel_reads=16`"
+    if reader.last == "flat_map":
+        advice = "call `interleave` with `cycle_length=16` and `num_parallel_calls=16` instead"
+    yield Slow(
+        reader.site,
+        f"`{name}` reads {amount} one after the other, and the TPU waits for a single stream of"
+        f" the storage: {advice}",
+        pipeline.is_sure and number >= FEW_FILES,
+        "reads one file at a time",
+        "if there are several files, and they do not lie on a fast disk",
+    )
+
+
+def files_in(program: Program, files: Value | None) -> int | None:
+    """Return how many files are named: 0 where a pattern says which, None where nothing does."""
+    if isinstance(files, Sequence) and not files.open:
+        return len(files.items)
+    if isinstance(files, ExternalObject) and files.last in LISTS_FILES:
+        return 0
+    calls = program.by_result.get(id(files), ()) if files is not None else ()
+    return 0 if any(call.last in LISTS_FILES for call in calls) else None
+
+
+def shuffled_batches(pipeline: Pipeline) -> Iterator[Slow]:
+    """Yield the `shuffle` that holds whole batches, where single examples are not shuffled."""
+    way = pipeline.way
+    index = next((n for n, step in enumerate(way) if step.last in SPLITS or batch_made_by(step)), 0)
+    batch = batch_made_by(way[index])
+    late = [step for step in way[:index] if step.last == "shuffle"]
+    if batch is None or not late or any(is_shuffle(step) for step in way[index:]):
+        return
+    size = constant_int(batch.argument("batch_size", 0))
+    number = constant_int(late[0].argument("buffer_size", 0))
+    if size == 1 or number == 1:
+        return
+    held = size * number if size and number else None
+    most = most_elements(way[index])
+    if held and size and most * size < held:
+        held = int(most * size)
+    first = "a buffer of batches" if held is None else f"{held:,} examples"
+    yield Slow(
+        late[-1].site,
+        f"`shuffle` behind `{batch.last}` holds whole batches: the first step waits for"
+        f" {first}, and the examples of a batch stay together; move it before"
+        f" `{batch.last}`",
+        pipeline.is_sure and held is not None and held >= FEW_SHUFFLED,
+        "holds whole batches",
+        "if the batches are not mixed before",
+    )
+
+
+def is_shuffle(step: ExternalObject) -> bool:
+    """Return whether a step shuffles examples, or may; one that is not seen may."""
+    if step.last in SHUFFLES or "shuffle" in {name for name, _ in step.arguments}:
+        return True
+    inner = step.arguments[0][1] if step.last == "apply" and step.arguments else NONE
+    if isinstance(inner, ExternalObject):
+        return inner.last in SHUFFLES
+    return inner != NONE
+
+
+def cached_augmentations(pipeline: Pipeline) -> Iterator[Slow]:
+    """Yield the `cache` that keeps what was drawn for the first epoch."""
+    way = pipeline.way
+    caches = [index for index, step in enumerate(way) if step.last == "cache"]
+    if not caches:
+        return
+    for step in way[caches[-1] + 1 :]:
+        if step.last != "map":
+            continue
+        inside = pipeline.program.piped_at.get(step.site, ())
+        drawn = next((call for call in inside if augments(call)), None)
+        if drawn is None:
+            continue
+        epochs = epochs_of(pipeline)
+        if epochs == 1:
+            return
+        number = "each epoch" if epochs is None else f"each of {epochs:,} epochs"
+        yield Slow(
+            way[caches[-1]].site,
+            f"`cache` keeps what `{drawn.last}` drew in the first epoch, and {number} trains on"
+            " the same examples: move it before that `map`",
+            pipeline.is_sure and epochs is not None and _is_run_by(drawn, step),
+            "keeps what was drawn at random",
+            "if it trains for several epochs",
+        )
+
+
+def augments(call: ApiCall) -> bool:
+    """Return whether a call changes an image at random; noise alone may be the data itself."""
+    return is_tensorflow(call.path) and (
+        ".image.random_" in call.path or call.last in ("random_crop", "random_flip")
+    )
+
+
+def epochs_of(pipeline: Pipeline) -> int | None:
+    """Return how often `fit` goes over the data; None where that is not seen."""
+    for call in pipeline.program.at.get(pipeline.feed.site, ()):
+        if call.last == "fit" and not any(argument.star for argument in call.arguments):
+            given = call.argument("epochs", 3)
+            return 1 if given is None else constant_int(given.value)
+    return None

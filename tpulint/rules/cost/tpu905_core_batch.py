@@ -1,0 +1,183 @@
+"""TPU905: the batch of a core fills the rows of a tile only in part.
+
+The facts: tiles have 8 rows of 128 elements (`tpulint.hardware`), and Google's guide to TPUs asks
+for a batch that is a multiple of 64 on 8 cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tpulint.absint.domain.events import ApiCall, Tensor
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Multiple, Value
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.file_facts import is_test
+from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.hardware import SUBLANES
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.entry_calls import constant_int
+from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu, tpu_config_value
+from tpulint.queries.input_pipelines import before, data_of, last_batches, most_elements, trains_on
+from tpulint.queries.launches import FEW_STEPS
+from tpulint.rules.base import Report, Rule, register
+
+CORES = "num_replicas_in_sync"
+USUAL_CORES = 8  # of a v2 or v3 with one host
+KERAS_BATCH = 32  # keras/src/trainers/trainer.py: of `fit`, for arrays
+
+
+class CoreBatch(NamedTuple):
+    """The examples that a core gets in a step: `size`, of `whole` for all cores where that counts.
+
+    is_sure: neither depends on the TPU that the program gets.
+    """
+
+    size: int
+    site: Site
+    is_sure: bool
+    whole: int | None = None
+
+
+@register
+class CoreBatchRule(Rule):
+    code = "TPU905"
+    name = "core-batch"
+    severity = Severity.PERFORMANCE
+    summary = "a batch per core that tiles of 8 rows pad"
+
+    def check(self, program: Program, report: Report) -> None:
+        reported: set[Site] = set()
+        for feed in program.feeds:
+            if is_test(feed.site.module.path) or not trains_on(program, feed):
+                continue
+            for batch in core_batches(program, feed):
+                if (batch.size and batch.size % SUBLANES == 0) or batch.site in reported:
+                    continue
+                reported.add(batch.site)
+                _report(feed, batch, report)
+
+
+def _report(feed: Feed, batch: CoreBatch, report: Report) -> None:
+    report(
+        batch.site.span,
+        message_of(batch),
+        certainty=definite_if(batch.is_sure),
+        trace=(
+            traces.step(HOST_LANE, feed.site, "trains on these batches"),
+            traces.step(HOST_LANE, batch.site, "says how many examples a batch has"),
+        ),
+        doubt="if a TPU trains on them" if batch.whole is None else "if the TPU has 8 cores",
+    )
+
+
+def message_of(batch: CoreBatch) -> str:
+    """Return what the batch costs, and what to do."""
+    whole = "" if batch.whole is None else f" of {batch.whole:,}"
+    if batch.size == 0:
+        idle = USUAL_CORES - (batch.whole or 0)
+        return (
+            f"{USUAL_CORES} cores share a batch{whole}, and {idle} of them get nothing: make it a"
+            f" multiple of {SUBLANES * USUAL_CORES}"
+        )
+    filled = -(-batch.size // SUBLANES) * SUBLANES
+    padding = round(100 * (filled - batch.size) / filled)
+    advice = f"make it {filled:,} for each core"
+    cores = "each core"
+    if batch.whole is not None and not batch.is_sure:
+        cores = f"each of {USUAL_CORES} cores"
+        advice = f"make it a multiple of {SUBLANES * USUAL_CORES}"
+    plural = "" if batch.size == 1 and not whole else "s"
+    return (
+        f"{cores} gets {batch.size:,}{whole} example{plural}, and a TPU fills them up to"
+        f" {filled:,} rows: {padding} % of the work on them is padding; {advice}"
+    )
+
+
+def core_batches(program: Program, feed: Feed) -> Iterator[CoreBatch]:
+    """Yield what the program says of the batch that a core gets."""
+    if not isinstance(feed.owner, Strategy):
+        estimator = estimator_of(program, feed)
+        if estimator is not None and may_use_tpu(estimator):
+            yield from _of_estimator(estimator)
+        return
+    is_sure = not feed.context.is_guess and not any(
+        step.certainty is not Certainty.DEFINITE
+        for step in program.computations
+        if step.site == feed.site
+    )
+    data = data_of(program, feed)
+    if feed.kind == "fit" and isinstance(feed.data, Tensor):
+        yield from _of_arrays(program, feed, is_sure)
+    batches = last_batches(data)
+    for batch in batches:
+        if batch is None or is_short(data, batch):
+            continue
+        sure = is_sure and len(batches) == 1 and not batch.context.is_guess
+        size = batch.argument("batch_size", 0) or UNKNOWN
+        yield from _of_size(size, batch.site, sure, is_of_core=feed.function is not None)
+
+
+def _of_size(value: Value, site: Site, is_sure: bool, *, is_of_core: bool) -> Iterator[CoreBatch]:
+    """Yield the batch of a core; `is_of_core`: the number is already that of one core."""
+    size = per_core(value)
+    if size is not None:
+        yield CoreBatch(size, site, is_sure)
+        return
+    number = constant_int(value)
+    if number is None or number <= 0:
+        return
+    if is_of_core:
+        yield CoreBatch(number, site, is_sure)
+    elif number < USUAL_CORES or (number < SUBLANES * USUAL_CORES and number % USUAL_CORES == 0):
+        yield CoreBatch(number // USUAL_CORES, site, False, number)
+
+
+def per_core(value: Value) -> int | None:
+    """Return the factor of `n * strategy.num_replicas_in_sync`."""
+    if not isinstance(value, Multiple) or not isinstance(value.of, Bound):
+        return None
+    is_number_of_cores = repr(value.of.function).endswith(CORES)
+    return value.factor if is_number_of_cores and value.factor > 0 else None
+
+
+def is_short(data: Value, batch: ExternalObject) -> bool:
+    """Return whether the data are over after a few steps: an example, or a test."""
+    size = batch.argument("batch_size", 0) or UNKNOWN
+    least = constant_int(size) or per_core(size) or 1
+    examples = most_elements(before(batch) or UNKNOWN)
+    return min(most_elements(data), examples / least) < FEW_STEPS
+
+
+def _of_arrays(program: Program, feed: Feed, is_sure: bool) -> Iterator[CoreBatch]:
+    """Yield the batch that `fit` makes of arrays."""
+    shape = feed.data.shape if isinstance(feed.data, Tensor) else None
+    rows = shape[0] if shape else None
+    for call in program.at.get(feed.site, ()):
+        if call.last != "fit" or any(argument.star for argument in call.arguments):
+            continue
+        given = call.argument("batch_size", 2)
+        if given is not None and given.value != NONE:
+            yield from _of_size(given.value, given.site, is_sure, is_of_core=False)
+        elif not rows or rows / KERAS_BATCH >= FEW_STEPS:
+            yield CoreBatch(KERAS_BATCH // USUAL_CORES, feed.site, False, KERAS_BATCH)
+
+
+def _of_estimator(estimator: ApiCall) -> Iterator[CoreBatch]:
+    """Yield the batch of a core of a TPUEstimator, which shares the batch among the shards."""
+    given = estimator.argument(*BATCH_SIZES["train"])
+    size = constant_int(given.value) if given is not None else None
+    shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
+    if given is None or not size or tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE:
+        return
+    is_sure = surely_uses_tpu(estimator) and not estimator.context.is_guess
+    if shards and size % shards == 0:
+        yield CoreBatch(size // shards, given.site, is_sure, size)
+    elif shards is None:
+        yield from _of_size(given.value, given.site, is_sure, is_of_core=False)
