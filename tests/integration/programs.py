@@ -92,3 +92,16 @@ EXPECTED = {
     "not per replica": ["TPU401", "TPU405"],
     "sound": [],
 }
+
+LAUNCHES = """\
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(tf.data.Dataset.range(64000).batch(64, drop_remainder=True))
+"""

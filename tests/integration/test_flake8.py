@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import ROOT, flake8, run
-from tests.integration.programs import ACROSS, HELPER, NESTED
+from tests.integration.programs import ACROSS, HELPER, LAUNCHES, NESTED
 from tpulint.check import driver
 from tpulint.incremental.model import Analysis, RuleFailure
 
@@ -58,6 +58,22 @@ def test_the_projects_configuration_counts(plugin: Path, tmp_path: Path) -> None
     write(tmp_path, main=NESTED)
     (tmp_path / "pyproject.toml").write_text('[tool.tpulint]\nignore = ["TPU201"]\n')
     assert flake8(plugin, tmp_path, "main.py").out == ""
+
+
+def test_rules_about_performance_are_asked_for_in_the_configuration(
+    plugin: Path, tmp_path: Path
+) -> None:
+    write(tmp_path, main=LAUNCHES)
+    (tmp_path / "pyproject.toml").write_text("[tool.tpulint]\n")
+    assert flake8(plugin, tmp_path, "main.py").out == ""
+    (tmp_path / "pyproject.toml").write_text("[tool.tpulint]\nperformance = true\n")
+    answer = flake8(plugin, tmp_path, "main.py")
+    assert [line.split(" ")[:2] for line in answer.out.splitlines()] == [
+        ["main.py:9:5:", "TPU901"],
+        ["main.py:10:1:", "TPU906"],
+    ]
+    assert answer.status == 1
+    assert "a launch for each of 1,000 steps of an epoch" in answer.out
 
 
 def test_a_wrong_configuration_is_one_finding(plugin: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
+from tests.integration.programs import LAUNCHES
 from tests.integration.server.editor import Editor, codes, editor, last, run, text_at, write
 
 TRAINER = """\
@@ -60,6 +61,22 @@ def test_what_is_found_is_pushed_to_a_client_that_does_not_pull(tmp_path: Path) 
             assert found.code_description.href.endswith("tpu101_host_variable_deadlock.md")
             it.edit(uri, TRAINER.replace("self.total.read_value()", "2.0"))
             await it.pushed(uri, lambda here: not here)
+
+    run(scenario)
+
+
+def test_rules_about_performance_are_asked_for_in_the_configuration(tmp_path: Path) -> None:
+    files = {"pyproject.toml": "[tool.tpulint]\nperformance = true\n", "main.py": LAUNCHES}
+    write(tmp_path, files)
+
+    async def scenario() -> None:
+        async with editor(tmp_path) as it:
+            launches, precision = (await it.pull(it.open(tmp_path / "main.py"))).items
+            assert codes([launches, precision]) == [("TPU901", 9), ("TPU906", 10)]
+            assert launches.severity == types.DiagnosticSeverity.Information
+            assert launches.message.endswith("pass `steps_per_execution=100`")
+            assert launches.code_description is not None
+            assert launches.code_description.href.endswith("tpu901_one_step_per_launch.md")
 
     run(scenario)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.rules.pages import RULES
+from tpulint.hardware import DEVICES
+from tpulint.run.cost import cost_of
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.run_statistics import running
 from tpulint.testing import findings, read_page, write
@@ -34,3 +36,23 @@ def test_the_message_counts_what_the_run_does(page: str, number: str, tmp_path: 
         counts.append(len(computation.launches) if slow.own_code == "TPU901" else reads)
     assert counts[0] == expected
     assert counts[1] < expected / 10
+
+
+def test_half_of_the_rows_that_a_small_batch_fills_are_padding(tmp_path: Path) -> None:
+    small, better = (
+        block
+        for block in read_page(RULES / "cost" / "tpu905_core_batch.md").blocks
+        if block.verb == "runs"
+    )
+    (finding,) = findings(small, tmp_path)
+    assert "each core gets 4 examples" in finding.message
+    assert "up to 8 rows: 50 % of the work on them is padding" in finding.message
+    costs = []
+    for block in (small, better):
+        write(block, tmp_path)
+        with emulated_tpu(num_replicas=2), running(2, None, costs=True) as watch:
+            runpy.run_path(str(tmp_path / "example.py"), run_name="__main__")
+        (work,) = watch.works()
+        costs.append(cost_of(work, DEVICES["v3"], str))
+    assert 2 * costs[0].flops == costs[1].flops
+    assert costs[0].products[0].padded_flops == costs[1].products[0].padded_flops
