@@ -13,11 +13,11 @@ from tpulint.absint.domain.events import ApiCall, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Multiple, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Scaled, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.file_facts import is_test
-from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES
+from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES, REPLICAS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.hardware import SUBLANES
@@ -28,7 +28,6 @@ from tpulint.queries.input_pipelines import before, data_of, last_batches, most_
 from tpulint.queries.launches import FEW_STEPS
 from tpulint.rules.base import Report, Rule, register
 
-CORES = "num_replicas_in_sync"
 USUAL_CORES = 8  # of a v2 or v3 with one host
 KERAS_BATCH = 32  # keras/src/trainers/trainer.py: of `fit`, for arrays
 
@@ -141,10 +140,9 @@ def _of_size(value: Value, site: Site, is_sure: bool, *, is_of_core: bool) -> It
 
 def per_core(value: Value) -> int | None:
     """Return the factor of `n * strategy.num_replicas_in_sync`."""
-    if not isinstance(value, Multiple) or not isinstance(value.of, Bound):
+    if not isinstance(value, Scaled) or value.unit != REPLICAS or value.power != 1:
         return None
-    is_number_of_cores = repr(value.of.function).endswith(CORES)
-    return value.factor if is_number_of_cores and value.factor > 0 else None
+    return value.number if value.number is not None and value.number > 0 else None
 
 
 def is_short(data: Value, batch: ExternalObject) -> bool:
