@@ -34,6 +34,15 @@ embedding.enqueue(tf.zeros([8], tf.int32))
 def feed(features):
     embedding.enqueue(features)
 """,
+    "classes of initializers, and objects": OPENING
+    + """
+tpu_embedding.TableConfig(64, 8, tf.initializers.TruncatedNormal)  # error: TPU709
+tpu_embedding.TableConfig(64, 8, initializer=tf.zeros_initializer)  # error: TPU709
+tpu_embedding.TableConfig(64, 8, initializer=tf.keras.initializers.HeNormal)  # error: TPU709
+tpu_embedding.TableConfig(64, 8, initializer=tf.initializers.TruncatedNormal(stddev=0.1))
+tpu_embedding.TableConfig(64, 8, initializer=lambda shape, dtype: tf.zeros(shape, dtype))
+tpu_embedding.TableConfig(64, 8, initializer=tf.zeros)
+""",
     "an object that nothing calls": OPENING + "\nembedding = make()\n",
     "a function that a step may call": OPENING
     + MADE

@@ -9,7 +9,7 @@ from tpulint.absint.domain.events import ApiCall, Argument, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import NONE, Choice, External, Opaque, Value
+from tpulint.absint.domain.values import NONE, Choice, External, Opaque, Value, options
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Severity
@@ -66,6 +66,7 @@ class DynamicShape(Rule):
     summary = "a shape that must be a compile-time constant depends on data"
 
     def check(self, program: Program, report: Report) -> None:
+        _check_branches(program, report)
         loops = _loop_sources(program)
         # Soft placement moves what has no kernel, and these operations have one.
         for computation, call in (*compiled_calls(program), *moved_calls(program)):
@@ -97,6 +98,44 @@ class DynamicShape(Rule):
                     doubt=doubt_about(program, computation, call.context)
                     or "unless the values that reach it are settings",
                 )
+
+
+# tensorflow/compiler/tf2xla/kernels/if_op.cc: a TPU compiles both branches into one conditional.
+def _check_branches(program: Program, report: Report) -> None:
+    """Check that the branches of a condition give tensors of one shape."""
+    for computation, call in compiled_calls(program):
+        shapes = _shapes_of_branches(call) if call.last == "cond" else None
+        if shapes is None or len(set(shapes)) < 2:
+            continue
+        first, second = (str(list(shape)) for shape in shapes)
+        report(
+            call.site.span,
+            f"the branches of `{call.last}` have the shapes {first} and {second}, but the result of"
+            " a compiled condition has one shape: make them equal, and mask what is unused",
+            certainty=definite_if(
+                not call.context.is_guess,
+                is_compiled_for_tpu(program, computation, call.context),
+            ),
+            trace=path_to_site(computation, call.context, call.site, "gives tensors of two shapes"),
+            doubt=doubt_about(program, computation, call.context),
+        )
+
+
+def _shapes_of_branches(call: ApiCall) -> list[tuple[int, ...]] | None:
+    """Return the shapes that two branches give; None where one is not seen."""
+    predicate = call.argument("pred", 0)
+    is_traced = predicate is not None and isinstance(predicate.value, Tensor)
+    outputs = options(call.result)
+    if not is_traced or len(outputs) != 2:
+        return None
+    shapes = []
+    for output in outputs:
+        shape = output.shape if isinstance(output, Tensor) else None
+        known = [size for size in shape or () if size is not None]
+        if shape is None or len(known) < len(shape):
+            return None
+        shapes.append(tuple(known))
+    return shapes
 
 
 def _data_in(value: Value) -> Tensor:

@@ -8,11 +8,13 @@ from typing import NamedTuple
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
+from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
@@ -70,6 +72,7 @@ class _Fault(NamedTuple):
 
 NO_STATIC_SIZE = "the batch has no static size, which TPUEstimator requires"
 SET_BY_HAND = "its size is set by hand, and a smaller last batch does not have it"
+NO_TABLE_SIZE = "a `TPUEmbedding` takes batches of one static size, and this one has none"
 OTHER_SIZE = "the TPU program is compiled for one size, and a smaller last batch may fail"
 DYNAMIC = "the batch has no static size, so the TPU compiles for sizes up to it"
 NO_ROWS = (
@@ -86,6 +89,9 @@ def _fault(
         return None
     dropping = [other for other in batches if other and keeps_remainder(other) is False]
     if isinstance(feed.owner, Strategy):
+        if is_looked_up(program, feed):
+            is_certain = len(batches) == 1 and not feed.context.is_guess
+            return _Fault(NO_TABLE_SIZE, definite_if(is_certain))
         # On one way to the TPU the program drops it: so it knows about it.
         return None if dropping else _fault_of_strategy(program, feed, batch)
     later = _calls_behind(program, feed, batch)
@@ -108,6 +114,25 @@ def _feeds_embedding(feed: Feed) -> bool:
     if not isinstance(feed.owner, ExternalObject):
         return False
     return feed.owner.argument("embedding_config_spec") not in (None, NONE)
+
+
+# tensorflow/python/tpu/tpu_embedding_v2.py: `enqueue` takes the shapes from what it gets, where
+# neither `build` nor a `FeatureConfig` has given them.
+def is_looked_up(program: Program, feed: Feed) -> bool:
+    """Return whether a `TPUEmbedding` learns its shapes from batches of this pipeline."""
+    is_told = any(
+        call.argument("output_shape", 3) is not None
+        for call in program.named.get("FeatureConfig", ())
+    ) or any(call.arguments for call in program.named.get("build", ()))
+    return not is_told and any(
+        isinstance(call.receiver, ExternalObject)
+        and call.receiver.last == EMBEDDING
+        and any(
+            tensor.of_all is not None and tensor.of_all.site == feed.site
+            for tensor in all_tensors(argument.value for argument in call.arguments[:1])
+        )
+        for call in program.named.get("enqueue", ())
+    )
 
 
 def _calls_behind(program: Program, feed: Feed, batch: ExternalObject) -> set[str]:
@@ -189,4 +214,8 @@ def _doubt(feed: Feed, fault: _Fault) -> str:
     if fault.why == NO_STATIC_SIZE:
         return "if this pipeline feeds the TPU"
     size = "its size divides the number of rows"
-    return "" if fault.why in (NO_ROWS, DYNAMIC) else f"unless {size} or the dataset is endless"
+    return (
+        ""
+        if fault.why in (NO_ROWS, NO_TABLE_SIZE, DYNAMIC)
+        else f"unless {size} or the dataset is endless"
+    )

@@ -9,10 +9,12 @@ from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
+from tpulint.absint.domain.values import External
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     EMBEDDING,
     EMBEDDING_MODULES,
@@ -48,6 +50,25 @@ class EmbeddingMisuse(Rule):
                     on_host(call, report)
             elif call.last == "enqueue" and call.context.on_device:
                 in_step(call.context.computation, call, report)
+        for call in program.named.get("TableConfig", ()):
+            _check_initializer(call, report)
+
+
+# tensorflow/python/tpu/tpu_embedding_base.py: it is called with a shape, as a class is to make one.
+def _check_initializer(call: ApiCall, report: Report) -> None:
+    initializer = call.argument("initializer", 2)
+    value = None if initializer is None else initializer.value
+    if initializer is None or not isinstance(value, External) or not seam.is_tensorflow(value.path):
+        return
+    is_class = ".initializers." in value.path and value.last[:1].isupper()
+    if is_class or value.last.endswith("_initializer"):
+        report(
+            initializer.site.span,
+            f"`{value.last}` is a class, and a `{EMBEDDING}` calls its initializer with the shape:"
+            f" create an object, `{value.last}()`",
+            certainty=definite_if(not call.context.is_guess),
+            trace=(traces.step(HOST_LANE, call.site, "describes the table"),),
+        )
 
 
 def uses(program: Program) -> Iterator[tuple[ApiCall, ExternalObject]]:

@@ -9,6 +9,7 @@ from tpulint.absint.domain.context import (
     COND,
     DEPENDENCIES,
     DEVICE,
+    FUNCTION,
     INIT_SCOPE,
     UNCONVERTED,
     WHILE,
@@ -20,6 +21,7 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
+    Bound,
     Choice,
     Const,
     External,
@@ -36,6 +38,7 @@ from tpulint.frontends.tensorflow.models.table import model
 
 # What clears the control flow around it, as Mesh TensorFlow, Lingvo and their kin call it.
 REWRITES = "outside_all_rewrites"
+TRACED_METHOD = "tensorflow.function.__call__"
 IN_OPS = "tf.python.framework.ops"  # where these are defined: libraries import them from there
 
 
@@ -79,6 +82,8 @@ def _function(call: Call) -> Value:
         decorator = External(call.path)
         return Partial(decorator, (), (("autograph", Const(False)),)) if plain else decorator
     function = traced(callee)
+    if isinstance(callee, Bound) and isinstance(callee.function, External):
+        return Partial(External(TRACED_METHOD), (callee,), ())
     if (
         isinstance(function, Function)
         and function.code.is_lambda
@@ -88,6 +93,13 @@ def _function(call: Call) -> Value:
     if plain and isinstance(function, Function):
         return replace(function, hints=function.hints | {UNCONVERTED})
     return function
+
+
+# `tf.function(strategy.run)(step, args=...)`: a method of an outside object, as it is called.
+@model(TRACED_METHOD)
+def _traced_method(call: Call) -> Value:
+    method, *_ = call.values
+    return call.run_inside(Scope(FUNCTION, call.site), method, call.arguments[1:])
 
 
 # Device code is always traced; what init_scope lifts out of it is not.
@@ -117,7 +129,12 @@ def conditional(call: Call) -> Value | None:
     if call.name == "case":
         chosen = join(_tensors_of(call.values) or [UNKNOWN])
     results = [call.run_inside(Scope(COND, call.site, chosen), branch, []) for branch in branches]
-    return transfer.leave_control(call.frame, join(results), [chosen], call.site)
+    inside = join(results)
+    outputs = transfer.leave_control(call.frame, inside, [chosen], call.site)
+    for before, after in zip(options(inside), options(outputs), strict=False):
+        if isinstance(before, Tensor) and isinstance(after, Tensor):
+            after.shape = before.shape
+    return outputs
 
 
 def _is_callable(value: Value) -> bool:

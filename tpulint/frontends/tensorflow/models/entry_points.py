@@ -51,6 +51,7 @@ def trace(
     computation = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
     computation.host_modes, computation.predicts = host_modes, predicts
     program = frame.session.program
+    is_run = kind in seam.STRATEGY_RUN
     if not frame.context.is_unrecorded:
         outer = frame.context.computation
         if outer is not None:
@@ -64,10 +65,10 @@ def trace(
             if args is None:
                 args = tensor_arguments(frame, option, call.site, opaque)
             inputs = tuple(
-                argument._replace(value=as_input(frame, argument.value, call.site))
+                argument._replace(value=as_input(frame, argument.value, call.site, is_whole=is_run))
                 for argument in args
             )
-            if kind in seam.STRATEGY_RUN:
+            if is_run:
                 for tensor in (part for argument in inputs for part in tensors(argument.value)):
                     tensor.per_replica, tensor.uniform = True, False  # perhaps a PerReplica value
             computation.parameters = tuple(argument.value for argument in inputs)
@@ -90,25 +91,33 @@ def run_on_device(call: Call) -> Value:
     return trace(call, call.path, first.value, inputs, mode="function")
 
 
-def as_input(frame: Frame, value: Value, site: Site) -> Value:
-    """Return the computation's own tensors for an input, in the same structure."""
+def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) -> Value:
+    """Return the computation's own tensors for an input, in the same structure.
+
+    is_whole: each replica gets all of a tensor, so that its shape stays.
+    """
+
+    def own(item: Value) -> Value:
+        return as_input(frame, item, site, is_whole=is_whole)
+
     if isinstance(value, Choice):
-        return join(as_input(frame, option, site) for option in value.options)
+        return join(map(own, value.options))
     if isinstance(value, Sequence) and not value.open:
-        return Sequence(value.kind, [as_input(frame, item, site) for item in value.items])
+        return Sequence(value.kind, list(map(own, value.items)))
     if isinstance(value, Mapping) and not value.open:
-        return Mapping({key: as_input(frame, item, site) for key, item in value.items.items()})
+        return Mapping({key: own(item) for key, item in value.items.items()})
     number = isinstance(value, Scaled) or (isinstance(value, Const) and value.value is not None)
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
         if isinstance(value, Opaque) and value.is_static:
             return Opaque(value.path)
         tensor = fresh_input(frame, site)
-        if isinstance(value, Tensor) and value.of_all is not None:
-            tensor.split = True
-            if value.sort == "tensor":
+        if isinstance(value, Tensor):
+            tensor.split = value.of_all is not None
+            is_seen = value.dtype is not None or value.shape is not None
+            if value.sort == "tensor" and is_seen and (tensor.split or is_whole):
                 tensor.sort, tensor.dtype, tensor.shape = "tensor", value.dtype, value.shape
-        if isinstance(value, Tensor) and value.uniform:
-            tensor.per_replica, tensor.uniform = False, True
+            if value.uniform:
+                tensor.per_replica, tensor.uniform = False, True
         return tensor
     return value
 

@@ -87,8 +87,16 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
     )
     tensor.data = not takes_shape and (tensor.data or is_random)
     tensor.split = tensor.split and not takes_shape
-    tensor.shape = () if gives_scalar(call.record) else None
+    tensor.shape = () if gives_scalar(call.record) else _kept_shape(call)
     return tensor
+
+
+def _kept_shape(call: Call) -> Shape | None:
+    """Return the shape of the only argument, if the operation keeps it."""
+    if len(call.arguments) != 1 or call.name not in UNARY or not is_tensorflow(call.path):
+        return None
+    first = call.values[0]
+    return first.shape if isinstance(first, Tensor) and first.sort == "tensor" else None
 
 
 # A last batch may be smaller on some replicas of a TPUStrategy.
@@ -398,12 +406,17 @@ DECAYS = _words(
     cosine_decay_restarts linear_cosine_decay noisy_linear_cosine_decay
     """
 )
-# Element by element: of scalars they make a scalar.
-ELEMENTWISE = _words(
+# Element by element: of scalars they make a scalar, and those with one tensor keep its shape.
+UNARY = _words(
     """
-    add subtract multiply divide maximum minimum add_n pow square sqrt rsqrt exp log log1p
-    abs negative sigmoid tanh softplus floor ceil round to_float stop_gradient is_nan
-    is_finite logical_and logical_or logical_not truediv div div_no_nan realdiv
+    square sqrt rsqrt exp log log1p abs negative sigmoid tanh softplus floor ceil round
+    stop_gradient is_nan is_finite logical_not
+    """
+)
+ELEMENTWISE = UNARY | _words(
+    """
+    add subtract multiply divide maximum minimum add_n pow to_float
+    logical_and logical_or truediv div div_no_nan realdiv
     to_int32 to_int64 to_double to_bfloat16 greater greater_equal less less_equal equal not_equal
     """
 )
