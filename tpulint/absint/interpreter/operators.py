@@ -314,7 +314,7 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
             return UNKNOWN  # what holds a tensor of each replica has no items: this is a structure
         if base.sort == "structure":
             frame.count_possible_operation()
-            return replace(base, sort="tensor")
+            return replace(base, sort="tensor", shape=None)
         return operation(frame, [base, index], site, "getitem")
     if isinstance(base, Variable):
         return operation(frame, [base, index], site, "getitem")

@@ -113,9 +113,9 @@ def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) 
         tensor = fresh_input(frame, site)
         if isinstance(value, Tensor):
             tensor.split = value.of_all is not None
-            is_seen = value.dtype is not None or value.shape is not None
-            if value.sort == "tensor" and is_seen and (tensor.split or is_whole):
-                tensor.sort, tensor.dtype, tensor.shape = "tensor", value.dtype, value.shape
+            if value.sort == "tensor" and (tensor.split or is_whole):
+                tensor.dtype, tensor.shape = value.dtype, value.shape
+                tensor.sort = "tensor" if tensor.split else tensor.sort
             if value.uniform:
                 tensor.per_replica, tensor.uniform = False, True
         return tensor

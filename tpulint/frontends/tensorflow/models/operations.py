@@ -96,7 +96,7 @@ def _kept_shape(call: Call) -> Shape | None:
     if len(call.arguments) != 1 or call.name not in UNARY or not is_tensorflow(call.path):
         return None
     first = call.values[0]
-    return first.shape if isinstance(first, Tensor) and first.sort == "tensor" else None
+    return first.shape if isinstance(first, Tensor) else None
 
 
 # A last batch may be smaller on some replicas of a TPUStrategy.
