@@ -93,6 +93,7 @@ class StepCost(NamedTuple):
     ridge: float
     products: tuple[ProductLine, ...]
     unknown_shapes: int
+    measured_loops: int
     uncounted_loops: int
 
     @property
@@ -136,6 +137,7 @@ def cost_of(work: StepWork, device: Device, shown: Callable[[str], str]) -> Step
         device.flops_per_byte,
         products[:MOST],
         work.unknown_shapes,
+        work.measured_loops,
         work.uncounted_loops,
     )
 
@@ -272,6 +274,13 @@ def cost_lines(cost: StepCost, device: Device) -> Iterator[str]:
             else "tensors of unknown size are"
         )
         yield f"  {cost.unknown_shapes:,} {are} left out."
+    if cost.measured_loops:
+        are = (
+            "loop that depends on data counts"
+            if cost.measured_loops == 1
+            else ("loops that depend on data count")
+        )
+        yield f"  {cost.measured_loops:,} {are} as often as it ran, on average."
     if cost.uncounted_loops:
         are = "loop of an unknown number of rounds counts"
         are = are if cost.uncounted_loops == 1 else "loops of unknown numbers of rounds count"
@@ -328,7 +337,9 @@ def compute_lines(cost: StepCost, device: Device) -> Iterator[str]:
     if not cost.products:
         yield "  Compute: no matrix product or convolution"
         return
-    share = 1 - cost.flops / cost.padded_flops
+    # A part of it is work, however small.
+    share = min(1 - cost.flops / cost.padded_flops, 0.994)
+    digits = 0 if cost.intensity >= 10 else 1
     yield (
         f"  Compute: {written_flops(cost.flops)} in matrix products and convolutions, "
         f"{written_flops(cost.padded_flops)} with padding"
@@ -338,8 +349,8 @@ def compute_lines(cost: StepCost, device: Device) -> Iterator[str]:
         f"{share:.0%} is padding"
     )
     yield (
-        f"    At most {cost.intensity:,.0f} FLOPs for each byte of variables and inputs; below "
-        f"{cost.ridge:,.0f} memory is the limit"
+        f"    At most {cost.intensity:,.{digits}f} FLOPs for each byte of variables and inputs; "
+        f"below {cost.ridge:,.0f} memory is the limit"
     )
     rows: list[tuple[str, ...]] = [("", "FLOPs", "with padding", "FLOPs/byte", "made at")]
     rows += [

@@ -53,10 +53,11 @@ def run_marked(marked: Marked, options: Options) -> StepOutputs:
     """Build the step that runs `marked`, of which gradients see the marked nodes only."""
     with gradients.no_recording(), wrap_internal_errors():
         program = extract(marked)
-        scheduled = schedule(program, options)
+        recorded = record_program(program)
+        scheduled = schedule(recorded.program if recorded else program, options)
         for warning in scheduled.warnings:
             warnings.warn(warning, stacklevel=2)
-        return execute(scheduled, record_program(program))
+        return execute(scheduled, recorded)
 
 
 @contextmanager

@@ -97,6 +97,19 @@ def test_a_loop_counts_as_often_as_it_runs() -> None:
     assert work.flops == 5 * 2 * 16**3
 
 
+def test_a_loop_over_a_range_counts_as_often_as_it_runs() -> None:
+    @tf.function
+    def loop(x: tf.Tensor) -> Any:
+        for _ in tf.range(3, 12, 2):
+            for _ in tf.range(4, 0, -1):
+                x = x @ x
+        return x
+
+    work = work_of_function(loop, (16, 16))
+    assert [product.times for product in work.products] == [5 * 4]
+    assert not work.uncounted_loops
+
+
 def test_the_gradient_of_a_loop_counts_as_often() -> None:
     def gradient(x: tf.Tensor) -> Any:
         last = tf.while_loop(lambda i, _: i < 7, lambda i, y: (i + 1, y @ x), [0, x])[1]
@@ -111,6 +124,97 @@ def test_a_loop_that_depends_on_data_counts_once_and_is_said() -> None:
 
     work = work_of_function(loop, (16, 16))
     assert (work.flops, work.uncounted_loops) == (2 * 16**3, 1)
+
+
+LOOPS = """
+@tf.function
+def step(x, limit):
+    def search(x, limit):
+        def body(size, y):
+            return size * 2.0, y @ y
+
+        return tf.while_loop(CONDITION, body, [1.0, x], maximum_iterations=MAXIMUM)[0]
+
+    return strategy.run(search, args=(x, limit))
+
+
+x = tf.zeros([16, 16])
+results = [strategy.experimental_local_results(step(x, n))[1] for n in tf.constant([4.0, 200.0])]
+assert [float(result) for result in results] == [4.0, 256.0]
+"""
+
+
+@pytest.mark.parametrize("maximum", ["None", "20"])
+def test_a_loop_that_depends_on_data_counts_as_often_as_it_ran(
+    maximum: str, tmp_path: Path
+) -> None:
+    code = LOOPS.replace("CONDITION", "lambda size, _: size < limit").replace("MAXIMUM", maximum)
+    work = work_of_step(code, tmp_path)
+    assert [product.times for product in work.products] == [(2 + 8) // 2]
+    assert (work.measured_loops, work.uncounted_loops) == (1, 0)
+    (line,) = [line for line in cost_lines(cost(work), DEVICES["v3"]) if "data" in line]
+    assert line == "  1 loop that depends on data counts as often as it ran, on average."
+
+
+def test_a_loop_in_a_loop_that_depends_on_data_counts_once(tmp_path: Path) -> None:
+    code = LOOPS.replace("CONDITION", "lambda size, _: size < limit").replace("MAXIMUM", "None")
+    nested = code.replace("return strategy.run(search", "return strategy.run(twice").replace(
+        "    return strategy",
+        """    def twice(x, limit):
+        for _ in tf.range(2):
+            size = search(x, limit)
+        return size
+
+    return strategy""",
+    )
+    work = work_of_step(nested, tmp_path)
+    assert [product.times for product in work.products] == [2]
+    assert (work.measured_loops, work.uncounted_loops) == (0, 1)
+
+
+def test_the_gradient_of_a_loop_that_depends_on_data_counts_as_often(tmp_path: Path) -> None:
+    code = """
+    @tf.function
+    def step(x, limit):
+        def train(x, limit):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.while_loop(
+                    lambda size, _: size < limit,
+                    lambda size, y: (size * 2.0, y @ x),
+                    [1.0, x],
+                    maximum_iterations=9,
+                )[1]
+            return tape.gradient(y, x)
+
+        return strategy.run(train, args=(x, limit))
+
+
+    step(tf.ones([16, 16]), 32.0)
+    """
+    work = work_of_step(code, tmp_path)
+    assert work.flops == 3 * 5 * 2 * 16**3
+    assert (work.measured_loops, work.uncounted_loops) == (2, 0)
+
+
+def test_a_loop_with_a_host_cluster_counts_as_often_as_it_ran(tmp_path: Path) -> None:
+    code = """
+    @tf.function
+    def step(x, limit):
+        def search(x, limit):
+            size = 1.0
+            while size < limit:
+                tf.compat.v1.tpu.outside_compilation(tf.print, size)
+                x, size = x @ x, size * 2.0
+            return x
+
+        return strategy.run(search, args=(x, limit))
+
+
+    step(tf.ones([16, 16]), 8.0)
+    """
+    work = work_of_step(code, tmp_path)
+    assert [product.times for product in work.products] == [3]
 
 
 def test_the_larger_branch_counts() -> None:

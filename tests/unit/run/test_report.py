@@ -115,6 +115,7 @@ COST = StepCost(
     ridge=137.0,
     products=(ProductLine("a/b", "MatMul", 1, 9, 9, 9, 2000, 4000, 2.5, "trainer.py:7"),),
     unknown_shapes=1,
+    measured_loops=0,
     uncounted_loops=0,
 )
 

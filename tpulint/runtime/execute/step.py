@@ -252,13 +252,17 @@ def run_replicas(scheduled: Schedule, around: TensorMap, recorded: Recorded | No
         *watching,
     ]
     ended += services.failures.end(ended)
-    token = token_after([*ended, *mutex.release(ended)])
     outputs = [
-        constant_or_image(program.region, out.name, here, on_host=False)
+        [
+            constant_or_image(program.region, out.name, here, on_host=False)
+            for out in program.region.outputs
+        ]
         for here in images
-        for out in program.region.outputs
     ]
-    return [token, *outputs]
+    ended += record_rounds(recorded, outputs)
+    token = token_after([*ended, *mutex.release(ended)])
+    count = len(program.region.outputs) - (len(recorded.rounds) if recorded else 0)
+    return [token, *(tensor for here in outputs for tensor in here[:count])]
 
 
 def _make_services(scheduled: Schedule, names: Sequence[str]) -> StepServices:
@@ -387,10 +391,25 @@ def record_shapes(recorded: Recorded | None, images: TensorMap) -> list[Operatio
     return [call_python(note, [tf.shape(tensor) for tensor in open_.values()])] if open_ else []
 
 
+def record_rounds(
+    recorded: Recorded | None, outputs: Sequence[Sequence[Tensor]]
+) -> list[Operation]:
+    """Return operations that note the counters of loops, the last `outputs` of each replica."""
+    if recorded is None or not recorded.rounds:
+        return []
+
+    def note(*rounds: Any) -> None:
+        for loop, number in zip(itertools.cycle(recorded.rounds.values()), rounds):
+            loop.add(int(number))
+
+    counters = [tensor for here in outputs for tensor in here[-len(recorded.rounds) :]]
+    return [call_python(note, counters)]
+
+
 def execute(scheduled: Schedule, recorded: Recorded | None = None) -> StepOutputs:
     """Build, in the graph that is being built, the step that runs what is scheduled.
 
-    `recorded` gets the shapes that the graph of the program leaves open.
+    `recorded` gets the shapes that the graph of the program leaves open, and the rounds of loops.
     """
     program = scheduled.program
     users = _users_tensors(program)
@@ -403,7 +422,7 @@ def execute(scheduled: Schedule, recorded: Recorded | None = None) -> StepOutput
 
     function = functions.wrap_function(step, [tensor.dtype for tensor in users.values()])
     token, *outputs = function(*users.values())
-    count = len(program.region.outputs)
+    count = len(outputs) // program.num_replicas
     return StepOutputs(
         outputs=tuple(
             tuple(outputs[replica * count : (replica + 1) * count])

@@ -4,18 +4,21 @@ It is read from the marked graph, not from XLA's program: the graph knows the us
 reading it compiles nothing. Where the graph leaves a size open, such as the batch, its operations
 are built again from the shapes that the step was given, and TensorFlow infers the rest.
 
-A loop counts as often as its condition lets it, if that follows from constants, and else once. Of
-the branches of a conditional the one with the most FLOPs counts.
+A loop counts as often as its condition lets it, if that follows from constants. Of one that depends
+on data the step returns how often it ran; one inside a function or another loop counts once. Of the
+branches of a conditional the one with the most FLOPs counts.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -23,6 +26,7 @@ from tpulint.runtime.extract.bodies import CASE, IF, WHILE, arguments, bodies, h
 from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.schedule.products import SIZES
 from tpulint.runtime.schedule.variables import variables_of
 from tpulint.runtime.source_location import operation_location, user_location
 from tpulint.runtime.tensorflow_internals import graphs
@@ -76,6 +80,8 @@ class StepWork:
     kept: list[SizedTensor] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     unknown_shapes: int = 0
+    measured_loops: int = 0
+    """The loops that depend on data, and count as often as they ran on average."""
     uncounted_loops: int = 0
 
     @property
@@ -84,12 +90,29 @@ class StepWork:
         return sum(product.flops for product in self.products)
 
 
+@dataclass
+class Rounds:
+    """The rounds of a loop, in all its runs."""
+
+    rounds: int = 0
+    runs: int = 0
+
+    def add(self, rounds: int) -> None:
+        """Add a run of `rounds`."""
+        self.rounds += rounds
+        self.runs += 1
+
+
 class Recorded(NamedTuple):
-    """A program that was built while costs were watched, and the shapes its inputs had last."""
+    """A program that was built while costs were watched, and the shapes its inputs had last.
+
+    Its last results are the counters of the loops in `rounds`, which the user does not get.
+    """
 
     place: str | None
     program: ReplicatedProgram
     shapes: dict[str, Shape]
+    rounds: dict[str, Rounds]
 
 
 _recorders: list[Callable[[Recorded], None]] = []
@@ -109,7 +132,10 @@ def record_program(program: ReplicatedProgram) -> Recorded | None:
     """Tell the recorders of `program`; return the record that gets the shapes of its inputs."""
     if not _recorders:
         return None
-    recorded = Recorded(user_location(), program, {})
+    counters = _Counter().counters_to_measure(program.region)
+    region = replace(program.region, outputs=(*program.region.outputs, *counters))
+    rounds = {counter.name: Rounds() for counter in counters}
+    recorded = Recorded(user_location(), replace(program, region=region), {}, rounds)
     for recorder in tuple(_recorders):
         recorder(recorded)
     return recorded
@@ -122,7 +148,7 @@ def work_of(recorded: Recorded) -> StepWork:
         name: recorded.shapes.get(name, shape_of(tensors[0]))
         for name, tensors in program.boundary.items()
     }
-    work = work_of_region(program.region, shapes)
+    work = work_of_region(program.region, shapes, recorded.rounds)
     work.place = recorded.place
     _add_variables(work, program)
     handles = {variable.handle for variable in variables_of(program)}
@@ -167,9 +193,17 @@ def _add_variables(work: StepWork, program: ReplicatedProgram) -> None:
         work.gradients = [sized for sized in work.gradients if sized.shape in written]
 
 
-def work_of_region(region: Region, shapes: Mapping[str, Shape | None]) -> StepWork:
-    """Return the tensors and products of `region`, whose inputs have `shapes`."""
-    counter = _Counter()
+def work_of_region(
+    region: Region,
+    shapes: Mapping[str, Shape | None],
+    measured: Mapping[str, Rounds] = MappingProxyType({}),
+) -> StepWork:
+    """Return the tensors and products of `region`, whose inputs have `shapes`.
+
+    measured: the rounds of loops of `region`, by the names of their counters.
+    """
+    means = {name: round(loop.rounds / loop.runs) for name, loop in measured.items() if loop.runs}
+    counter = _Counter({(id(region.graph), name): mean for name, mean in means.items()})
     work = StepWork()
     counter.count(region, dict(shapes), {}, 1, work)
     return work
@@ -184,13 +218,35 @@ def _is_data(tensor: Tensor) -> bool:
     return tensor.dtype.base_dtype not in (tf.resource, tf.variant, tf.string)
 
 
+class _Count(NamedTuple):
+    """An integer variable of a loop."""
+
+    start: int
+    step: int
+
+
 class _Counter:
     """A walk through a region and the bodies in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, measured: Mapping[tuple[int, str], int] = MappingProxyType({})) -> None:
+        self._measured = measured
+        """The rounds of loops that have run, by the graph and the name of the counter."""
         self._shapes: dict[tuple[int, str], Shape | None] = {}
         self._ends: dict[tuple[int, str], int] = {}
         """The last values of the counters of loops, which the loops of gradients count down."""
+
+    def counters_to_measure(self, region: Region) -> list[Tensor]:
+        """Return a counter of each loop of `region` whose rounds depend on data."""
+        counters = []
+        for op in region.ops:
+            if op.type in WHILE and region.cluster_of(op) is None:
+                most, is_exact = self._bound(region, op, {})
+                counter = self._counter(region, op)
+                if counter is not None and not is_exact:
+                    counters.append(counter)
+                elif most is not None:
+                    self._note_ends(region, op, {}, most)
+        return counters
 
     def count(
         self,
@@ -237,8 +293,7 @@ class _Counter:
         handed_in = arguments(op)
         rounds: int | None = 1
         if op.type in WHILE:
-            rounds = self._rounds(region, op, values)
-            work.uncounted_loops += rounds is None
+            rounds = self._rounds(region, op, values, work)
         branches: list[StepWork] = []
         for body in bodies(region, op):
             shapes = {
@@ -263,6 +318,7 @@ class _Counter:
             work.kept += inside.kept
             work.products += inside.products
             work.unknown_shapes += inside.unknown_shapes
+            work.measured_loops += inside.measured_loops
             work.uncounted_loops += inside.uncounted_loops
 
     def _shape(self, region: Region, tensor: Tensor) -> Shape | None:
@@ -332,16 +388,26 @@ class _Counter:
             self._shapes[id(region.graph), tensor.name] = shape
             images[tensor.name] = _placeholder(tensor, shape)
 
-    def _value(self, region: Region, tensor: Tensor, values: Mapping[str, int]) -> int | None:
-        """Return the number that `tensor` is, if it follows from constants."""
+    def _value(
+        self, region: Region, tensor: Tensor, values: Mapping[str, int], depth: int = 0
+    ) -> int | None:
+        """Return the number or truth value that `tensor` is, if it follows from constants."""
         while tensor.op.type in ("Identity", "StopGradient") and tensor.name not in values:
             tensor = tensor.op.inputs[0]
         if tensor.name in values:
             return values[tensor.name]
         if (id(region.graph), tensor.name) in self._ends:
             return self._ends[id(region.graph), tensor.name]
-        if tensor.dtype not in (tf.int32, tf.int64) or tensor.shape.rank != 0:
+        if tensor.dtype not in (tf.int32, tf.int64, tf.bool) or tensor.shape.rank != 0:
             return None
+        compute = _COMPUTED.get(tensor.op.type)
+        if compute is not None and depth < _DEEPEST:
+            operands = [
+                self._value(region, operand, values, depth + 1) for operand in tensor.op.inputs
+            ]
+            if tensor.op.type == "LogicalAnd" and 0 in operands:
+                return 0
+            return None if None in operands else int(compute(*operands))
         if tensor.op.type == "StridedSlice":  # mostly of a shape
             whole, begin = tensor.op.inputs[0], tf.get_static_value(tensor.op.inputs[1])
             is_shape = whole.op.type == "Shape"
@@ -366,33 +432,93 @@ class _Counter:
             and (value := self._value(region, tensor, values)) is not None
         }
 
-    def _rounds(self, region: Region, op: Operation, values: Mapping[str, int]) -> int | None:
-        """Return how often the loop `op` runs, if one of its counters tells."""
-        condition, body = bodies(region, op)
-        starts = [self._value(region, tensor, values) for tensor in op.inputs]
+    def _rounds(
+        self, region: Region, op: Operation, values: Mapping[str, int], work: StepWork
+    ) -> int | None:
+        """Return how often the loop `op` runs: as measured, or if one of its counters tells."""
+        counter = self._counter(region, op)
+        name = "" if counter is None else counter.name
+        rounds = self._measured.get((id(region.graph), name))
+        work.measured_loops += rounds is not None
+        if rounds is None:
+            rounds, _ = self._bound(region, op, values)
+            work.uncounted_loops += rounds is None
+        if rounds is not None:
+            self._note_ends(region, op, values, rounds)
+        return rounds
+
+    def _bound(
+        self, region: Region, op: Operation, values: Mapping[str, int]
+    ) -> tuple[int | None, bool]:
+        """Return the most rounds of the loop `op`, and whether it always makes them."""
+        condition, _ = bodies(region, op)
+        counts = self._counts(region, op, values)
         limits = self._unchanged(region, op, condition, values)
-        least: int | None = None
-        for test in _conjuncts(condition.outputs[0]):
-            if test.op.type != "Less":
+        bounds: list[int] = []
+        tests = list(self._conjuncts(condition, condition.outputs[0], limits))
+        for test in tests:
+            if test.op.type not in ("Less", "Greater"):
                 continue
             counter, limit = map(_source, test.op.inputs)
             end = self._value(condition, limit, limits)
             if counter.name not in condition.inputs or end is None:
                 continue
             number = condition.inputs.index(counter.name)
-            start, step = starts[number], _increment(body, number)
-            if start is not None and step:
-                rounds = max(0, math.ceil((end - start) / step))
-                least = rounds if least is None else min(least, rounds)
-        if least is not None:
-            for number, (start, result) in enumerate(zip(starts, op.outputs, strict=True)):
-                step = _increment(body, number)
-                if start is not None and step:
-                    self._ends[id(region.graph), result.name] = start + least * step
-        return least
+            if number in counts and (counts[number].step > 0) == (test.op.type == "Less"):
+                start, step = counts[number]
+                bounds.append(max(0, math.ceil((end - start) / step)))
+        return min(bounds, default=None), len(bounds) == len(tests)
+
+    def _conjuncts(
+        self, condition: Region, tensor: Tensor, values: Mapping[str, int]
+    ) -> Iterator[Tensor]:
+        """Yield the tests that have to hold for another round, without those that always do."""
+        tensor = _source(tensor)
+        parts = tuple(tensor.op.inputs)
+        # AutoGraph tests for both signs of a range's step, which is mostly a constant.
+        if tensor.op.type == "LogicalOr":
+            parts = tuple(p for p in parts if self._value(condition, p, values) != 0)
+        if tensor.op.type == "LogicalAnd" or (tensor.op.type == "LogicalOr" and len(parts) == 1):
+            for part in parts:
+                yield from self._conjuncts(condition, part, values)
+        elif not self._value(condition, tensor, values):
+            yield tensor
+
+    def _counter(self, region: Region, op: Operation) -> Tensor | None:
+        """Return the result of the loop `op` that is the number of its rounds; most have one."""
+        counts = self._counts(region, op, {})
+        number = next((number for number, count in counts.items() if count == (0, 1)), None)
+        return None if number is None else op.outputs[number]
+
+    def _note_ends(
+        self, region: Region, op: Operation, values: Mapping[str, int], rounds: int
+    ) -> None:
+        for number, (start, step) in self._counts(region, op, values).items():
+            self._ends[id(region.graph), op.outputs[number].name] = start + rounds * step
+
+    def _counts(
+        self, region: Region, op: Operation, values: Mapping[str, int]
+    ) -> dict[int, _Count]:
+        """Return the variables of the loop `op`, by number, to which a round adds a constant."""
+        _, body = bodies(region, op)
+        unchanged = self._unchanged(region, op, body, values)
+        counts: dict[int, _Count] = {}
+        for number, (tensor, name, after) in enumerate(
+            zip(op.inputs, body.inputs, body.outputs, strict=True)
+        ):
+            start, result = self._value(region, tensor, values), _source(after)
+            if start is None or result.op.type not in ("Add", "AddV2"):
+                continue
+            first, second = map(_source, result.op.inputs)
+            if first.name != name:
+                first, second = second, first
+            step = self._value(body, second, unchanged)
+            if first.name == name and step:
+                counts[number] = _Count(start, step)
+        return counts
 
     def _product(self, region: Region, op: Operation, times: int) -> Product | None:
-        size = _SIZES.get(op.type)
+        size = SIZES.get(op.type)
         if size is None:
             return None
         tensors = (*op.inputs, *op.outputs)
@@ -415,6 +541,25 @@ class _Counter:
         return Product(op.type, op.name, place, *sizes, moved, times, on_matrix_unit)
 
 
+# What is computed of numbers: AutoGraph computes the length of a range in the graph.
+_COMPUTED: dict[str, Callable[..., int]] = {
+    **dict.fromkeys(("Add", "AddV2"), operator.add),
+    "Sub": operator.sub,
+    "Mul": operator.mul,
+    "Maximum": max,
+    "Minimum": min,
+    "Less": operator.lt,
+    "Greater": operator.gt,
+    "NotEqual": operator.ne,
+    "LessEqual": operator.le,
+    "GreaterEqual": operator.ge,
+    "LogicalAnd": operator.and_,
+    "FloorDiv": lambda x, y: x // (y or 1),
+    "FloorMod": lambda x, y: x % (y or 1),
+    "Cast": int,
+    "ZerosLike": lambda _: 0,
+}
+_DEEPEST = 20
 _LEAST_ELEMENTS = 1024
 # What they return is no memory of its own.
 _NO_MEMORY = frozenset({"Const", "Identity", "IdentityN", "NoOp", "Reshape", "StopGradient"}) | {
@@ -446,117 +591,3 @@ def _source(tensor: Tensor) -> Tensor:
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
     return tensor
-
-
-def _conjuncts(tensor: Tensor) -> Iterator[Tensor]:
-    tensor = _source(tensor)
-    if tensor.op.type == "LogicalAnd":
-        for part in tensor.op.inputs:
-            yield from _conjuncts(part)
-    else:
-        yield tensor
-
-
-def _increment(body: Region, number: int) -> int | None:
-    """Return what a round of `body` adds to its argument `number`, if it is a constant."""
-    result = _source(body.outputs[number])
-    if result.op.type not in ("Add", "AddV2"):
-        return None
-    first, second = map(_source, result.op.inputs)
-    if first.name != body.inputs[number]:
-        first, second = second, first
-    if first.name != body.inputs[number]:
-        return None
-    value = tf.get_static_value(second)
-    return None if value is None or value.shape else int(value)
-
-
-# The sizes of a product: how many there are, and the rows, depth and columns of each.
-Sizes = tuple[int, int, int, int]
-Shapes = Sequence[Any]
-
-
-def _matrix_product(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    depth = inputs[0][0 if op.get_attr("transpose_a") else 1]
-    return 1, output[0], depth, output[1]
-
-
-def _batch_product(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    depth = inputs[0][-2 if op.get_attr("adj_x") else -1]
-    return math.prod(output[:-2]), output[-2], depth, output[-1]
-
-
-def _einsum(op: Operation, inputs: Shapes, output: Any) -> Sizes | None:
-    terms, _, result = op.get_attr("equation").decode().replace(" ", "").partition("->")
-    names = terms.split(",")
-    if len(names) != 2:
-        return None
-    result, *names = (_without_dots(name) for name in (result, *names))
-    sizes: dict[str, int] = {}
-    for name, shape in zip((*names, result), (*inputs, output), strict=True):
-        # The dimensions of an ellipsis are the first ones: all are batch.
-        sizes.update(zip(reversed(name), reversed(shape)))
-    batch = math.prod(output[: len(output) - len(result)])
-    left, right, out = set(names[0]), set(names[1]), set(result)
-    return (
-        batch * math.prod(sizes[name] for name in left & right & out),
-        math.prod(sizes[name] for name in (left & out) - right),
-        math.prod(sizes[name] for name in (left & right) - out),
-        math.prod(sizes[name] for name in (right & out) - left),
-    )
-
-
-def _without_dots(term: str) -> str:
-    return term.rpartition("...")[2]
-
-
-def _channels(op: Operation, shape: Shape) -> int:
-    return shape[1 if op.get_attr("data_format").startswith(b"NC") else -1]
-
-
-def _spatial(op: Operation, shape: Shape) -> Shape:
-    return shape[2:] if op.get_attr("data_format").startswith(b"NC") else shape[1:-1]
-
-
-def _convolution(op: Operation, image: Any, kernel: Any, result: Any) -> Sizes:
-    """Return the sizes of a convolution: each pixel of `result` is a row."""
-    groups = _channels(op, image) // kernel[-2]
-    rows = result[0] * math.prod(_spatial(op, result))
-    return groups, rows, math.prod(kernel[:-1]), kernel[-1] // groups
-
-
-def _forward(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    return _convolution(op, inputs[0], inputs[1], output)
-
-
-def _to_input(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    groups, rows, depth, columns = _convolution(op, output, inputs[1], inputs[2])
-    return groups, rows, columns, depth
-
-
-def _to_filter(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    groups, rows, depth, columns = _convolution(op, inputs[0], output, inputs[2])
-    return groups, depth, rows, columns
-
-
-def _depthwise(op: Operation, kernel: Any, result: Any) -> Sizes:
-    """Return the sizes of a depthwise convolution: a kernel of each channel is alone."""
-    pixels = result[0] * math.prod(_spatial(op, result))
-    return kernel[-2] * kernel[-1], pixels, math.prod(kernel[:-2]), 1
-
-
-_SIZES: dict[str, Callable[[Operation, Shapes, Any], Sizes | None]] = {
-    "MatMul": _matrix_product,
-    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _batch_product),
-    "Einsum": _einsum,
-    **dict.fromkeys(("Conv2D", "Conv3D"), _forward),
-    **dict.fromkeys(("Conv2DBackpropInput", "Conv3DBackpropInputV2"), _to_input),
-    **dict.fromkeys(("Conv2DBackpropFilter", "Conv3DBackpropFilterV2"), _to_filter),
-    "DepthwiseConv2dNative": lambda op, inputs, output: _depthwise(op, inputs[1], output),
-    "DepthwiseConv2dNativeBackpropInput": lambda op, inputs, output: _depthwise(
-        op, inputs[1], inputs[2]
-    ),
-    "DepthwiseConv2dNativeBackpropFilter": lambda op, inputs, output: _depthwise(
-        op, output, inputs[2]
-    ),
-}
