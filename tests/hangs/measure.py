@@ -35,8 +35,8 @@ CODES = {
     "variable": {"TPU101", "TPU105"},
     "lost_update": {"TPU103"},
     "collective": {"TPU305", "TPU306"},
-    "feed": {"TPU612"},
-    "order": set[str](),
+    "feed": {"TPU106", "TPU612", "TPU614"},
+    "order": {"TPU106"},
 }
 ERRORS = {
     "variable": "DeadlockError",

@@ -37,12 +37,19 @@ class HappensBefore:
         self._orders: dict[tuple[int, int], HostOrder[GraphNode]] = {}
         self._results: Results = results_of(computation)
         self._live = self._needed_by(self._effects())
+        self._needed: set[int] | None = None
 
     def is_live(self, node: GraphNode) -> bool:
         """Return whether anything comes of the node: TensorFlow prunes the others."""
         return not self._results.complete or any(
             id(operation) in self._live for operation in node.operations
         )
+
+    def needs(self, operation: Operation) -> bool:
+        """Return whether the results certainly need the operation."""
+        if self._needed is None:
+            self._needed = self._needed_by([])
+        return id(operation) in self._needed
 
     def placement(self, access: Access) -> Placement | None:
         """Return when an access of a host cluster runs; None where no graph orders it."""

@@ -6,12 +6,16 @@ one launch together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from tpulint.absint.domain.context import COMPUTATION, FUNCTION, LOOP, ROUND, WHILE, Scope
-from tpulint.absint.domain.events import Computation
+from tpulint.absint.domain.events import Computation, Context, Tensor
+from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.values import Value
 from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge import seam
 from tpulint.frontends.tensorflow.knowledge.keras import STEPS
@@ -19,9 +23,37 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.input_pipelines import amounts, keeps_remainder, last_batches
+from tpulint.syntax.nodes import (
+    AnnotatedAssign,
+    Assign,
+    AugmentedAssign,
+    BinaryOperation,
+    Compare,
+    Constant,
+    Expression,
+    For,
+    Jump,
+    Name,
+    Node,
+    Not,
+    Raise,
+    Return,
+    Statement,
+    Yield,
+    YieldFrom,
+    walk,
+)
 
 # Fewer steps than these are an example or a test: nobody waits for them.
 FEW_STEPS = 20
+_COMPARISONS = {
+    "Equal": operator.eq,
+    "NotEqual": operator.ne,
+    "LessThan": operator.lt,
+    "LessThanEqual": operator.le,
+    "GreaterThan": operator.gt,
+    "GreaterThanEqual": operator.ge,
+}
 LOOPS = (LOOP, ROUND, WHILE)
 UPDATES = frozenset(["apply_gradients", "minimize"])
 KERAS_TRAINING = frozenset(name for name, step in STEPS.items() if step == "train_step")
@@ -114,3 +146,108 @@ def steps_of_epoch(feed: Feed) -> int | None:
     if size is None or size <= 0 or count is None or not ways[0].is_batched:
         return None
     return count // size if keeps_remainder(batches[0]) is False else -(-count // size)
+
+
+def least_rounds(program: Program, loop: Scope, place: Context | None = None) -> int:
+    """Return how many rounds a loop surely has, or how many of them reach `place`.
+
+    0 where it is not known, or the loop may be left early.
+    """
+    del place  # who asks knows that it is reached in each
+    node = _statement(loop)
+    if node is None or any(map(_may_leave, walk(*node.body))):
+        return 0
+    return len(_items(program, loop) or ())
+
+
+def most_rounds(program: Program, loop: Scope, place: Context | None = None) -> float:
+    """Return how many rounds of a loop there are at most, or how many of them reach `place`."""
+    items = _items(program, loop)
+    if items is None:
+        return inf
+    node = _statement(loop)
+    if place is None or node is None or not isinstance(node.target, Name):
+        return len(items)
+    if node.target.id in _assigned_in(node.body):
+        return len(items)
+    inside = {id(part) for part in walk(*node.body)}
+    tests = [
+        (key.test, branch)
+        for key, branch in place.conditions
+        if key.test is not None and id(key.test) in inside
+    ]
+    return sum(
+        not any(_truth_for(test, {node.target.id: item}) is (not branch) for test, branch in tests)
+        for item in items
+    )
+
+
+def _statement(loop: Scope) -> For | None:
+    """Return the `for` of a loop, if it is one."""
+    for node in loop.site.module.nodes():
+        if isinstance(node, For) and node.place == loop.site.place:
+            return node
+    return None
+
+
+def _assigned_in(body: list[Statement]) -> set[str]:
+    """Return the names that a loop's body sets."""
+    targets: list[Expression] = []
+    for node in walk(*body):
+        if isinstance(node, Assign):
+            targets += node.targets
+        elif isinstance(node, (AugmentedAssign, AnnotatedAssign, For)):
+            targets.append(node.target)
+    return {node.id for node in walk(*targets) if isinstance(node, Name)}
+
+
+def _truth_for(test: Expression, names: Mapping[str, int | None]) -> bool | None:
+    """Return the answer of a test on whole numbers, for these values of its names."""
+    if isinstance(test, Not):
+        answer = _truth_for(test.operand, names)
+        return None if answer is None else not answer
+    if isinstance(test, Compare) and len(test.comparisons) == 1:
+        comparison = test.comparisons[0]
+        left, right = _evaluate(test.left, names), _evaluate(comparison.right, names)
+        compare = _COMPARISONS.get(comparison.op)
+        if left is None or right is None or compare is None:
+            return None
+        return bool(compare(left, right))
+    number = _evaluate(test, names)
+    return None if number is None else bool(number)
+
+
+def _evaluate(expression: Expression, names: Mapping[str, int | None]) -> int | None:
+    if isinstance(expression, Constant):
+        return expression.value if type(expression.value) is int else None
+    if isinstance(expression, Name):
+        return names.get(expression.id)
+    if isinstance(expression, BinaryOperation) and expression.op == "Modulo":
+        left, right = _evaluate(expression.left, names), _evaluate(expression.right, names)
+        return left % right if left is not None and right else None
+    return None
+
+
+def _items(program: Program, loop: Scope) -> list[int | None] | range | None:
+    """Return the items that a loop runs over, of which those that are no whole numbers are None."""
+    if isinstance(loop.payload, Sequence) and not loop.payload.open:
+        return [constant_int(item) for item in loop.payload.items]
+    for call in program.by_result.get(id(loop.payload), ()):
+        numbers = [_number(program, argument.value) for argument in call.arguments]
+        bounds = [number for number in numbers if number is not None]
+        if call.last == "range" and len(bounds) == len(numbers) and 0 not in bounds[2:]:
+            return range(*bounds)
+    return None
+
+
+def _may_leave(node: Node) -> bool:
+    return isinstance(node, (Jump, Raise, Return, Yield, YieldFrom))
+
+
+def _number(program: Program, value: Value) -> int | None:
+    """Return the whole number that a value is, if it is one, or `tf.constant` of one."""
+    if isinstance(value, Tensor):
+        for call in program.by_result.get(id(value), ()):
+            if call.path == "tensorflow.constant" and call.arguments:
+                return constant_int(call.arguments[0].value)
+    return constant_int(value)

@@ -7,8 +7,8 @@ from math import isinf, prod
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import DATA, LOOP, WHILE, Scope
-from tpulint.absint.domain.events import ApiCall, Context, Tensor
-from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.events import ApiCall, Context
+from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
@@ -19,8 +19,8 @@ from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu, tpu_config_value
 from tpulint.queries.input_pipelines import Amount, amounts, data_of, most_elements, steps
+from tpulint.queries.launches import least_rounds
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import For, Jump, Node, Raise, Return, Yield, YieldFrom, walk
 
 # How many rows of a batch each host takes at least: one for each of its cores.
 FEWEST_CORES = 4
@@ -211,40 +211,5 @@ def _rounds_since(program: Program, start: Context, call: ApiCall) -> tuple[list
         and [scope.site for scope in loops[: len(before)]] == [scope.site for scope in before]
     )
     inner = loops[len(before) :]
-    counts = [_rounds(program, loop) for loop in inner] if is_sure else [0]
+    counts = [least_rounds(program, loop) for loop in inner] if is_sure else [0]
     return inner, prod(counts) if counts else int(is_sure)
-
-
-def _rounds(program: Program, loop: Scope) -> int:
-    """Return how many rounds a loop surely has: 0 where it is not known, or may be left early."""
-    node = next(
-        (
-            node
-            for node in loop.site.module.nodes()
-            if isinstance(node, For) and node.place == loop.site.place
-        ),
-        None,
-    )
-    if node is None or any(map(_may_leave, walk(*node.body))):
-        return 0
-    if isinstance(loop.payload, Sequence) and not loop.payload.open:
-        return len(loop.payload.items)
-    for call in program.by_result.get(id(loop.payload), ()):
-        numbers = [_number(program, argument.value) for argument in call.arguments]
-        bounds = [number for number in numbers if number is not None]
-        if call.last == "range" and len(bounds) == len(numbers) and 0 not in bounds[2:]:
-            return len(range(*bounds))
-    return 0
-
-
-def _may_leave(node: Node) -> bool:
-    return isinstance(node, (Jump, Raise, Return, Yield, YieldFrom))
-
-
-def _number(program: Program, value: Value) -> int | None:
-    """Return the whole number that a value is, if it is one, or `tf.constant` of one."""
-    if isinstance(value, Tensor):
-        for call in program.by_result.get(id(value), ()):
-            if call.path == "tensorflow.constant" and call.arguments:
-                return constant_int(call.arguments[0].value)
-    return constant_int(value)

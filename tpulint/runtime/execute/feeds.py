@@ -38,6 +38,8 @@ from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import functions, graphs
 
 Direction = Literal["infeed", "outfeed"]
+# The rule that a wait for a feed breaks where nothing fills it.
+FEED_RULE = "TPU614"
 
 
 def feed_queue(direction: Direction, core: int) -> Tensor:
@@ -303,7 +305,7 @@ class Feeds:
 
         def comes(replica: Any) -> None:
             number = int(replica)
-            self._waits.add((number, op), Wait(self._names[number], lane, reason, place))
+            self._waits.add((number, op), Wait(self._names[number], lane, reason, place, FEED_RULE))
 
         return comes
 

@@ -239,6 +239,8 @@ _TAKES_FROM = {
 }
 _STAGES = frozenset({"MapPeek", "MapUnstage", "MapUnstageNoKey", "OrderedMapUnstage", "Unstage"})
 WAITING_OPERATIONS = _STAGES.union(_TAKES_FROM)
+# The rule that a host cluster breaks by waiting for ever in a queue.
+_QUEUE_RULE = "TPU106"
 _REASON, _RULE = "_tpulint_waits", "_tpulint_waits_rule"
 
 
@@ -262,7 +264,8 @@ def wait_of_operation(op: Operation, lane: str) -> Wait:
     if _REASON in attributes:
         reason, rule = (attributes[name].s.decode() for name in (_REASON, _RULE))
         return Wait(lane, op.name, reason, place, rule)
-    return Wait(lane, op.name, f"waits in {op.type} {_describe_awaited(op)}", place)
+    rule = _QUEUE_RULE if _TAKES_FROM.get(op.type) == "the queue" else ""
+    return Wait(lane, op.name, f"waits in {op.type} {_describe_awaited(op)}", place, rule)
 
 
 def _describe_awaited(op: Operation) -> str:

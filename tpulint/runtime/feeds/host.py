@@ -17,6 +17,7 @@ import tensorflow as tf
 from tpulint.runtime.emulate.system import real_tpu
 from tpulint.runtime.execute.exchanges import queue_at
 from tpulint.runtime.execute.feeds import (
+    FEED_RULE,
     HostDequeue,
     dequeue_tuple,
     enqueue_serialized,
@@ -160,7 +161,7 @@ def _enqueued(core: int, row: Tensor) -> Any:
 
 def _taken(handle: Tensor, what: str, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
     reason = f"waits for {what}, which no device program fills"
-    wait = Wait("host", what, reason, user_location())
+    wait = Wait("host", what, reason, user_location(), FEED_RULE)
     host_take = HostDequeue(wait, current_options().deadline)
     return dequeue_tuple(handle, list(map(tf.as_dtype, dtypes)), shapes, host_take.take)
 

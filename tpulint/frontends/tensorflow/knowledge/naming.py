@@ -121,6 +121,9 @@ HOST_CALL = _row(
     r"(?i)host_call",
     "a call that is named after the `host_call` it makes: its module was not read",
 )
+ENQUEUES = _row(
+    r"(?i)enqueue", "a call that is named after the feed or queue it fills: its code is not read"
+)
 RANDOM = _row(r"random", "a module or call that is named after its random numbers")
 INITIALIZER = _row(r"(?i)initializer", "a call that is named after the initializer it makes")
 LOGGING = _row(r"logging", "a module that shows values to a human")

@@ -270,6 +270,17 @@ def is_tensorflow(path: str) -> bool:
     return first.lstrip(".") in TENSORFLOW_ROOTS or ".compat." in path
 
 
+# What runs a graph in a way that is not followed, or beside what else runs.
+RUNS_APART = words(
+    """
+    Coordinator MonitoredSession MonitoredTrainingSession ProcessPoolExecutor QueueRunner
+    SingularMonitoredSession Supervisor Thread ThreadPoolExecutor Timer add_queue_runner
+    make_callable managed_session partial_run start_new_thread start_queue_runners submit
+    """
+)
+PARALLEL_PACKAGES = words("_thread asyncio concurrent multiprocessing threading")
+
+
 # tpu_estimator.py: the argument with the size of all replicas' batch, by what is done.
 BATCH_SIZES = {
     "train": ("train_batch_size", 5),

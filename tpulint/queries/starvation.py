@@ -1,0 +1,580 @@
+"""What waits for ever: more is taken from a feed or a queue than can have been put into it.
+
+Only programs of sessions are asked, whose fetches say what runs and in which order. For each call
+of `run` the least that is taken by then is compared with the most that can have been put. What is
+not seen may put anything: then nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import NamedTuple
+
+from tpulint.absint.domain.context import (
+    CLEARS,
+    COND,
+    DATA,
+    DEPENDENCIES,
+    INIT_SCOPE,
+    LOOP,
+    NO_KNOWN_CALLER,
+    WHILE,
+    Scope,
+)
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Operation, Tensor, Variable
+from tpulint.absint.domain.objects import ExternalObject, Function, Mapping, Sequence
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Partial, Value
+from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.seam import PARALLEL_PACKAGES, RUNS_APART, is_tensorflow
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.ordering.host_order import Phase
+from tpulint.queries.entry_calls import SIGNATURES, argument_value, constant_int, replicas
+from tpulint.queries.graph_regions import given_by_scopes
+from tpulint.queries.happens_before import order_of
+from tpulint.queries.launches import least_rounds, most_rounds
+from tpulint.syntax.nodes import Attribute, CallNode, Expression, Name
+
+INFEED, OUTFEED = "infeed", "outfeed"
+FEEDS = (INFEED, OUTFEED)
+# tensorflow/python/tpu/ops/tpu_ops.py, by store: whether it puts.
+_FEED_CALLS = {
+    f"{feed}_{does}queue{tuple_}": (feed, does == "en")
+    for feed in FEEDS
+    for does in ("en", "de")
+    for tuple_ in ("", "_tuple")
+}
+_INFEED_QUEUE = "InfeedQueue"
+# tensorflow/python/ops/data_flow_ops.py: whether it puts, and the least and the most at once.
+_QUEUE_CALLS = {
+    "enqueue": (True, 1, 1),
+    "enqueue_many": (True, 0, inf),
+    "dequeue": (False, 1, 1),
+    "dequeue_many": (False, 1, inf),
+    "dequeue_up_to": (False, 1, inf),
+}
+_SPLITS = "split_inputs_and_generate_enqueue_ops"
+_NAMES = frozenset(
+    {*_FEED_CALLS, *_QUEUE_CALLS, _SPLITS, "generate_enqueue_ops", "generate_dequeue_op"}
+)
+_HARMLESS_OF_QUEUES = frozenset({"size", "is_closed"})
+_SESSIONS = frozenset({"Session", "InteractiveSession"})
+_Rounds = Callable[[Program, Scope, Context], float]
+_KNOWN_PACKAGES = frozenset({"builtins", "numpy", "math", "time", "os", "sys"})
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """A call that puts into a store, or takes out of it, and how much whenever it runs.
+
+    store: INFEED, OUTFEED or a queue. computation: whose launch runs it, else a session does.
+    """
+
+    store: Hashable
+    is_put: bool
+    least: float
+    most: float
+    call: ApiCall
+    computation: Computation | None
+
+    @property
+    def node(self) -> ApiCall:
+        """The call on the host of which it is a part."""
+        return self.call if self.computation is None else self.computation.call
+
+    @property
+    def operation(self) -> Operation | None:
+        result = self.call.result
+        return result.operation if isinstance(result, Tensor) else None
+
+
+class Starvation(NamedTuple):
+    """A taker that waits for ever. taken, put: at least so many, and at most.
+
+    is_of_room: it puts into a queue that is full. is_later: more is put, but only after it.
+    """
+
+    transfer: Transfer
+    run: ApiCall
+    taken: int
+    put: int
+    is_of_room: bool
+    is_later: bool
+
+
+def shortages(program: Program) -> list[Starvation]:
+    """Return the shortages of each store, the first of each."""
+    result: list[Starvation] | None = program.answers.get(shortages)
+    if result is None:
+        result = program.answers[shortages] = list(_shortages(program))
+    return result
+
+
+def _shortages(program: Program) -> Iterator[Starvation]:
+    runs = _session_runs(program)
+    transfers = list(_transfers(program)) if runs else []
+    if not any(not transfer.is_put for transfer in transfers) or not runs:
+        return
+    graph = _HostGraph(program)
+    for store in dict.fromkeys(transfer.store for transfer in transfers):
+        of_store = [transfer for transfer in transfers if transfer.store == store]
+        if not _is_all_seen(program, store, of_store, runs):
+            continue
+        accounts = [_Account(program, graph, runs, of_store, 0, puts=True)]
+        room = _capacity(program, store)
+        if room is not None:
+            accounts.append(_Account(program, graph, runs, of_store, room, puts=False))
+        shortage = next((found for account in accounts for found in account.shortages()), None)
+        if shortage is not None:
+            yield shortage
+
+
+def _session_runs(program: Program) -> list[ApiCall]:
+    """Return the calls of `run` of sessions, in order; none where something else may run graphs."""
+    runs = []
+    if program.unfollowed or program.failures:
+        return []
+    for call in program.all_calls():
+        first = call.path.partition(".")[0]
+        if call.last in RUNS_APART or first in PARALLEL_PACKAGES:
+            return []
+        is_known = is_tensorflow(call.path) or first in _KNOWN_PACKAGES
+        if is_session(call.receiver) and call.last == "run":
+            runs.append(call)
+        elif (call.path.startswith("?.") and call.last in ("run", "eval")) or (
+            not is_known and _takes_session(call)
+        ):
+            return []
+    return runs
+
+
+def _takes_session(call: ApiCall) -> bool:
+    return any(is_session(argument.value) for argument in call.arguments)
+
+
+def is_session(value: Value | None) -> bool:
+    """Return whether `value` certainly is a plain session of TensorFlow's."""
+    return (
+        isinstance(value, ExternalObject) and is_tensorflow(value.path) and value.last in _SESSIONS
+    )
+
+
+def _transfers(program: Program) -> Iterator[Transfer]:
+    for call in program.calls:
+        yield from _transfers_of(call, None)
+    for computation in program.computations:
+        for call in computation.calls:
+            yield from _transfers_of(call, computation)
+        if computation.kind in SIGNATURES and _is_infeed_queue(
+            argument_value(computation, "infeed_queue")
+        ):
+            yield Transfer(INFEED, False, 1, 1, computation.call, computation)
+
+
+def _transfers_of(call: ApiCall, computation: Computation | None) -> Iterator[Transfer]:
+    if call.last in _FEED_CALLS and (is_tensorflow(call.path) or call.path.startswith("?")):
+        feed, is_put = _FEED_CALLS[call.last]
+        yield Transfer(feed, is_put, 1, 1, call, computation)
+    elif _is_queue(call.receiver) and call.last in _QUEUE_CALLS:
+        is_put, least, most = _QUEUE_CALLS[call.last]
+        yield Transfer(call.receiver, is_put, least, most, call, computation)
+    elif _is_infeed_queue(call.receiver):
+        if call.last == "generate_enqueue_ops":
+            shards = call.argument("sharded_inputs", 0)
+            number = _length(shards.value) if shards is not None else None
+            most = inf if number is None else number
+            yield Transfer(INFEED, True, 0 if number is None else number, most, call, computation)
+        elif call.last == "generate_dequeue_op":
+            yield Transfer(INFEED, False, 1, 1, call, computation)
+    elif call.last == "repeat" and (queue := call.argument("infeed_queue", 3)) is not None:
+        number = constant_int(getattr(call.argument("n", 0), "value", None))
+        if _is_infeed_queue(queue.value) and number is not None:
+            yield Transfer(INFEED, False, number, number, call, computation)
+
+
+def _is_queue(value: Value | None) -> bool:
+    return isinstance(value, Variable) and value.sort == "queue"
+
+
+def _is_infeed_queue(value: Value | None) -> bool:
+    return isinstance(value, ExternalObject) and value.last == _INFEED_QUEUE
+
+
+def _length(value: Value) -> int | None:
+    return len(value.items) if isinstance(value, Sequence) and not value.open else None
+
+
+def _is_all_seen(
+    program: Program, store: Hashable, transfers: list[Transfer], runs: list[ApiCall]
+) -> bool:
+    """Return whether no other code puts into the store, or takes from it."""
+    if any(call.result is store and call.argument("shared_name") for call in program.calls):
+        return False  # another process may have it too
+    reading = {run.context.run for run in runs}
+    if len(reading) != 1 or any(
+        place.run not in reading or any(scope.kind == NO_KNOWN_CALLER for scope in place.scopes)
+        for place in [transfer.call.context for transfer in transfers]
+    ):
+        return False
+    for call in program.all_calls():
+        if isinstance(store, Variable):
+            is_method = call.last in _QUEUE_CALLS or call.last in _HARMLESS_OF_QUEUES
+            if call.receiver is store and not is_method:
+                return False
+            if any(argument.value is store for argument in call.arguments):
+                return False
+        elif naming.ENQUEUES.is_in(call.last) and not _is_transfer(call):
+            return False
+    return _all_are_read(program)
+
+
+def _is_transfer(call: ApiCall) -> bool:
+    return call.last in _NAMES and call.last != _SPLITS
+
+
+def _all_are_read(program: Program) -> bool:
+    """Return whether each call of the source that puts or takes was read, and none is passed on."""
+    read = {call.site for call in program.all_calls()}
+    for module in program.modules:
+        called: set[int] = set()
+        for node in module.nodes():
+            if isinstance(node, CallNode) and _name(node.callee) in _NAMES:
+                called.add(id(node.callee))
+                if Site(module, node.place) not in read:
+                    return False
+            elif isinstance(node, Attribute) and node.name in _NAMES and id(node) not in called:
+                return False
+    return True
+
+
+def _name(node: Expression) -> str:
+    if isinstance(node, Attribute):
+        return node.name
+    return node.id if isinstance(node, Name) else ""
+
+
+def _capacity(program: Program, store: Hashable) -> int | None:
+    """Return how many elements a queue holds; None where that is not seen, or it is a feed."""
+    if not isinstance(store, Variable):
+        return None
+    for call in program.named.get("FIFOQueue", []):
+        if call.result is store:
+            return constant_int(getattr(call.argument("capacity", 0), "value", None))
+    return None
+
+
+class _Fetched(NamedTuple):
+    """The calls without which a fetch is not computed, by id; is_complete: all of them."""
+
+    calls: dict[int, ApiCall]
+    is_complete: bool
+
+
+class _HostGraph:
+    """The graph outside of computations, in which a computation is one node."""
+
+    def __init__(self, program: Program) -> None:
+        self._calls = {_key(call.site, call.context): call for call in program.calls}
+        self.computations = {
+            id(computation.call): computation for computation in program.computations
+        }
+        self._closures: dict[int, _Fetched] = {}
+
+    def fetched_by(self, run: ApiCall) -> _Fetched:
+        """Return what one call of a session's `run` computes."""
+        argument = run.argument("fetches", 0)
+        fetches = UNKNOWN if argument is None else argument.value
+        fetched = self._closure([fetches])
+        return fetched._replace(is_complete=fetched.is_complete and not _names_any(fetches))
+
+    def before(self, call: ApiCall) -> _Fetched:
+        """Return what is computed before `call`, or the computation that it builds."""
+        if id(call) not in self._closures:
+            self._closures[id(call)] = self._closure(self._given(call))
+        return self._closures[id(call)]
+
+    def _closure(self, values: Iterable[Value]) -> _Fetched:
+        calls: dict[int, ApiCall] = {}
+        unread, is_complete = list(values), True
+        while unread:
+            value = unread.pop()
+            if isinstance(value, Sequence):
+                unread += value.items
+                is_complete = is_complete and not value.open
+            elif isinstance(value, Mapping):
+                unread += value.items.values()
+                is_complete = is_complete and not value.open
+            elif isinstance(value, Tensor):
+                call = self._made_by(value)
+                is_complete = is_complete and call is not None and self._is_known(call)
+                if call is not None and id(call) not in calls:
+                    calls[id(call)] = call
+                    unread += self._given(call)
+            elif not isinstance(value, (Const, External, Variable, ExternalObject)):
+                is_complete = False
+        return _Fetched(calls, is_complete)
+
+    def _given(self, call: ApiCall) -> list[Value]:
+        """Return what an operation, or a computation, takes or waits for."""
+        given = [argument.value for argument in call.arguments]
+        if id(call) in self.computations:
+            # What its function does is known.
+            given = [value for value in given if not isinstance(value, (Function, Bound, Partial))]
+        given += [call.receiver] if isinstance(call.receiver, Tensor) else []
+        dependencies: list[Value] = []
+        for scope in call.context.scopes:
+            if scope.effect in (CLEARS, INIT_SCOPE):
+                dependencies = []
+            elif scope.effect == DEPENDENCIES and isinstance(scope.payload, Value):
+                dependencies.append(scope.payload)
+        return given + dependencies
+
+    def _made_by(self, tensor: Tensor) -> ApiCall | None:
+        if tensor.made is None or tensor.site is None:
+            return None
+        return self._calls.get(_key(tensor.site, tensor.made))
+
+    def _is_known(self, call: ApiCall) -> bool:
+        first = call.path.partition(".")[0]
+        if is_tensorflow(call.path) or first in _KNOWN_PACKAGES:
+            return True
+        return isinstance(call.receiver, (Variable, ExternalObject))
+
+
+def _names_any(fetches: Value) -> bool:
+    """Return whether something is fetched by its name, or is of an object that is not read."""
+    if isinstance(fetches, (Sequence, Mapping)):
+        items = fetches.items if isinstance(fetches, Sequence) else fetches.items.values()
+        return any(map(_names_any, items))
+    return isinstance(fetches, (Const, External, ExternalObject)) and fetches != NONE
+
+
+def _key(site: object, context: Context) -> Hashable:
+    return site, context.run, context.call_chain, context.scopes.rounds
+
+
+class _Account:
+    """The account of one store: what is taken out and put in, or, of a queue, its free places.
+
+    initial: what it holds at first. puts: whether what is put into the store counts as put.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        graph: _HostGraph,
+        runs: list[ApiCall],
+        transfers: list[Transfer],
+        initial: int,
+        *,
+        puts: bool,
+    ) -> None:
+        self._program = program
+        self._graph = graph
+        self._runs = runs
+        self._initial = initial
+        self._is_of_room = not puts
+        self._takes = [transfer for transfer in transfers if transfer.is_put != puts]
+        self._puts = [transfer for transfer in transfers if transfer.is_put == puts]
+
+    @cached_property
+    def _fetched(self) -> dict[int, _Fetched]:
+        return {id(run): self._graph.fetched_by(run) for run in self._runs}
+
+    def shortages(self) -> Iterator[Starvation]:
+        """Yield the shortages, by the call of `run` that shows them first."""
+        for place, run in enumerate(self._runs):
+            if not _is_sure(run.context) or run.argument("options", 2) is not None:
+                continue
+            takes = [take for take in self._takes if self._least(take, run, run, False)]
+            if not takes:
+                continue
+            yield from self._late(takes, run, place)
+            yield from self._too_few(takes, run, self._runs[: place + 1], False)
+            loops = _loops(run.context)
+            if loops:
+                in_loop = [other for other in self._runs if loops[0] in _loops(other.context)]
+                last = max(self._runs.index(other) for other in in_loop)
+                yield from self._too_few(takes, run, self._runs[: last + 1], True)
+
+    def _too_few(
+        self, takes: list[Transfer], run: ApiCall, runs: list[ApiCall], whole: bool
+    ) -> Iterator[Starvation]:
+        taken = sum(self._least(take, other, run, whole) for take in self._takes for other in runs)
+        put = self._initial + sum(
+            self._most(put, other, run, whole) for put in self._puts for other in runs
+        )
+        if taken > put:
+            yield Starvation(takes[-1], run, int(taken), int(put), self._is_of_room, False)
+
+    def _late(self, takes: list[Transfer], run: ApiCall, place: int) -> Iterator[Starvation]:
+        """Yield the takes in `run` that all comes too late for."""
+        earlier = self._runs[:place]
+        taken = sum(
+            self._least(take, other, run, False) for take in self._takes for other in earlier
+        )
+        held = self._initial + sum(
+            self._most(put, other, run, False) for put in self._puts for other in earlier
+        )
+        for take in takes:
+            before = taken + sum(
+                other.least if self._is_beside(other, take) else self._least(other, run, run, False)
+                for other in takes
+                if other is take or self._depends(take, other)
+            )
+            in_time = held + sum(
+                self._most(put, run, run, False)
+                for put in self._puts
+                if not self._depends(put, take)
+            )
+            if before > in_time:
+                later = any(
+                    self._most(put, run, run, False)
+                    for put in self._puts
+                    if self._depends(put, take)
+                )
+                yield Starvation(take, run, int(before), int(in_time), self._is_of_room, later)
+
+    @staticmethod
+    def _is_beside(one: Transfer, other: Transfer) -> bool:
+        return one.computation is not None and one.computation is other.computation
+
+    def _depends(self, user: Transfer, source: Transfer) -> bool:
+        """Return whether `user` certainly runs only after `source` has."""
+        if self._is_beside(user, source):
+            if user.operation is None or source.operation is None:
+                return False
+            return user is not source and _precedes(source.operation, user.operation)
+        return id(source.node) in self._graph.before(user.node).calls
+
+    def _least(self, transfer: Transfer, run: ApiCall, at: ApiCall, whole: bool) -> float:
+        """Return how much the transfer surely moves by the call `run` wherever `at` is reached.
+
+        whole: by the end of the loops around `at`.
+        """
+        here = run.context
+        if (
+            id(transfer.node) not in self._fetched[id(run)].calls
+            or not _is_sure(here)
+            or not here.reached_whenever(at.context)
+            or _built_in(transfer.node.context, here)
+        ):
+            return 0
+        count = transfer.least * _times(self._program, here, at.context, whole, least_rounds)
+        if transfer.computation is None:
+            return count
+        if not self._surely_runs(transfer, transfer.computation):
+            return 0
+        return (
+            count * (_replicas(transfer.computation) or 1) * self._repeated(transfer, least_rounds)
+        )
+
+    def _most(self, transfer: Transfer, run: ApiCall, at: ApiCall, whole: bool) -> float:
+        """Return how much the transfer moves at most by the call `run`."""
+        fetched = self._fetched[id(run)]
+        if id(transfer.node) not in fetched.calls and fetched.is_complete:
+            return 0
+        if _built_in(transfer.node.context, run.context):
+            return inf
+        count = transfer.most * _times(self._program, run.context, at.context, whole, most_rounds)
+        if transfer.computation is None:
+            return count
+        number = _replicas(transfer.computation)
+        return count * (inf if number is None else number) * self._repeated(transfer, most_rounds)
+
+    def _surely_runs(self, transfer: Transfer, computation: Computation) -> bool:
+        """Return whether each launch of the computation runs a transfer in it."""
+        if transfer.call is computation.call:
+            return True
+        place = transfer.call.context
+        if not _is_sure(place) or not place.reached_whenever(computation.context):
+            return False
+        order = order_of(self._program, computation)
+        if transfer.operation is None or not order.needs(transfer.operation):
+            return False
+        if place.cluster is None:
+            return True
+        return any(
+            placement.is_definite and placement.when is not Phase.AFTER
+            for placement in order.placements(place.cluster)
+        )
+
+    def _repeated(self, transfer: Transfer, rounds: _Rounds) -> float:
+        """Return how often a launch repeats a transfer."""
+        count = 1.0
+        is_least = rounds is least_rounds
+        for scope in transfer.call.context.scopes[len(transfer.node.context.scopes) :]:
+            if scope.kind == LOOP:
+                count *= rounds(self._program, scope, transfer.call.context)
+            elif scope.kind == WHILE:
+                number = self._repeats(transfer, scope)
+                count *= (0 if is_least else inf) if number is None else number
+            elif scope.kind == COND and is_least:
+                count = 0
+        return count
+
+    @staticmethod
+    def _repeats(transfer: Transfer, loop: Scope) -> int | None:
+        assert transfer.computation is not None
+        for call in transfer.computation.calls:
+            if call.site == loop.site and call.last == "repeat":
+                return constant_int(getattr(call.argument("n", 0), "value", None))
+        return None
+
+
+def _is_sure(context: Context) -> bool:
+    """Return whether a place is reached as it reads."""
+    return not (
+        context.is_guess
+        or context.is_tried
+        or any(scope.kind in (DATA, NO_KNOWN_CALLER) for scope in context.scopes)
+    )
+
+
+def _loops(context: Context) -> list[Scope]:
+    return [scope for scope in context.scopes if scope.kind in (LOOP, WHILE)]
+
+
+def _built_in(built: Context, run: Context) -> bool:
+    """Return whether loops build an operation that do not also run it."""
+    around = _loops(run)
+    return any(loop not in around for loop in _loops(built))
+
+
+def _times(
+    program: Program,
+    run: Context,
+    at: Context,
+    whole: bool,
+    rounds: _Rounds,
+) -> float:
+    """Return how often a call runs: in one round of the loops around `at`, or in the `whole`."""
+    shared = [] if whole else _loops(at)
+    count = 1.0
+    for loop in _loops(run):
+        if loop not in shared:
+            count *= rounds(program, loop, run)
+    return count
+
+
+def _replicas(computation: Computation) -> int | None:
+    return replicas(computation) if computation.kind in SIGNATURES else None
+
+
+def _precedes(source: Operation, user: Operation) -> bool:
+    """Return whether `user` waits for `source`, in the graph of one computation."""
+    unread, read = [user], set[int]()
+    while unread:
+        operation = unread.pop()
+        if operation is source:
+            return True
+        if id(operation) not in read:
+            read.add(id(operation))
+            unread += [*operation.sources, *operation.after]
+            unread += [
+                given for given, is_certain in given_by_scopes(operation.context) if is_certain
+            ]
+    return False

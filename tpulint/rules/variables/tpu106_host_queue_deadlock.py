@@ -1,0 +1,64 @@
+"""TPU106: a host cluster waits in a queue for what comes too late, or never."""
+
+from __future__ import annotations
+
+from tpulint.absint.domain.events import Variable
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Severity
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.starvation import Starvation, shortages
+from tpulint.rules.base import Report, Rule, register
+
+
+@register
+class HostQueueDeadlock(Rule):
+    code = "TPU106"
+    name = "host-queue-deadlock"
+    severity = Severity.ERROR
+    summary = "a host cluster waits in a queue for what is put or taken too late"
+
+    def check(self, program: Program, report: Report) -> None:
+        for shortage in shortages(program):
+            transfer = shortage.transfer
+            cluster = transfer.call.context.cluster
+            if transfer.computation is None or cluster is None:
+                continue
+            if not isinstance(transfer.store, Variable):
+                continue
+            place = transfer.call.context
+            name = transfer.store.name
+            waits = f"waits for room in `{name}`" if shortage.is_of_room else f"waits in `{name}`"
+            report(
+                transfer.call.site.span,
+                message(shortage, traces.callee_name(cluster.callee), name),
+                certainty=definite_if(is_on_tpu(transfer.computation, place)),
+                trace=(
+                    traces.entry(transfer.computation),
+                    *traces.to_cluster(transfer.computation, cluster),
+                    *traces.into_cluster(cluster, place),
+                    traces.step(HOST_LANE, transfer.call.site, waits),
+                ),
+            )
+
+
+def message(shortage: Starvation, host: str, queue: str) -> str:
+    if shortage.is_of_room:
+        holds = "one element" if shortage.put == 1 else f"{shortage.put:,} elements"
+        return (
+            f"{host} waits for room in `{queue}`, which holds {holds} and from which nothing is"
+            " taken before: deadlock; give the queue a larger capacity, or take from it first"
+        )
+    if shortage.is_later:
+        return (
+            f"{host} waits in `{queue}` for what is put there only after it: deadlock;"
+            " move that before it"
+        )
+    if shortage.put:
+        return (
+            f"{host} waits in `{queue}` for {shortage.taken:,} elements, and at most"
+            f" {shortage.put:,} are put there: deadlock; call `enqueue` for each that is taken"
+        )
+    return (
+        f"{host} waits in `{queue}`, where nothing is put: deadlock; call `enqueue` before the step"
+    )
