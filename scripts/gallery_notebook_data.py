@@ -78,12 +78,6 @@ def write_fashion(folder: Path) -> None:
     _write_idx(folder / KERAS / "datasets" / "fashion-mnist", {"train": 960, "t10k": 64})
 
 
-def write_fashion_in_drive(folder: Path) -> None:
-    """Write Fashion-MNIST in a folder of Drive, with all its rows: the notebook counts them."""
-    where = folder / "buckets" / "drive" / "MyDrive" / "Diplomado" / "01 Semana"
-    _write_idx(where, {"train": 60000, "t10k": 10000})
-
-
 def write_mnist(folder: Path) -> None:
     """Write MNIST in Keras' folder, with all its rows: notebooks count them."""
     np.savez_compressed(
@@ -93,20 +87,6 @@ def write_mnist(folder: Path) -> None:
         x_test=_images(10000, 28, 28),
         y_test=_labels(10000),
     )
-
-
-def write_mnist_and_tables(folder: Path) -> None:
-    """Write MNIST, and the tables in Drive that the notebook adds its columns to."""
-    write_mnist(folder)
-    tables = {
-        "batch_size_result": ("batch size", [256, 512, 1024]),
-        "units_result": ("Units", [8, 16, 32, 64, 128, 256]),
-        "layer_result": ("Layers", [2, 3, 4]),
-    }
-    for name, (column, values) in tables.items():
-        lines = [f",{column}", *(f"{row},{value}" for row, value in enumerate(values))]
-        path = _under(folder, "buckets", "drive", "My Drive", f"{name}.csv")
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def write_digits_for_tfds(folder: Path) -> None:
@@ -164,7 +144,7 @@ def write_flowers_192(folder: Path) -> None:
 
 def write_flowers_224(folder: Path) -> None:
     """Write flowers for a notebook that validates with a fifth of the files."""
-    _write_flowers(folder, "tfrecords-jpeg-224x224", 224, [8, 8, 8, 8, 8])
+    _write_flowers(folder, "tfrecords-jpeg-224x224", 224, [2, 2, 2, 2, 2])
 
 
 def write_flowers_331(folder: Path) -> None:
@@ -182,7 +162,7 @@ def write_petals_and_vgg16(folder: Path) -> None:
     """Write the petals of Kaggle's course, and weights of VGG16."""
     _write_weights(folder, "VGG16", "vgg16_weights_tf_dim_ordering_tf_kernels_notop.h5")
     place = ("buckets", "kaggle-tpu-getting-started", "tfrecords-jpeg-331x331")
-    for part, number in (("train", 32), ("val", 20), ("test", 16)):
+    for part, number in (("train", 32), ("val", 20), ("test", 4)):
         rows: list[dict[str, Any]] = [
             {"image": _jpeg(331, row % 10), "id": f"{row:09}".encode(), "class": row % 104}
             for row in range(number)
@@ -222,17 +202,14 @@ def _write_weights(folder: Path, model: str, name: str) -> None:
     applications = import_module("tensorflow").keras.applications
     whole = getattr(applications, model)(weights=None, include_top=False)
     path = _under(folder, str(KERAS), "models", name)
-    whole.save_weights(path.with_name("new.weights.h5"))
-    path.with_name("new.weights.h5").rename(path)
+    whole.save_weights(path)
 
 
 KINDS: dict[str, Callable[[Path], None]] = {
     "": write_nothing,
     "CIFAR-10": write_cifar10,
     "Fashion-MNIST": write_fashion,
-    "Fashion-MNIST in Drive": write_fashion_in_drive,
     "MNIST": write_mnist,
-    "MNIST and tables in Drive": write_mnist_and_tables,
     "MNIST of TensorFlow Datasets": write_digits_for_tfds,
     "X-rays": write_x_rays,
     "flowers of 192 pixels": write_flowers_192,

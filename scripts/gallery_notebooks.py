@@ -50,12 +50,11 @@ class Notebook:
     """Keras' `fit` ends after so many steps; 0 where the notebook trains as long as it says."""
     replicas: int = 2
     fails: dict[str, str] | None = None
-    """Why it does not train, by the name of the environment; "all" for each of them."""
+    """Why not all of its cells run, by the name of the environment."""
 
     def reason(self, environment: str) -> str:
-        """Return why it cannot train there, or ""."""
-        reasons = self.fails or {}
-        return reasons.get(environment, reasons.get("all", ""))
+        """Return why not all of its cells run there, or ""."""
+        return (self.fails or {}).get(environment, "")
 
 
 @dataclass(frozen=True)
@@ -220,10 +219,11 @@ def rows(
 
 def _cells(notebook: Notebook, run: Run) -> str:
     reason = notebook.reason(run.environment)
-    if run.trains:
+    if run.steps:
         verdict = f"trains, {notebook.steps} steps of each `fit`" if notebook.steps else "trains"
+        verdict += "" if run.trains else f"; then it {reason}" if reason else f"; {run.ended}"
     else:
-        verdict = f"no: {reason}" if reason else f"no: exit status {run.ended}"
+        verdict = f"no: it {reason}" if reason else f"no: exit status {run.ended}"
     return f"{run.steps:,} | {run.seconds:.0f} | {run.megabytes:,} | {verdict}"
 
 

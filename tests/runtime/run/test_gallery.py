@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from scripts import gallery_rows
 from scripts.gallery_data import KINDS
+from scripts.gallery_notebook_data import KINDS as NOTEBOOK_KINDS
 from scripts.gallery_notebooks import Notebook, page_with, rows, run_of
 from scripts.gallery_notebooks import read as notebook_rows
 from scripts.gallery_page import PAGE, Run, page
@@ -133,6 +134,10 @@ def test_the_page_has_a_row_for_each_run_of_a_notebook() -> None:
     }
     for notebook in notebooks:
         assert notebook.name not in failing or notebook.fails, notebook.name
+
+
+def test_all_data_of_notebooks_can_be_made() -> None:
+    assert {notebook.data for notebook in notebook_rows()[1]} == set(NOTEBOOK_KINDS)
 
 
 def test_the_rows_of_programs_leave_those_of_notebooks_alone() -> None:
