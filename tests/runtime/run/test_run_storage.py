@@ -1,103 +1,105 @@
-"""Programs that live in buckets, under `tpulint run`, without network and credentials."""
+"""Programs that live in buckets, under `tpulint run`, without network and credentials.
+
+Those of `in_buckets` are as users write them, and run as they are.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
-from tests.runtime.run.command import STRATEGY, tpulint
+import tensorflow as tf
 
-LOOP = (
-    STRATEGY
-    + """\
-with strategy.scope():
-    number = tf.Variable(0, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
-checkpoint = tf.train.Checkpoint(number=number)
-manager = tf.train.CheckpointManager(checkpoint, "gs://my-models/run", max_to_keep=2)
-manager.restore_or_initialize()
-print("starts at", int(number.numpy()))
-with tf.io.TFRecordWriter("gs://my-data/train.tfrecord") as writer:
-    for i in range(8):
-        writer.write(str(i).encode())
+from tests.runtime.run.command import tpulint
 
+PROGRAMS = Path(__file__).parent / "in_buckets"
+LOOP, NOTEBOOK = "loop_resumes_in_bucket.py", "colab_and_kaggle.ipynb"
+HAS_KERAS_3 = tf.keras.__version__ >= "3"
 
-@tf.function
-def step(records):
-    strategy.run(lambda x: number.assign_add(tf.cast(x[0] >= 0, tf.int64)), args=(records,))
+# A program that runs the loop again, and whose server is killed.
+AGAIN = """\
+import runpy
+import threading
+import time
 
+import psutil
+import tensorflow as tf
 
-files = tf.io.gfile.glob("gs://my-data/*.tfrecord")
-numbers = tf.data.TFRecordDataset(files).map(lambda text: tf.strings.to_number(text))
-for records in numbers.batch(2, drop_remainder=True):
-    step(records)
-    manager.save()
-with tf.io.gfile.GFile("gs://my-models/notes.txt", "a") as notes:
-    notes.write("a line\\n")
-print(files, tf.io.gfile.GFile("gs://my-models/notes.txt").read().count("line"), "lines")
-if len(sys.argv) > 1:
-    tf.data.TFRecordDataset(sys.argv[1]).reduce(0, lambda count, _: count + 1)
+runpy.run_path("loop_resumes_in_bucket.py")
+missing = tf.data.TFRecordDataset("gs://my-data/none.tfrecord")
+reader = threading.Thread(target=lambda: list(missing))
+reader.start()
+reader.join()
+for server in psutil.Process().children():
+    server.kill()
+start = time.monotonic()
+try:
+    tf.io.read_file("gs://my-models/loop/latest")
+finally:
+    print("gives up soon:", time.monotonic() - start < 60)
 """
-)
 
 
 def test_a_second_run_goes_on_from_the_checkpoint_of_the_first(tmp_path: Path) -> None:
-    (tmp_path / "loop.py").write_text(LOOP)
-    first = tpulint(tmp_path, "run", "--replicas", "2", "loop.py")
+    shutil.copy(PROGRAMS / LOOP, tmp_path)
+    first = tpulint(tmp_path, "run", "--replicas", "2", LOOP)
     assert first.returncode == 0, first.stderr
-    assert first.stdout == "starts at 0\n['gs://my-data/train.tfrecord'] 1 lines\n"
-    lines = first.stderr.splitlines()
-    data = "gs://my-data: read 1 object, 136 bytes; wrote 1 object, 136 bytes; 0 of 4 steps waited"
-    assert f"{data} for it" in lines  # the first batch came before the first step
-    models = next(line for line in lines if line.startswith("gs://my-models: read "))
-    assert "; 3 of 4 steps waited for it, " in models  # for a checkpoint, after each but the last
+    names = [f"gs://my-models/loop/checkpoints/ckpt-{number}" for number in (4, 5)]
+    notes = ["['step 5', '']", "['step 5', 'step 10', '']"]
+    assert first.stdout == f"starts at 0\n{notes[0]}\nends at 5 {names}\n"
+    models = next(line for line in first.stderr.splitlines() if line.startswith("gs://my-models: "))
+    assert "; 4 of 5 steps waited for it, " in models  # for the checkpoint before
     folder = tmp_path / ".tpulint_storage"
-    assert sorted(path.name for path in folder.iterdir() if path.name[0] != ".") == [
-        "my-data",
-        "my-models",
-    ]
-    missing = "gs://my-data/none.tfrecord"
-    second = tpulint(tmp_path, "run", "--replicas", "2", "loop.py", missing)
-    assert second.stdout == "starts at 4\n['gs://my-data/train.tfrecord'] 2 lines\n"
-    assert second.returncode == 1
+    assert [path.name for path in folder.iterdir() if path.name[0] != "."] == ["my-models"]
+    (tmp_path / "again.py").write_text(AGAIN)
+    second = tpulint(tmp_path, "run", "--replicas", "2", "again.py")
+    assert second.stdout.startswith(f"starts at 5\n{notes[1]}\nends at 10 "), second.stderr
     assert "NotFoundError" in second.stderr
     place = ".tpulint_storage/my-data/none.tfrecord"
-    said = f"{missing} is not in .tpulint_storage: copy a sample to {place}, or use --cloud-reads"
-    assert said in second.stderr
-
-
-NOTEBOOK = [
-    "from google.colab import auth\nauth.authenticate_user()\n",
-    "import os\nassert 'COLAB_TPU_ADDR' in os.environ\n"
-    "address = 'grpc://' + os.environ['COLAB_TPU_ADDR']\n",
-    "import tensorflow as tf\n"
-    "resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=address)\n"
-    "tf.config.experimental_connect_to_cluster(resolver)\n"
-    "tf.tpu.experimental.initialize_tpu_system(resolver)\n"
-    "strategy = tf.distribute.TPUStrategy(resolver)\n",
-    "from kaggle_datasets import KaggleDatasets\n"
-    "path = KaggleDatasets().get_gcs_path('numbers')\n"
-    "tf.io.write_file(path + '/a.txt', '7')\n"
-    "number = tf.strings.to_number(tf.io.read_file(path + '/a.txt'))\n"
-    "@tf.function\n"
-    "def step(x):\n"
-    "    return strategy.run(lambda y: 2.0 * y, args=(x,))\n"
-    "doubled = step(number)\n"
-    "print(float(strategy.experimental_local_results(doubled)[1]))\n",
-]
+    said = f"copy a sample to {place}, or use --cloud-reads"
+    assert f"gs://my-data/none.tfrecord is not in .tpulint_storage: {said}" in second.stderr
+    assert second.returncode == 1
+    assert second.stdout.endswith("gives up soon: True\n")
+    assert "retry attempts failed" in second.stderr
+    assert "was ended by signal 9 before the program did" in second.stderr
+    assert (folder / "my-models/loop/notes.txt").read_text() == "step 5\nstep 10\n"
 
 
 def test_a_notebook_of_colab_and_kaggle_runs(tmp_path: Path) -> None:
-    cells = [
-        {"cell_type": "code", "source": source, "outputs": [], "metadata": {}}
-        for source in NOTEBOOK
-    ]
-    notebook = {"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}
-    (tmp_path / "colab.ipynb").write_text(json.dumps(notebook))
-    done = tpulint(tmp_path, "run", "--replicas", "2", "--storage", "buckets", "colab.ipynb")
+    shutil.copy(PROGRAMS / NOTEBOOK, tmp_path)
+    done = tpulint(tmp_path, "run", "--replicas", "2", "--storage", "buckets", NOTEBOOK)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "14.0\n"
-    assert (tmp_path / "buckets/kaggle-numbers/a.txt").read_text() == "7"
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["REPLICAS: 2", "True"]
+    assert [line for line in lines if line.startswith("Epoch")] == ["Epoch 1/2", "Epoch 2/2"]
+    assert lines[-1] == "trained"
+    assert (tmp_path / "buckets/kaggle-numbers/train.tfrecord").is_file()
     assert (
         "Stand-ins for what is missing here were used: google.colab.auth.authenticate_user, "
         "kaggle_datasets.KaggleDatasets.get_gcs_path\n"
     ) in done.stderr
+
+
+def test_a_model_is_trained_and_kept_in_buckets(tmp_path: Path) -> None:
+    """By Keras 3, or before that by a TPUEstimator, which later releases do not have."""
+    name = "keras_in_bucket.py" if HAS_KERAS_3 else "estimator_in_bucket.py"
+    shutil.copy(PROGRAMS / name, tmp_path)
+    done = tpulint(tmp_path, "run", "--replicas", "2", "--report", "json", name)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stderr[done.stderr.index("\n{\n") :])
+    uses = {use["bucket"]: use for use in report["storage"]}
+    folder = tmp_path / ".tpulint_storage/my-models"
+    if HAS_KERAS_3:
+        assert done.stdout.count("Epoch ") == 2
+        kept = ["best.weights.h5", "last.weights.h5", "model.keras"]
+        assert done.stdout.endswith(f"(1, 2)\n{kept}\n")
+        assert all((folder / "digits" / name).is_file() for name in kept)
+        assert uses["my-data"]["objects_read"] == uses["my-data"]["objects_written"] == 2
+        assert uses["my-models"]["steps_waited"] >= 1  # for the model that the first epoch writes
+    else:
+        assert "'global_step': 10" in done.stdout
+        (exported,) = (folder / "exported").glob("*/saved_model.pb")
+        assert f"gs://my-models/exported/{exported.parent.name}" in done.stdout
+        assert (folder / "estimator/model.ckpt-10.index").is_file()
+        assert uses["my-models"]["steps_waited"] >= 1  # for the checkpoint of the first step

@@ -13,7 +13,10 @@ TREES = {
     "unit": ("tpulint", {"repository", "output/goldens"}),
     "runtime": (
         "tpulint/runtime",
-        {"oracle", "ordinary", "ordinary/estimator", "ordinary/programs", "run"},
+        {
+            *("oracle", "ordinary", "ordinary/estimator", "ordinary/programs"),
+            *("run", "run/in_buckets"),
+        },
     ),
 }
 
