@@ -58,7 +58,7 @@ def add_output(group: Group) -> None:
 def add_selection(group: Group) -> None:
     add = group.add_argument
     codes = partial(add, action="append", metavar="CODES")
-    codes("--select", help="report only these codes, prefixes or names (ALL: every rule)")
+    codes("--select", help="report only these codes, prefixes or names (ALL: every rule but TPU9)")
     codes("--ignore", help="do not report these codes")
     codes("--extend-select", help="report these codes as well")
     add("--performance", action="store_true", help="report wasted time and memory of the TPU, too")

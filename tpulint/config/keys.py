@@ -78,7 +78,7 @@ _KEYS = (
         readers.codes,
         SELECTORS,
         [],
-        'extend-select = ["TPU405"]',
+        'extend-select = ["TPU901"]',
         "Rules to report in addition to `select`. While `select` is `ALL`, it has an effect only "
         "for rules about performance (`TPU9`).",
     ),
@@ -123,7 +123,7 @@ _KEYS = (
         "definite",
         'certainty = "possible"',
         "The lowest certainty to report. `possible` findings depend on something that the "
-        "analysis cannot see. `unlikely` ones are of a kind that most programs get away with.",
+        "analysis cannot see. `unlikely` ones are usually harmless.",
     ),
     ConfigKey(
         "target-tensorflow",
