@@ -17,11 +17,12 @@ COMMANDS = [(name, *each) for name, page in PAGES.items() for each in page.comma
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A git repository for each page, with the examples committed."""
+    """A git repository for each page, with the examples committed, as a clone has them."""
     made = {}
     for name in PAGES:
         made[name] = tmp_path_factory.mktemp("guide")
         shutil.copytree(ROOT / "examples", made[name] / "examples")
+        shutil.copy(ROOT / "pyproject.toml", made[name])  # it says for which TensorFlow they are
         author = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
         for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "Begin"]):
             subprocess.run(["git", *words], cwd=made[name], check=True, timeout=60)

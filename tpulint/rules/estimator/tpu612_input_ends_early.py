@@ -151,7 +151,7 @@ def _report_taken(taken: TooFewBatches, report: Report) -> None:
     is_shared = any(step.last == "with_options" for step in steps(taken.feed.data))
     report(
         taken.call.site.span,
-        f"the dataset holds {taken.batches:,} {batches}, but {taken.taken:,} are taken of it: the"
+        f"the dataset holds {taken.batches:,} {batches}, but {taken.taken:,} are taken from it: the"
         " loop ends with an OutOfRangeError; make a new iterator, repeat the dataset, or take"
         " fewer",
         certainty=definite_if(not is_shared),
