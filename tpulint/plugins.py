@@ -74,7 +74,7 @@ class PluginModel(NamedTuple):
 
     names: tuple[str, ...]
     function: Model
-    is_seam: bool
+    is_boundary: bool
 
 
 class PluginSet:
@@ -89,9 +89,9 @@ class PluginSet:
         self.models: list[PluginModel] = []
 
     @property
-    def seam_names(self) -> tuple[str, ...]:
+    def boundary_names(self) -> tuple[str, ...]:
         """The names of calls that are TPU API, too."""
-        return tuple(name for model in self.models if model.is_seam for name in model.names)
+        return tuple(name for model in self.models if model.is_boundary for name in model.names)
 
     @property
     def key(self) -> str:
@@ -153,10 +153,10 @@ def register_rule(rule: type[Rule]) -> None:
     _registered[rule.__module__, rule.__qualname__] = rule
 
 
-def register_model(names: tuple[str, ...], function: Model, is_seam: bool) -> None:
+def register_model(names: tuple[str, ...], function: Model, is_boundary: bool) -> None:
     """Note a model of a plug-in."""
     key = function.__module__, function.__qualname__
-    _registered_models[key] = PluginModel(names, function, is_seam)
+    _registered_models[key] = PluginModel(names, function, is_boundary)
 
 
 class PluginChoice(NamedTuple):

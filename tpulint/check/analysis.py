@@ -47,7 +47,7 @@ def read_sources(batch: Batch, job: Job) -> ProgramSources:
             reason = f"cannot be read: {error.strerror}"
             result.findings.append(unreadable(filename, reason, 1, 1))
             continue
-        if passes(data, batch.settings.seam_names):
+        if passes(data, batch.settings.boundary_names):
             _add_source(filename, data, result)
     return result
 

@@ -25,7 +25,7 @@ from tpulint.check.executor import LocalWorkers, ProgramStep, Search, SearchStep
 from tpulint.check.progress import Progress
 from tpulint.config import ConfigError
 from tpulint.finding import Finding, Span
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.incremental.disk import (
     DiskSnapshot,
     NotInSnapshot,

@@ -23,7 +23,7 @@ from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.check.executor import ProgramStep, Search, SearchStep
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.names.target_release import Targets
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.settings import Settings

@@ -1,6 +1,6 @@
 """Search the bytes of every file once, and find the programs among the files.
 
-A program is what imports bind together: files that show the seam are of one program where they
+A program is what imports bind together: files that name the TPU API are of one program where they
 reach a common file. So findings depend on the files alone, not on how many processes share the
 work, on the order of the files or on the directory that they were found from.
 """
@@ -121,7 +121,7 @@ def prefilter(
             facts[filename] = of_file
     rows = facts.items()
     return Prefiltered(
-        tuple(name for name, row in rows if row.seam),
+        tuple(name for name, row in rows if row.names_tpu),
         tuple(name for name, row in rows if row.estimators),
         tuple(name for name, row in rows if row.marked and name not in batch.context),
         tuple((name, row.placement) for name, row in rows if row.placement is not None),
@@ -148,7 +148,7 @@ def _spelled(
     try:
         return spelling.look(filename, facts.names, read)
     except UnreadableSource:
-        if facts.seam:  # the program that begins in it reports that
+        if facts.names_tpu:  # the program that begins in it reports that
             return facts.names
         raise
 
@@ -157,12 +157,12 @@ def facts_in(data: bytes, settings: Settings, written: Iterable[Written]) -> Fil
     """Search the bytes of a file; `written` are its import statements."""
     text = b"\0".join(chain.from_iterable(written))
     tpus = names_a_tpu(data)
-    seam = passes(data, settings.seam_names, tpus)
+    names_tpu = passes(data, settings.boundary_names, tpus)
     missing = tuple(missing_somewhere(data))
     return FileFacts(
         hashlib.sha256(text).hexdigest()[:16] if text else "",
-        seam,
-        seam and names_estimators(data),
+        names_tpu,
+        names_tpu and names_estimators(data),
         may_name_own_codes(data, tpus),
         is_script(data),
         placement_in(data) if SIGN in data else None,

@@ -102,7 +102,7 @@ def settings_of(config: Config) -> Settings:
         config.assume_tpu,
         config.target_tensorflow,
         call_facts_of(config),
-        plugins.active().seam_names,
+        plugins.active().boundary_names,
     )
 
 

@@ -17,7 +17,7 @@ from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.disk import Disk, read_regular
 from tpulint.frontends.tensorflow.file_facts import by_home, names_estimators
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.names.target_release import FILES as REQUIREMENTS
 from tpulint.frontends.tensorflow.names.target_release import README
 from tpulint.frontends.tensorflow.prefilter import passes
@@ -250,8 +250,8 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
 
     What names the TPU API under any of the settings counts: a program is never divided.
     """
-    wrappers = [setting.seam_names for setting in settings]
-    seeds = {path for path in by_path if shows_seam(path, wrappers)}
+    wrappers = [setting.boundary_names for setting in settings]
+    seeds = {path for path in by_path if names_tpu_api(path, wrappers)}
     disk = Disk()
     estimators = [path for path in sorted(seeds) if names_estimators(disk.read(path))]
     homes = by_home(estimators, disk)
@@ -262,7 +262,7 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     return bound_together + [[path] for path in sorted(by_path.keys() - bound)]
 
 
-def shows_seam(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
+def names_tpu_api(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
     """Return whether the bytes of the file name the TPU API under any of the settings."""
     try:
         data = read_regular(path)

@@ -29,7 +29,7 @@ from tpulint.explain.events import (
 )
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.explain.losses import Losses
-from tpulint.frontends.tensorflow.knowledge.seam import SIGNS
+from tpulint.frontends.tensorflow.knowledge.tf_names import SIGNS
 from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job
@@ -110,7 +110,7 @@ class _Account:
         batch = batch._replace(codes=batch.codes | codes_by_default())
         names = driver.analyze_names(batch, graph.programs)
         self.looks.findings += [*graph.findings, *names.findings]
-        self.reasons.append(prefilter(self.source.data, batch.settings.seam_names))
+        self.reasons.append(prefilter(self.source.data, batch.settings.boundary_names))
         for job in graph.programs.jobs:
             with self.losses.noting():
                 built = driver.read_program(batch, job, self.recorder)

@@ -16,7 +16,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Bound, Const, External, Opaque, Value
 from tpulint.absint.interpreter import expressions
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.syntax.nodes import (
     Assign,
     Attribute,

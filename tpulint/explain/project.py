@@ -15,7 +15,7 @@ from tpulint.check.request import Request
 from tpulint.explain.events import in_words, place_at
 from tpulint.explain.explanation import EventNote, PlaceNote
 from tpulint.frontends.tensorflow.file_facts import JAX, TENSORFLOW, TORCH_XLA, frameworks_in
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job
 from tpulint.output.context import Coverage

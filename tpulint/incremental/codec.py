@@ -114,7 +114,7 @@ def _all_facts(rows: Iterable[Any]) -> list[FileFacts]:
 
 def _facts(
     imports: str = "",
-    seam: bool = False,
+    names_tpu: bool = False,
     estimators: bool = False,
     marked: bool = False,
     script: bool = False,
@@ -122,9 +122,9 @@ def _facts(
     names: Iterable[Any] = (),
     frameworks: str = "",
 ) -> FileFacts:
-    if not isinstance(imports, str) or not isinstance(seam, bool):
+    if not isinstance(imports, str) or not isinstance(names_tpu, bool):
         raise TypeError("no facts")
-    first = (imports, seam, estimators, marked, script, placement)
+    first = (imports, names_tpu, estimators, marked, script, placement)
     return FileFacts(*first, _names(*names), frameworks)
 
 

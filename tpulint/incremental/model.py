@@ -96,14 +96,14 @@ def sorted_files(filenames: Iterable[str], context: Collection[str]) -> tuple[st
 class FileFacts(NamedTuple):
     """What the bytes of one file say about it.
 
-    imports: the hash of its import statements, "" where it has none. seam: it shows the seam.
-    estimators: it does, and names a TPUEstimator. marked: it may hold suppressions. script: it is
-    run as a program. placement: the certainty with which it turns soft placement on. names: what
-    it names of TensorFlow. frameworks: the initials of those that it imports.
+    imports: the hash of its import statements, "" where it has none. names_tpu: it names
+    the TPU API. estimators: it does, and names a TPUEstimator. marked: it may hold suppressions.
+    script: it is run as a program. placement: the certainty with which it turns soft placement on.
+    names: what it names of TensorFlow. frameworks: the initials of those that it imports.
     """
 
     imports: str = ""
-    seam: bool = False
+    names_tpu: bool = False
     estimators: bool = False
     marked: bool = False
     script: bool = False

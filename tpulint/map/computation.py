@@ -17,7 +17,7 @@ from tpulint.absint.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.frontends.tensorflow.knowledge.operations import builds
-from tpulint.frontends.tensorflow.knowledge.seam import (
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
     EVALUATION,
     MODEL_FN,
     PREDICTION,

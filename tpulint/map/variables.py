@@ -10,7 +10,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Const
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.frontends.tensorflow.knowledge.seam import LAYERS_WITH_WEIGHTS, OPTIMIZER_UPDATES
+from tpulint.frontends.tensorflow.knowledge.tf_names import LAYERS_WITH_WEIGHTS, OPTIMIZER_UPDATES
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import EventBoxes, Part
 from tpulint.map.pictures import model

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.knowledge import seam
-from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN
+from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.device_code import entered_effects, soft_placement
 
@@ -83,4 +83,4 @@ def _places_for_tpus(computation: Computation) -> Iterator[Context]:
 def _is_for_tpus(call: ApiCall) -> bool:
     """Return whether only code for TPUs makes this call: of the `tpu` module, or so named."""
     module = call.path.rpartition(".")[0].rpartition(".")[2]
-    return call.last in seam.UNMISTAKABLE or module in seam.TPU_MODULES
+    return call.last in tf_names.UNMISTAKABLE or module in tf_names.TPU_MODULES

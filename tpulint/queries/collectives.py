@@ -10,7 +10,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.properties import uniform
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Const, Value, options
-from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering.truth import Truth
@@ -42,7 +42,7 @@ def collectives_with(computation: Computation, updates: list[ApiCall]) -> list[A
     return [
         call
         for call in computation.calls
-        if call.last in seam.COLLECTIVES
+        if call.last in tf_names.COLLECTIVES
         and not any(call.context.excludes(update.context) for update in updates)
     ]
 
@@ -103,7 +103,7 @@ def _takes_variable(call: ApiCall) -> bool:
 
 def synchronizes(computation: Computation, call: ApiCall) -> bool:
     """Return whether replicas wait for one another in `call`."""
-    if call.last in seam.COLLECTIVES:
+    if call.last in tf_names.COLLECTIVES:
         return True
     if call.last not in ("apply_gradients", "minimize"):
         return False
@@ -116,7 +116,7 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
         call.receiver.path
     )
     # A strategy's `apply_gradients` sums the gradients itself (optimizer_v2.py).
-    return wrapped or (computation.kind in seam.STRATEGY_RUN and not alone)
+    return wrapped or (computation.kind in tf_names.STRATEGY_RUN and not alone)
 
 
 ASSIGNMENTS = ("assign", "assign_add", "assign_sub")
@@ -132,7 +132,7 @@ def combines_copies(program: Program, computation: Computation, call: ApiCall) -
     return (
         call.last in ASSIGNMENTS
         and isinstance(variable, Variable)
-        and computation.kind in seam.STRATEGY_RUN
+        and computation.kind in tf_names.STRATEGY_RUN
         and scope_strategy(variable.made) is not None
         and aggregation_of(program, variable) in COMBINED
         and synchronization_of(program, variable) in ("NONE", "AUTO", "ON_WRITE")

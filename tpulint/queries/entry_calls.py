@@ -12,7 +12,7 @@ from tpulint.absint.domain.events import Argument, Computation, Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Opaque, Value, options
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 
 

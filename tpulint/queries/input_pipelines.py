@@ -17,7 +17,7 @@ from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value, options
 from tpulint.frontends.tensorflow.keras_models import is_dataset
-from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.syntax.nodes import CallArgument, Constant
 
@@ -336,7 +336,7 @@ def _nearest_steps(program: Program, feed: Feed) -> list[Computation]:
     runs = [
         computation
         for computation in program.computations
-        if computation.kind in seam.STRATEGY_RUN and computation.context.run == feed.context.run
+        if computation.kind in tf_names.STRATEGY_RUN and computation.context.run == feed.context.run
     ]
     shared = [_shared(run.context, feed.context) for run in runs]
     return [run for run, count in zip(runs, shared, strict=True) if count == max(shared)]

@@ -17,7 +17,7 @@ from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import Value
 from tpulint.frontends.tensorflow.file_facts import is_test
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.keras import STEPS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import may_be_tpus
@@ -101,7 +101,7 @@ def is_also_looped(program: Program, computation: Computation) -> bool:
 
 def is_training_on_tpu(computation: Computation) -> bool:
     """Return whether this is the step of a strategy that is, or may be, a TPU's, and trains."""
-    if computation.kind not in seam.STRATEGY_RUN or not may_be_tpus(computation):
+    if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
         return False
     return not is_test(computation.site.module.path) and updates_weights(computation)
 

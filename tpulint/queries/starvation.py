@@ -29,7 +29,11 @@ from tpulint.absint.domain.objects import ExternalObject, Function, Mapping, Seq
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Partial, Value
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.seam import PARALLEL_PACKAGES, RUNS_APART, is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    PARALLEL_PACKAGES,
+    RUNS_APART,
+    is_tensorflow,
+)
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.host_order import Phase
 from tpulint.queries.entry_calls import SIGNATURES, argument_value, constant_int, replicas

@@ -38,7 +38,7 @@ from tpulint.absint.domain.values import Const, External, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
 from tpulint.frontends.tensorflow.keras_models import is_model
-from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     INPUT_SHAPES,
     INPUTS,
@@ -90,7 +90,7 @@ def is_on_replica(context: Context) -> bool:
 
 MAX_PARTS = 256
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
-CLASSES = seam.TPU_STRATEGIES | seam.OTHER_STRATEGIES
+CLASSES = tf_names.TPU_STRATEGIES | tf_names.OTHER_STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Scopes:
         if self.by_hand:
             return
         for computation in self.program.computations:
-            if computation.kind in seam.STRATEGY_RUN and not is_built_in_graph(computation):
+            if computation.kind in tf_names.STRATEGY_RUN and not is_built_in_graph(computation):
                 yield from self._used_by(computation)
         for call in self.program.calls:
             if call.last == "compile" and call.context.with_blocks(SCOPE):
@@ -239,7 +239,7 @@ class Scopes:
         if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES or _is_hub(part):
             return definite_if(part.attributes.get("trainable") != Const(False))
         if is_model(part):
-            weighted = any(inner.last in seam.LAYERS_WITH_WEIGHTS for inner in _parts(part))
+            weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in _parts(part))
             is_built = part.last == "Model" or _begins_with_input(part.argument("layers", 0))
             return Certainty.DEFINITE if weighted and is_built else None
         built = any(

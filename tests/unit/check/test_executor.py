@@ -13,7 +13,7 @@ from tpulint.check.executor import MIN_FILES_FOR_POOL, LocalWorkers
 from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.model import Batch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scripts import knowledge
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.ordering.operations import (
     AGREEMENT_CALLS,
     AGREEMENTS,
@@ -25,7 +25,7 @@ def test_a_tpu_compiles_them() -> None:
 
 def test_agreements_are_collectives() -> None:
     assert AGREEMENTS < COLLECTIVES
-    assert AGREEMENT_CALLS < COLLECTIVE_CALLS < seam.COLLECTIVES
+    assert AGREEMENT_CALLS < COLLECTIVE_CALLS < tf_names.COLLECTIVES
 
 
 def test_both_sides_of_each_feed_are_known() -> None:

@@ -36,7 +36,7 @@ from tpulint.absint.resolver.project import Project
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.checkpoint import Checkpoint
 from tpulint.frontends.tensorflow.file_facts import is_test
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.models import feeds
 from tpulint.frontends.tensorflow.models.call import Call
@@ -83,7 +83,7 @@ def build_program(
     program = Program()
     interpreter = Interpreter(project, Models(settings), observer, program)
     with room_for_recursion():
-        read_all(interpreter, modules, settings.seam_names, Callers(project, callers))
+        read_all(interpreter, modules, settings.boundary_names, Callers(project, callers))
     drop_disabled_estimators(program, files.disk)
     drop_refused_branches(program)
     program.unreached = list(unreached(interpreter, program))
@@ -107,7 +107,7 @@ def unreached(interpreter: Interpreter, program: Program) -> Iterator[Unreached]
         names = frozenset(
             name
             for name, value in bound
-            if isinstance(value, External) and seam.is_tensorflow(value.path)
+            if isinstance(value, External) and tf_names.is_tensorflow(value.path)
         )
         listed: set[int] = set()
         for code in module.facts.functions if names else ():
@@ -123,10 +123,10 @@ def unreached(interpreter: Interpreter, program: Program) -> Iterator[Unreached]
 
 
 ENTRY_NAMES = (
-    seam.REPLICATE_FAMILY
-    | seam.UNMISTAKABLE
-    | seam.STRATEGY_RUN
-    | seam.TPU_STRATEGIES
+    tf_names.REPLICATE_FAMILY
+    | tf_names.UNMISTAKABLE
+    | tf_names.STRATEGY_RUN
+    | tf_names.TPU_STRATEGIES
     | INITIALIZES
     | RUNS_EAGERLY
     | feeds.DISTRIBUTES
@@ -331,7 +331,7 @@ def _leads_to_spec(function: Function) -> bool:
     """
     taken = {parameter.name for parameter in function.code.parameters.named}
     return (
-        function.name.endswith(seam.MODEL_FN)
+        function.name.endswith(tf_names.MODEL_FN)
         and taken.issuperset(("features", "mode", "params"))
         and function.module.facts.names_any(frozenset([SPEC]))
     )

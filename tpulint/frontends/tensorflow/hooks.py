@@ -30,7 +30,7 @@ from tpulint.frontends.tensorflow import layer_calls, prefilter
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, keras_base
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import PLAIN_DECORATORS
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -43,8 +43,8 @@ NO_MEMBERS: frozenset[str] = frozenset()
 class Hooks(Library):
     """The hooks of TensorFlow; `settings` are the user's."""
 
-    context_queries = seam.CONTEXT_STATE
-    passing_calls = seam.CONTROL_TAKERS | {seam.SENT}
+    context_queries = tf_names.CONTEXT_STATE
+    passing_calls = tf_names.CONTROL_TAKERS | {tf_names.SENT}
     traced_function = "tf.function"
 
     def __init__(self, settings: Settings) -> None:
@@ -80,7 +80,7 @@ class Hooks(Library):
         """Note that a class of the project with its own `apply_gradients` may be an optimizer."""
         name, computation = method.name, frame.context.computation
         if (
-            name in seam.OPTIMIZER_UPDATES
+            name in tf_names.OPTIMIZER_UPDATES
             and computation is not None
             and not frame.context.is_unrecorded
         ):
@@ -108,7 +108,7 @@ class Hooks(Library):
 
     def bind(self, value: Value, name: str) -> None:
         """Name a variable that was made without a name by the first one it is bound to."""
-        if isinstance(value, Variable) and value.name in seam.VARIABLE_MAKERS:
+        if isinstance(value, Variable) and value.name in tf_names.VARIABLE_MAKERS:
             value.name = name
 
     def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:
@@ -117,7 +117,7 @@ class Hooks(Library):
             if not cls.is_complete and is_in_program(frame.context):
                 complete(frame.session, cls)
             return None
-        if name in seam.CONTEXT_STATE:
+        if name in tf_names.CONTEXT_STATE:
             return ContextQuery(name)
         if isinstance(base, Choice):
             return _attribute_of_choice(frame, base, name, site)
@@ -130,17 +130,17 @@ class Hooks(Library):
         if isinstance(base, (Variable, Tensor)):
             if name == "dtype" and isinstance(base, Tensor) and base.dtype is not None:
                 return External(f"tensorflow.{base.dtype}")
-            if name in seam.STATIC_ATTRIBUTES:
+            if name in tf_names.STATIC_ATTRIBUTES:
                 return UNKNOWN
-            return base if isinstance(base, Tensor) and name in seam.REPLICA_ID else None
-        if isinstance(base, Strategy) and name == seam.REPLICAS:
-            return Scaled(seam.REPLICAS)
+            return base if isinstance(base, Tensor) and name in tf_names.REPLICA_ID else None
+        if isinstance(base, Strategy) and name == tf_names.REPLICAS:
+            return Scaled(tf_names.REPLICAS)
         if isinstance(base, Strategy):
             return base if name == "extended" else attributes.method(base, name)
         return None
 
     def members(self, value: External) -> frozenset[str]:
-        return seam.MODES if ".ModeKeys." in value.path else NO_MEMBERS
+        return tf_names.MODES if ".ModeKeys." in value.path else NO_MEMBERS
 
     def scope_owner(self, value: object) -> str | None:
         return value.kind if isinstance(value, Strategy) else None
@@ -153,19 +153,19 @@ class Hooks(Library):
     def define(self, frame: Frame, function: Function) -> None:
         """Remember a function in a function that runs a step: nothing may ever call it here."""
         code = function.code
-        if code.parent is not None and code.names_any(seam.STRATEGY_RUN):
+        if code.parent is not None and code.names_any(tf_names.STRATEGY_RUN):
             frame.session.closures.setdefault(id(code), function)
 
     def decorate(
         self, frame: Frame, function: Value, decorator: External, options: Options
     ) -> Value | None:
         name = decorator.last
-        if name in seam.TRACERS:
+        if name in tf_names.TRACERS:
             is_plain = ("autograph", Const(False)) in options
             return unconverted(traced(function)) if is_plain else traced(function)
-        if name in seam.NOT_CONVERTED:
+        if name in tf_names.NOT_CONVERTED:
             return unconverted(function)
-        if name in seam.OUTSIDE_COMPILATION:
+        if name in tf_names.OUTSIDE_COMPILATION:
             return Partial(decorator, (function,), ())
         return None
 
@@ -174,7 +174,7 @@ class Hooks(Library):
 
     def instantiate(self, frame: Frame, cls: Class, args: Arguments, site: Site) -> Value | None:
         """Return TensorFlow's object for a class that projects copy into themselves."""
-        if cls.code.name not in seam.FORKED or not _is_fork(cls):
+        if cls.code.name not in tf_names.FORKED or not _is_fork(cls):
             return None
         return self.call(frame, External(cls.code.name), None, args, site)
 
@@ -199,8 +199,8 @@ class Hooks(Library):
             return None
         if test.negates is not None:
             test, branch = test.negates, not branch
-        if test.compared in (seam.PREDICTION if branch else seam.TRAINING):
-            return ConditionKey(ALTERNATIVE, seam.PREDICTION)
+        if test.compared in (tf_names.PREDICTION if branch else tf_names.TRAINING):
+            return ConditionKey(ALTERNATIVE, tf_names.PREDICTION)
         return None
 
     def follows(self, project: Project, path: str, asking: Importer | None) -> bool:
@@ -265,7 +265,7 @@ def _attribute_of_choice(frame: Frame, base: Choice, name: str, site: Site) -> V
     running = running_strategy(frame.context, base)
     if running is not None:
         return attributes.get(frame, running, name, site)
-    if name in seam.DATASET_METHODS and is_dataset(base):
+    if name in tf_names.DATASET_METHODS and is_dataset(base):
         return attributes.method(base, name)  # one step more, whatever came before
     return None
 
@@ -285,13 +285,13 @@ def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Si
     if name == "iterations":
         step = Variable(f"{base.last}.iterations", "step", base.site, base.context)
         return base.attributes.setdefault(name, step)
-    if name in seam.WEIGHT_ATTRIBUTES:
+    if name in tf_names.WEIGHT_ATTRIBUTES:
         return Sequence("list", [weights(base)], True, base.site)
-    if name in seam.SINGLE_WEIGHTS and base.last in seam.LAYERS_WITH_WEIGHTS:
+    if name in tf_names.SINGLE_WEIGHTS and base.last in tf_names.LAYERS_WITH_WEIGHTS:
         whole = weights(base)
         weight = replace(whole, name=f"{base.last}.{name}", whole=whole)
         return base.attributes.setdefault(name, weight)
-    if name in seam.REPLICA_ID:
+    if name in tf_names.REPLICA_ID:
         return Tensor(frame.context, site, replica_id=True, per_replica=True)
     return None
 
@@ -311,6 +311,6 @@ def _is_fork(cls: Class) -> bool:
     if not isinstance(method, Function):
         return any(isinstance(each, External) and each.last == cls.code.name for each in mro(cls))
     code = method.code.parameters
-    return seam.FORKED[cls.code.name] in [
+    return tf_names.FORKED[cls.code.name] in [
         name for name, _ in (*code.positional, *code.keyword_only)
     ]

@@ -16,7 +16,12 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.values import Const, Opaque
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.file_facts import home_of
-from tpulint.frontends.tensorflow.knowledge.seam import EVALUATION, MODEL_FN, PREDICTION, TRAINING
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    EVALUATION,
+    MODEL_FN,
+    PREDICTION,
+    TRAINING,
+)
 from tpulint.frontends.tensorflow.program import Program
 
 PLAIN, TPUS = "EstimatorSpec", "TPUEstimatorSpec"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tpulint.frontends.tensorflow.knowledge.seam import SIGN_CLASSES, SIGNS
+from tpulint.frontends.tensorflow.knowledge.tf_names import SIGN_CLASSES, SIGNS
 
 # Cheap screens first: every sign names a TPU, or holds one of these words.
 _TPU = re.compile(rb"tpu(?<![oO]utpu)")

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Site
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
 from tpulint.frontends.tensorflow.names.spelling_search import Spelled
 from tpulint.frontends.tensorflow.names.target_release import Targets
 
 # Who calls one of these runs something on a TPU.
-MARKS = seam.TPU_STRATEGIES | seam.UNMISTAKABLE | INITIALIZES | {"TPUClusterResolver"}
+MARKS = tf_names.TPU_STRATEGIES | tf_names.UNMISTAKABLE | INITIALIZES | {"TPUClusterResolver"}
 
 
 class Unreached(NamedTuple):

@@ -22,7 +22,7 @@ class Settings(NamedTuple):
     plugin_names: tuple[str, ...] = ()
 
     @property
-    def seam_names(self) -> tuple[str, ...]:
+    def boundary_names(self) -> tuple[str, ...]:
         """The dotted names, beside TensorFlow's own, that name the TPU API in a file."""
         rows = (row for row in self.calls if row.calls in ("host", "device"))
         named = (name for row in rows for name in row.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.absint.domain.events import Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.values import NONE, Const, External, Value
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 
 Shape = tuple["int | None", ...]
 
@@ -15,7 +15,7 @@ def dtype_of(value: Value | None) -> str | None:
     name = value.last if isinstance(value, External) else None
     if isinstance(value, Const):
         name = value.value
-    return name if name in seam.DTYPES else None
+    return name if name in tf_names.DTYPES else None
 
 
 def shape_of(value: Value | None) -> Shape | None:

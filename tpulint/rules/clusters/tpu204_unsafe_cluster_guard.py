@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tpulint.absint.domain.site import Module, Site
 from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax import ir, nodes
@@ -54,10 +54,10 @@ def guards(module: Module) -> Iterator[Guard]:
     """Yield the guards in `module` that do not guard."""
     facts = module.facts
     # Searching the mentions first keeps the bodies of most modules unread.
-    if facts.names_any(frozenset([seam.COUNTER])):
+    if facts.names_any(frozenset([tf_names.COUNTER])):
         for body in [facts.body, *(function.body for function in facts.functions)]:
             for place in counter_tests(body):
-                yield Guard(COUNTER, seam.COUNTER, Site(module, place))
+                yield Guard(COUNTER, tf_names.COUNTER, Site(module, place))
     for function in facts.functions:
         for name, place in flags(function):
             yield Guard(FLAG, name, Site(module, place))
@@ -90,17 +90,17 @@ def _tested(node: nodes.Node) -> list[nodes.Expression]:
 def reads_counter(node: nodes.Expression) -> int | None:
     """Return the place of `context._outside_compilation_counter`, or of its getattr."""
     match node:
-        case nodes.Attribute(place=place, name=seam.COUNTER):
+        case nodes.Attribute(place=place, name=tf_names.COUNTER):
             return place
         case nodes.CallNode(place=place, callee=nodes.Name(id="getattr"), arguments=arguments):
-            if any(argument.value == nodes.Constant(seam.COUNTER) for argument in arguments):
+            if any(argument.value == nodes.Constant(tf_names.COUNTER) for argument in arguments):
                 return place
     return None
 
 
 def flags(function: ir.FunctionCode) -> Iterator[tuple[str, int]]:
     """Yield flags that are set before a cluster and reset after it, but not when it raises."""
-    if not function.names_any(seam.OUTSIDE_COMPILATION):
+    if not function.names_any(tf_names.OUTSIDE_COMPILATION):
         return
     tested = {
         path
@@ -139,7 +139,7 @@ def _resets(statement: nodes.Statement, name: str) -> bool:
 
 def opens_cluster(statement: nodes.Statement) -> bool:
     return any(
-        nodes.dotted_path(node.callee).rpartition(".")[2] in seam.OUTSIDE_COMPILATION
+        nodes.dotted_path(node.callee).rpartition(".")[2] in tf_names.OUTSIDE_COMPILATION
         for node in nodes.walk(statement)
         if isinstance(node, nodes.CallNode)
     )

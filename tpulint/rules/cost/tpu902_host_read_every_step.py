@@ -12,7 +12,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.launches import FEW_STEPS, StepLoop, step_loops

@@ -20,8 +20,8 @@ from tpulint.absint.domain.values import NONE, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity, Span
 from tpulint.frontends.tensorflow.file_facts import is_test
-from tpulint.frontends.tensorflow.knowledge import names, seam
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge import names, tf_names
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.hardware import dense_bytes, readable_bytes
@@ -41,7 +41,7 @@ from tpulint.rules.base import Report, Rule, register
 
 LAST_WITHOUT_PARALLEL_MAPS = "2.4"
 # What takes a thread long enough to matter: these read a whole image, record or file.
-HEAVY = seam.words(
+HEAVY = tf_names.words(
     """
     decode_jpeg decode_png decode_image decode_and_crop_jpeg decode_bmp decode_webp decode_wav
     parse_single_example parse_example parse_single_sequence_example parse_sequence_example
@@ -50,7 +50,7 @@ HEAVY = seam.words(
     non_max_suppression stft mfccs_from_log_mel_spectrograms
     """
 )
-PYTHON = seam.PYTHON_IN_GRAPH - {"from_generator"}
+PYTHON = tf_names.PYTHON_IN_GRAPH - {"from_generator"}
 FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
 # The readers, with the position of `num_parallel_reads`.
 READERS = {"TFRecordDataset": 3, "TextLineDataset": 3, "FixedLengthRecordDataset": 6}
@@ -274,7 +274,7 @@ def generators(pipeline: Pipeline) -> Iterator[Slow]:
 
 def _reads_files(program: Program, step: ExternalObject) -> bool:
     inside = program.piped_at.get(step.site, ())
-    return step.last == "map" and any(call.last in seam.FILE_READERS for call in inside)
+    return step.last == "map" and any(call.last in tf_names.FILE_READERS for call in inside)
 
 
 def serial_reads(pipeline: Pipeline) -> Iterator[Slow]:

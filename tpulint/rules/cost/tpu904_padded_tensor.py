@@ -7,7 +7,7 @@ from tpulint.absint.domain.objects import Sequence
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.file_facts import is_test
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.hardware import dense_bytes, padding_factor, readable_bytes
 from tpulint.queries.device_code import compiled_calls

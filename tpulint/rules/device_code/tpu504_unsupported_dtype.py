@@ -11,7 +11,7 @@ from tpulint.absint.domain.values import UNKNOWN, Const, External, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
-from tpulint.frontends.tensorflow.knowledge import names, naming, seam
+from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
@@ -274,7 +274,7 @@ def _has_no_tpu(program: Program, call: ApiCall) -> bool:
     is_excluded = [
         each.context.excludes(call.context)
         for each in program.all_calls()
-        if each.last in seam.TPU_STRATEGIES and each.context.run == call.context.run
+        if each.last in tf_names.TPU_STRATEGIES and each.context.run == call.context.run
     ]
     return bool(is_excluded) and all(is_excluded)
 

@@ -8,8 +8,8 @@ from tpulint.absint.domain.events import ApiCall, Computation, Effect
 from tpulint.absint.domain.objects import TraceTimeValue
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
-from tpulint.frontends.tensorflow.knowledge import naming, seam
-from tpulint.frontends.tensorflow.knowledge.seam import FIXED, is_tensorflow
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
+from tpulint.frontends.tensorflow.knowledge.tf_names import FIXED, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.eager_calls import asks_for_eager
@@ -78,7 +78,7 @@ def given_to_operations(computation: Computation) -> Iterator[Effect]:
 def is_fixed(call: ApiCall) -> bool:
     """Return whether it keeps what it is given for good, or shows it to a human."""
     return (
-        call.last in seam.VARIABLE_MAKERS
+        call.last in tf_names.VARIABLE_MAKERS
         or call.last in CONSTANTS
         or naming.INITIALIZER.is_in(call.path)
         or naming.LOGGING.is_in(call.path)

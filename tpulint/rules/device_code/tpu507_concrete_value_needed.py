@@ -11,13 +11,13 @@ from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.keras_models import keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.seam import (
+from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
     CONVERTED,
     METHODS,
     NUMPY_FUNCTIONS,
     is_tensorflow,
 )
-from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about, is_in_every_trace
 from tpulint.queries.device_code import is_compiled

@@ -12,7 +12,7 @@ from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
-from tpulint.frontends.tensorflow.knowledge.seam import words
+from tpulint.frontends.tensorflow.knowledge.tf_names import words
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
 from tpulint.queries.device_code import is_compiled

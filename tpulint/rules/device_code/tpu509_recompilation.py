@@ -11,7 +11,7 @@ from tpulint.absint.domain.objects import ExternalObject, Function, Sequence, Tr
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
@@ -85,7 +85,7 @@ class Recompilation(Rule):
 def retraced_calls(program: Program) -> Iterator[Retraced]:
     """Yield the calls that trace a step for the TPU in each round of a loop of the host."""
     for computation in program.computations:
-        if computation.kind not in seam.STRATEGY_RUN or not may_be_tpus(computation):
+        if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
             continue
         outer = next((it for it in computation.context.scopes if it.kind == FUNCTION), None)
         if outer is None or not isinstance(outer.payload, TracedCall):

@@ -6,7 +6,7 @@ from tpulint.absint.domain.events import Cluster, Computation, Use
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
-from tpulint.frontends.tensorflow.knowledge.seam import SENT
+from tpulint.frontends.tensorflow.knowledge.tf_names import SENT
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.estimators import host_calls

@@ -11,8 +11,8 @@ from tpulint.absint.domain.values import UNKNOWN, Choice, External, Opaque, Valu
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import naming, seam
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.collectives import collectives_with, may_sum_gradients
@@ -52,9 +52,9 @@ def _certainty_of_replicas(computation: Computation) -> Certainty | None:
     A step of a TPUStrategy sums gradients in `apply_gradients`. One replica has nobody to
     exchange gradients with.
     """
-    if computation.kind == seam.MODEL_FN:
+    if computation.kind == tf_names.MODEL_FN:
         return None if may_have_one_replica(computation.call) else computation.certainty
-    if computation.kind not in seam.REPLICATE_FAMILY:
+    if computation.kind not in tf_names.REPLICATE_FAMILY:
         return None
     count = replicas(computation)
     if count is None:
@@ -117,7 +117,7 @@ def _may_lead_to_tpu_spec(computation: Computation, updates: list[ApiCall]) -> b
 
     Only asked where nothing else shows that the model_fn is a TPU's.
     """
-    if is_definite(computation) or computation.kind != seam.MODEL_FN:
+    if is_definite(computation) or computation.kind != tf_names.MODEL_FN:
         return True
     specs = [call.context for call in computation.calls if call.last == "TPUEstimatorSpec"]
     return any(not update.context.excludes(spec) for update in updates for spec in specs)
@@ -151,7 +151,7 @@ def _report_optimizer(
     unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
     seen = isinstance(receiver, Instance) or is_tensorflow(receiver.path)
     guess = unseen or not seen or _is_guessed_call(update)
-    if computation.kind != seam.MODEL_FN:
+    if computation.kind != tf_names.MODEL_FN:
         then = "those of the others are lost"
     elif met:
         then = f"TPUEstimator does not notice, for `{met[0].last}` sums something else"
@@ -178,7 +178,7 @@ def _doubt(
         return "unless the gradients are summed before"
     if not is_own:
         return f"unless `{name}` sums gradients itself"
-    if computation.kind != seam.MODEL_FN:
+    if computation.kind != tf_names.MODEL_FN:
         return "if there are several replicas"
     if is_definite(computation) or _is_guessed_call(update):
         return f"if `{name}` is the one of several that is used"
@@ -243,7 +243,7 @@ def _is_bare_class(optimizer: Instance) -> bool:
         word for method in methods if isinstance(method, Function) for word in method.code.mentions
     }
     mentions |= {base.last for base in outside}
-    sums = not mentions.isdisjoint(seam.COLLECTIVES | {WRAPPER})
+    sums = not mentions.isdisjoint(tf_names.COLLECTIVES | {WRAPPER})
     kept = optimizer.attributes.values()
     return (
         is_optimizer

@@ -7,7 +7,7 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping
 from tpulint.absint.domain.values import NONE, Value, options
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.file_facts import is_test
-from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES
+from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int

@@ -18,7 +18,7 @@ from tpulint.absint.domain.values import NONE, Const, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
-from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import is_local_path
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
@@ -205,7 +205,7 @@ class HostOnlyInput(Rule):
                 continue
             _check_data(feed, certainty, report)
             calls = list(pipeline_calls(program, feed))
-            reads = any(call.last in seam.FILE_READERS for call in calls)
+            reads = any(call.last in tf_names.FILE_READERS for call in calls)
             for call in calls:
                 what = fault_on_the_host(call, feed, reads=reads)
                 if certainty is Certainty.DEFINITE and what is None and is_unplaced(call):
@@ -230,7 +230,7 @@ class HostOnlyInput(Rule):
                     certainty=Certainty.POSSIBLE,
                 )
         for computation in program.computations:
-            if computation.kind == seam.MODEL_FN and may_use_tpu(computation.call):
+            if computation.kind == tf_names.MODEL_FN and may_use_tpu(computation.call):
                 _check_initial(computation, report)
 
 
@@ -345,19 +345,19 @@ def pipeline_calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
 
 def is_one_of_several(program: Program, feed: Feed, call: ApiCall) -> bool:
     """Return whether the program chooses between this source and others, one of them a TPU's."""
-    if not isinstance(feed.owner, Strategy) or call.last not in seam.PYTHON_IN_GRAPH:
+    if not isinstance(feed.owner, Strategy) or call.last not in tf_names.PYTHON_IN_GRAPH:
         return False
     begun = [
         source for source in sources(data_of(program, feed)) if isinstance(source, ExternalObject)
     ]
-    others = [source for source in begun if source.last not in seam.PYTHON_IN_GRAPH]
+    others = [source for source in begun if source.last not in tf_names.PYTHON_IN_GRAPH]
     return any(source.site is call.site for source in begun) and any(map(is_dataset, others))
 
 
 def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool) -> str | None:
     """Return what the TPU's host cannot do; `reads`: the pipeline reads files by their names."""
     receiver = call.receiver
-    if call.last in seam.PYTHON_IN_GRAPH:
+    if call.last in tf_names.PYTHON_IN_GRAPH:
         return PYTHON
     if (
         isinstance(receiver, ExternalObject)
@@ -370,7 +370,7 @@ def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool) -> str | None:
     if call.path == "tensorflow_datasets.load":
         folder = call.argument("data_dir", 2)
         return FILE if folder is not None and is_local(folder.value) else None
-    if call.last in seam.FILE_READERS and call.arguments and is_local(call.arguments[0].value):
+    if call.last in tf_names.FILE_READERS and call.arguments and is_local(call.arguments[0].value):
         return FILE
     # Strings that begin so are paths that this machine has listed.
     if reads and call.last == "from_tensor_slices" and call.arguments:

@@ -16,7 +16,7 @@ from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import words_of
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.seam import GIVES_ONE_TENSOR, MODEL_FN
+from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR, MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register

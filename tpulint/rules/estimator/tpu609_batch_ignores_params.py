@@ -10,7 +10,7 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
+from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int

@@ -7,7 +7,7 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
-from tpulint.frontends.tensorflow.knowledge.seam import BATCH_SIZES, is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu

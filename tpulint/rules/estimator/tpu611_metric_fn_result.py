@@ -10,7 +10,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
-from tpulint.frontends.tensorflow.knowledge.seam import GIVES_ONE_TENSOR
+from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.estimators import host_calls, surely_uses_tpu

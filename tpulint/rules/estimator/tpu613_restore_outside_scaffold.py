@@ -8,7 +8,7 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity, Step
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
-from tpulint.frontends.tensorflow.knowledge.seam import MODEL_FN
+from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import compiled_calls

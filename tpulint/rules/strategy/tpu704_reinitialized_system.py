@@ -10,14 +10,14 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.values import UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, SHUTS_DOWN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
 
-RELEVANT = INITIALIZES | SHUTS_DOWN | seam.TPU_STRATEGIES | {"scope"}
+RELEVANT = INITIALIZES | SHUTS_DOWN | tf_names.TPU_STRATEGIES | {"scope"}
 # tensorflow/python/tpu/tpu_strategy_util.py, `initialize_tpu_system`: it clears the eager context
 # of the TPU, and with it every variable and every compiled program.
 HARM = {
@@ -60,10 +60,10 @@ def _check_initialization(
     if any(_may_be_different_tpus(other, call) for other in initializations):
         return
     scopes = [other for other in reachable if _enters_tpu_scope(other)]
-    strategies = [other for other in reachable if other.last in seam.TPU_STRATEGIES]
+    strategies = [other for other in reachable if other.last in tf_names.TPU_STRATEGIES]
     if not scopes and not strategies:
         return
-    if _is_notebook(call) and any(other.last in seam.TPU_STRATEGIES for other in later):
+    if _is_notebook(call) and any(other.last in tf_names.TPU_STRATEGIES for other in later):
         return
     # A scope's variables are the greater loss, so they are named rather than the strategy.
     lost = (scopes or strategies)[0]

@@ -6,7 +6,7 @@ from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     OF_ALL_REPLICAS,
     REFUSED_BY_EACH,
@@ -33,7 +33,7 @@ class CrossReplicaCallInStep(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.kind not in seam.STRATEGY_RUN:
+            if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
             for call in computation.calls:
                 if call.last not in METHODS or strategy_of(call.receiver) is None:

@@ -13,8 +13,8 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.keras_models import is_model
-from tpulint.frontends.tensorflow.knowledge.seam import STRATEGY_RUN, is_tensorflow
 from tpulint.frontends.tensorflow.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY
+from tpulint.frontends.tensorflow.knowledge.tf_names import STRATEGY_RUN, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.eager_calls import is_built_in_graph, is_traced_function, may_be_tpus

@@ -12,8 +12,8 @@ from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
-from tpulint.frontends.tensorflow.knowledge import naming, seam
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.eager_calls import is_built_in_graph
@@ -58,9 +58,9 @@ class SystemNotInitialized(Rule):
 
 def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
     """Yield the steps that certainly run on a TPU, each with the call that made its strategy."""
-    makers = [call for call in program.calls if call.last in seam.TPU_STRATEGIES]
+    makers = [call for call in program.calls if call.last in tf_names.TPU_STRATEGIES]
     for computation in program.computations:
-        if computation.kind not in seam.STRATEGY_RUN or is_built_in_graph(computation):
+        if computation.kind not in tf_names.STRATEGY_RUN or is_built_in_graph(computation):
             continue
         if computation.certainty is Certainty.POSSIBLE or computation.context.is_guess:
             continue
@@ -74,7 +74,7 @@ def is_run_by_hand(computation: Computation) -> bool:
     """Return whether a tf.function certainly runs a computation that no strategy builds."""
     context = computation.context
     return (
-        computation.kind in seam.REPLICATE_FAMILY
+        computation.kind in tf_names.REPLICATE_FAMILY
         and computation.certainty is Certainty.DEFINITE
         and context.traced
         and not is_built_in_graph(computation)

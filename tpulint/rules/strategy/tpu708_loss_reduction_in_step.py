@@ -11,7 +11,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.keras import KERAS_3
 from tpulint.frontends.tensorflow.names.target_release import allowed
 from tpulint.frontends.tensorflow.program import Program
@@ -33,7 +33,7 @@ class LossReductionInStep(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.kind not in seam.STRATEGY_RUN:
+            if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
             averaged = set()
             for call, loss, site in averaged_twice(computation):

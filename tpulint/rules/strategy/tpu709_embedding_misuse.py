@@ -14,7 +14,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     EMBEDDING,
     EMBEDDING_MODULES,
@@ -58,7 +58,11 @@ class EmbeddingMisuse(Rule):
 def _check_initializer(call: ApiCall, report: Report) -> None:
     initializer = call.argument("initializer", 2)
     value = None if initializer is None else initializer.value
-    if initializer is None or not isinstance(value, External) or not seam.is_tensorflow(value.path):
+    if (
+        initializer is None
+        or not isinstance(value, External)
+        or not tf_names.is_tensorflow(value.path)
+    ):
         return
     is_class = ".initializers." in value.path and value.last[:1].isupper()
     if is_class or value.last.endswith("_initializer"):

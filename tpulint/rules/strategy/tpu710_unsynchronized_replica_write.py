@@ -13,7 +13,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import CLASSES, keras_base
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import GRADIENTS, STATISTICS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
@@ -46,7 +46,7 @@ class UnsynchronizedReplicaWrite(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.kind not in seam.STRATEGY_RUN:
+            if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
             by_operation: dict[int, str] | None = None
             for call in computation.calls:
@@ -82,7 +82,7 @@ def say(computation: Computation, drift: Drift, certainty: Certainty, report: Re
 def drift_of(program: Program, call: ApiCall) -> Drift | None:
     """Return the drift that a call causes: an assignment of a value of the replica's own data."""
     variable = call.receiver
-    if call.last not in seam.ASSIGNS or not isinstance(variable, Variable):
+    if call.last not in tf_names.ASSIGNS or not isinstance(variable, Variable):
         return None
     value = call.argument("delta" if call.last != "assign" else "value", 0)
     if value is None or not isinstance(value.value, Tensor) or not value.value.split:

@@ -13,7 +13,7 @@ from tpulint.absint.domain.values import Choice, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
-from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     ADD_OR_JOIN,
     ASK_ONE_NUMBER,
@@ -59,7 +59,7 @@ class PerReplicaValueAsTensor(Rule):
             certainty = certainty_of(program, taken, source)
             if certainty is None:
                 continue
-            is_result = source.last in seam.STRATEGY_RUN
+            is_result = source.last in tf_names.STRATEGY_RUN
             whole = f"the result of `{source.last}`" if is_result else "an element of the dataset"
             made = "gives one value per replica" if is_result else "distributes the dataset"
             report(
@@ -79,7 +79,7 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
     for call in program.calls:
         if isinstance(call.receiver, Tensor):
             receiver = value_of_all(receiver_of(program, call))
-            if receiver is not None and call.last in seam.METHODS:
+            if receiver is not None and call.last in tf_names.METHODS:
                 yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
             continue
         for value, site in values_due(call):
@@ -108,7 +108,7 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
         if last not in ("update_state", "__call__"):
             return
     elif not (home in ("builtins", "math") and last in ASK_ONE_NUMBER) and not (
-        seam.is_tensorflow(call.path) and last in OPERATIONS_ON_TENSORS
+        tf_names.is_tensorflow(call.path) and last in OPERATIONS_ON_TENSORS
     ):
         return
     for argument in call.arguments:

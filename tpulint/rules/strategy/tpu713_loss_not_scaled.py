@@ -12,7 +12,7 @@ from tpulint.absint.domain.values import Bound, Const, External, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     ADDS_LOSSES,
     AVERAGE_LOSS,
@@ -58,7 +58,7 @@ class LossNotScaled(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.kind in seam.STRATEGY_RUN and is_for_replicas(computation):
+            if computation.kind in tf_names.STRATEGY_RUN and is_for_replicas(computation):
                 calls = calls_by_operation(computation)
                 for loss in losses(computation, calls):
                     for part in loss.parts:
@@ -150,7 +150,7 @@ def name_of(operation: Operation, calls: Calls) -> tuple[str, ApiCall | None]:
 
 def is_mean_of_all(call: ApiCall) -> bool:
     """Return whether this is TensorFlow's mean over all elements."""
-    return call.last == MEAN and seam.is_tensorflow(call.path) and len(call.arguments) == 1
+    return call.last == MEAN and tf_names.is_tensorflow(call.path) and len(call.arguments) == 1
 
 
 def takes_losses(call: ApiCall) -> bool:

@@ -17,7 +17,7 @@ from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import Const, Scaled, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import shape_of
@@ -163,7 +163,7 @@ class FixedShape(NamedTuple):
 def fixed_shapes(program: Program, computation: Computation) -> Iterator[FixedShape]:
     """Yield where a step gives its share of a batch the shape of the whole one."""
     strategy = computation.call.receiver
-    if computation.kind not in seam.STRATEGY_RUN or not isinstance(strategy, Strategy):
+    if computation.kind not in tf_names.STRATEGY_RUN or not isinstance(strategy, Strategy):
         return
     shares = {id(tensor): tensor for tensor in all_tensors(computation.parameters) if tensor.split}
     whole = [batch for batch in _whole_batches(program, computation) if batch]

@@ -10,7 +10,7 @@ from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import Const, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import STATELESS_DRAWS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.device_code import is_compiled
@@ -42,12 +42,12 @@ class SameRandomNumbers(Rule):
 
 def draws(computation: Computation) -> Iterator[ApiCall]:
     """Yield the stateless draws of a step whose seed is the same on all replicas."""
-    if computation.kind not in seam.STRATEGY_RUN or not may_be_tpus(computation):
+    if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
         return
     for call in computation.calls:
         if call.last not in STATELESS_DRAWS or not is_compiled(call.context):
             continue
-        if isinstance(call.receiver, ExternalObject) or not seam.is_tensorflow(call.path):
+        if isinstance(call.receiver, ExternalObject) or not tf_names.is_tensorflow(call.path):
             continue
         seed = call.argument("seed", 1)
         if seed is not None and is_same_everywhere(seed.value):

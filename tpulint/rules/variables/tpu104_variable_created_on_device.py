@@ -10,7 +10,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
@@ -25,7 +25,7 @@ class VariableCreatedOnDevice(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.kind not in seam.STRATEGY_RUN:
+            if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
             for creation in creations(computation):
                 again = is_traced_again(computation, creation.context)
@@ -86,7 +86,7 @@ def owner_of_variables(call: ApiCall) -> str | None:
         return None
     if "keras" not in parts:
         return None
-    if parts[-1] in seam.LAYERS_WITH_WEIGHTS:
+    if parts[-1] in tf_names.LAYERS_WITH_WEIGHTS:
         return "layer"
     if parts[-1][:1].isupper():
         # Classes are capitalized: `keras.metrics.mean_squared_error` is a function and owns
@@ -107,7 +107,7 @@ def is_kept(computation: Computation, context: Context) -> bool:
     ):
         return True
     inside = context.call_chain[len(computation.context.call_chain) :]
-    return any(call.name in seam.BUILD_METHODS for call in inside)
+    return any(call.name in tf_names.BUILD_METHODS for call in inside)
 
 
 def is_traced_again(computation: Computation, context: Context) -> bool:

@@ -61,7 +61,7 @@ def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
     )
 
 
-def crosses_the_seam(region: Region, op: Operation) -> bool:
+def crosses_to_the_host(region: Region, op: Operation) -> bool:
     """Return whether a body of `op`, at any depth, has operations that are not compiled."""
     return any(
         _marks(graph) or region.automatic.has_some_in(graph)
@@ -70,7 +70,7 @@ def crosses_the_seam(region: Region, op: Operation) -> bool:
 
 
 def is_marked(region: Region, op: Operation) -> bool:
-    """Return the same as `crosses_the_seam`, leaving automatic host clusters aside."""
+    """Return the same as `crosses_to_the_host`, leaving automatic host clusters aside."""
     return any(_marks(graph) for graph in _graphs(region.graph, region.nodes[op.name]))
 
 

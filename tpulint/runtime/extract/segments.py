@@ -23,7 +23,7 @@ from tpulint.runtime.extract.bodies import (
     array_handles,
     bodies,
     body_of_function,
-    crosses_the_seam,
+    crosses_to_the_host,
     is_call,
 )
 from tpulint.runtime.extract.kernels import needs_the_host
@@ -85,7 +85,7 @@ def side_of(region: Region, op: Operation) -> Side:
         return Side.COLLECTIVE
     if op.type in ONLY_OF_TPUS:
         return Side.PLAIN
-    if crosses_the_seam(region, op) or holds_idle_host_operations(region, op):
+    if crosses_to_the_host(region, op) or holds_idle_host_operations(region, op):
         return Side.CONTROL
     return Side.DEVICE
 

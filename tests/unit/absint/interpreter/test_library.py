@@ -10,7 +10,7 @@ from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.project import Project
 from tpulint.disk import Disk
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.syntax.summaries import Store
 
 MAIN = "/program/main.py"

@@ -15,7 +15,7 @@ from tpulint.absint.resolver.import_graph import (
     statements,
 )
 from tpulint.disk import Disk
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 
 STATEMENTS = {
     b"import a.b as c, d\n": [ImportedNames("a.b", 0, ()), ImportedNames("d", 0, ())],

@@ -11,7 +11,7 @@ from tpulint.absint.domain.values import Const
 from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.project import Project
 from tpulint.disk import Disk
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.prefilter import holds_messages, may_matter
 from tpulint.syntax import ir
 from tpulint.syntax.summaries import Store

@@ -11,7 +11,7 @@ from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.check.programs import SoftPlacement
 from tpulint.frontends.tensorflow.file_facts import ON, PERHAPS, is_test
-from tpulint.frontends.tensorflow.knowledge.seam import INSTALLED
+from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 
 FILES = ("/a.py", "/b.py", "/c.py", "/d.py", "/test_e.py", "/f_test.py")
 OUTSIDE = "/site/g.py"  # is imported, and no file of the check

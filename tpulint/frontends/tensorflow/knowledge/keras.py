@@ -1,11 +1,11 @@
 """Names of what Keras runs in a step: parts of models and layers, and arguments of `compile`.
 
-Hand-written, as `seam`: each set says where its fact is in Keras.
+Hand-written, as `tf_names`: each set says where its fact is in Keras.
 """
 
 from __future__ import annotations
 
-from tpulint.frontends.tensorflow.knowledge.seam import words
+from tpulint.frontends.tensorflow.knowledge.tf_names import words
 
 KERAS_3 = (">=", "2.16")  # the first TensorFlow that installs it
 

@@ -1,12 +1,12 @@
 """Names that show how a program uses distribution strategies: eagerly or in graphs, in scopes.
 
-Hand-written, as `seam`: each set says where its fact is in TensorFlow.
+Hand-written, as `tf_names`: each set says where its fact is in TensorFlow.
 """
 
 from __future__ import annotations
 
 from tpulint.frontends.tensorflow.knowledge.calls import function_preserving
-from tpulint.frontends.tensorflow.knowledge.seam import words
+from tpulint.frontends.tensorflow.knowledge.tf_names import words
 
 # Code that names one of these builds graphs (framework/ops.py, client/session.py).
 GRAPH_MODE = words(

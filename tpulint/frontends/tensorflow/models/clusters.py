@@ -11,7 +11,7 @@ from tpulint.absint.domain.values import NONE, UNKNOWN, Opaque, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.knowledge.seam import SENT
+from tpulint.frontends.tensorflow.knowledge.tf_names import SENT
 from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.table import model
 

@@ -23,7 +23,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.call import Call, force_deferred, snapshot
 from tpulint.frontends.tensorflow.models.table import model
 
@@ -51,7 +51,7 @@ def trace(
     computation = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
     computation.host_modes, computation.predicts = host_modes, predicts
     program = frame.session.program
-    is_run = kind in seam.STRATEGY_RUN
+    is_run = kind in tf_names.STRATEGY_RUN
     if not frame.context.is_unrecorded:
         outer = frame.context.computation
         if outer is not None:
@@ -167,10 +167,10 @@ QUEUES = {
 
 
 # A name that only the TPU's module has is enough; the others follow the name of such a module.
-NAMES = [f"?.{name}" for name in sorted(seam.REPLICATE_FAMILY & seam.UNMISTAKABLE)] + [
+NAMES = [f"?.{name}" for name in sorted(tf_names.REPLICATE_FAMILY & tf_names.UNMISTAKABLE)] + [
     f"{module}.{name}"
-    for name in sorted(seam.REPLICATE_FAMILY - seam.UNMISTAKABLE)
-    for module in ("tpulint.runtime", *(f"?.{module}" for module in sorted(seam.TPU_MODULES)))
+    for name in sorted(tf_names.REPLICATE_FAMILY - tf_names.UNMISTAKABLE)
+    for module in ("tpulint.runtime", *(f"?.{module}" for module in sorted(tf_names.TPU_MODULES)))
 ]
 
 

@@ -25,7 +25,7 @@ from tpulint.absint.domain.values import (
     options,
 )
 from tpulint.absint.interpreter import transfer
-from tpulint.frontends.tensorflow.knowledge.seam import EVALUATION, MODEL_FN, words
+from tpulint.frontends.tensorflow.knowledge.tf_names import EVALUATION, MODEL_FN, words
 from tpulint.frontends.tensorflow.models.call import Call, force_deferred
 from tpulint.frontends.tensorflow.models.clusters import open_cluster
 from tpulint.frontends.tensorflow.models.entry_points import trace

@@ -24,7 +24,7 @@ from tpulint.absint.interpreter import calls, transfer
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.keras_models import is_dataset
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, force_deferred, parameter_count
 from tpulint.frontends.tensorflow.models.table import model, observe
 from tpulint.frontends.tensorflow.shapes import described
@@ -181,7 +181,7 @@ def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Valu
 @model("?.get_per_replica_batch_size")
 def _share_of_batch(call: Call) -> Value:
     whole = call.get("global_batch_size", 0)
-    return Scaled(seam.REPLICAS, whole.value if isinstance(whole, Const) else None, -1)
+    return Scaled(tf_names.REPLICAS, whole.value if isinstance(whole, Const) else None, -1)
 
 
 @model(*(f"{STRATEGY}.{name}" for name in sorted(FROM_FUNCTION)))
@@ -309,7 +309,7 @@ def _apply(call: Call) -> Value:
 
 
 # tensorflow/python/data/ops/dataset_ops.py: their functions are traced for the host.
-@model(*(f"{DATASET}.{name}" for name in sorted(seam.PIPELINE - {"apply"})))
+@model(*(f"{DATASET}.{name}" for name in sorted(tf_names.PIPELINE - {"apply"})))
 def _mapped_step(call: Call) -> Value:
     assert call.receiver is not None
     step = _step(call, call.receiver)
@@ -324,7 +324,7 @@ def _next_of_distributed(call: Call) -> Value | None:
     return iterated.element if isinstance(iterated, ExternalObject) else None
 
 
-@model(*(f"{DATASET}.{name}" for name in sorted(seam.DATASET_METHODS - seam.PIPELINE)))
+@model(*(f"{DATASET}.{name}" for name in sorted(tf_names.DATASET_METHODS - tf_names.PIPELINE)))
 def _other_step(call: Call) -> Value:
     assert call.receiver is not None
     return _plain_step(call, call.receiver)

@@ -23,9 +23,9 @@ from tpulint.finding import OUTSIDE, UNREAD, Certainty
 from tpulint.frontends.tensorflow import layer_calls
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
-from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds, builds_by_argument
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.models import keras
 from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, parameter_count
 from tpulint.frontends.tensorflow.models.table import model
@@ -103,7 +103,7 @@ def _kept_shape(call: Call) -> Shape | None:
 def _has_equal_shapes(frame: Frame) -> bool:
     """Return whether all replicas have the same shapes: one program without dynamic ones is all."""
     computation = frame.context.computation
-    return computation is not None and computation.kind not in seam.STRATEGY_RUN
+    return computation is not None and computation.kind not in tf_names.STRATEGY_RUN
 
 
 def make_object(call: Call) -> Value:
@@ -120,7 +120,7 @@ def _call_arguments(call: Call) -> None:
     What the device was to run as Python is never traced: the operation itself is the fault.
     """
     # The operation itself is what fails there (TPU501): its function is not looked into.
-    if call.name in seam.PYTHON_IN_GRAPH and call.frame.context.on_device:
+    if call.name in tf_names.PYTHON_IN_GRAPH and call.frame.context.on_device:
         return
     for value in call.values:
         if isinstance(value, CALLABLE) and not _may_be_data(value):
@@ -149,8 +149,8 @@ def run_given(call: Call) -> Value:
 
 def _of_object(call: Call, receiver: ExternalObject) -> Value:
     """Call a method of an outside object: a layer reads its weights, a dataset gives another."""
-    if call.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
-        mode = seam.METRIC_METHODS[call.name]
+    if call.name in tf_names.METRIC_METHODS and ".metrics." in receiver.path:
+        mode = tf_names.METRIC_METHODS[call.name]
         transfer.access(call.frame, weights(receiver), mode, call.name, call.site)
     note_outside(call.frame, f"{receiver.path}.{call.name}", call.values, call.site)
     certainty = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE

@@ -41,7 +41,7 @@ from tpulint.absint.interpreter import (
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import items_of
 from tpulint.frontends.tensorflow.hooks import running_strategy
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.table import model
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -57,7 +57,7 @@ def _getattr(call: Call) -> Value:
     values = call.values
     if len(values) < 2 or not isinstance(values[1], Const):
         return UNKNOWN
-    asked = values[1].value in seam.CONTEXT_STATE
+    asked = values[1].value in tf_names.CONTEXT_STATE
     if isinstance(values[0], (Instance, Class)) or len(values) == 2 or asked:
         return attributes.get(call.frame, values[0], str(values[1].value), call.site)
     return UNKNOWN
@@ -286,9 +286,9 @@ def _isinstance(call: Call) -> Value:
     if isinstance(asked, Tensor) and _are_all(classes, COMPOSITES):
         # What a TPU compiles is given dense tensors. Elsewhere, it may be either.
         return Const(False) if call.frame.context.on_device else UNKNOWN
-    if _are_all(classes, seam.OTHER_STRATEGIES):
+    if _are_all(classes, tf_names.OTHER_STRATEGIES):
         return Const(False) if isinstance(asked, Strategy) and asked.kind == "tpu" else UNKNOWN
-    if not _are_all(classes, seam.TPU_STRATEGIES):
+    if not _are_all(classes, tf_names.TPU_STRATEGIES):
         verdicts = {_is_of_type(option, classes) for option in options(asked)}
         verdict = verdicts.pop() if len(verdicts) == 1 else None
         return UNKNOWN if verdict is None else Const(verdict)

@@ -32,7 +32,7 @@ from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import UNKNOWN_FUNCTION
 from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.hooks import Hooks
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.calls import CallFacts, call_facts
 from tpulint.frontends.tensorflow.models import (
     clusters,
@@ -185,7 +185,7 @@ def _builds_nothing(record: ApiCall) -> bool:
 @lru_cache(maxsize=4096)
 def _names_no_operation(path: str) -> bool:
     last = path.rpartition(".")[2]
-    return path.startswith(STANDARD_LIBRARY) or last in seam.SCOPES or "logging" in path
+    return path.startswith(STANDARD_LIBRARY) or last in tf_names.SCOPES or "logging" in path
 
 
 def _record(frame: Frame, record: ApiCall) -> Call:

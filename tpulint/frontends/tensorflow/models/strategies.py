@@ -26,7 +26,7 @@ from tpulint.absint.interpreter import calls, transfer
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import is_for_another
 from tpulint.frontends.tensorflow.hooks import settings_of
-from tpulint.frontends.tensorflow.knowledge import naming, seam
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.entry_points import trace
@@ -63,7 +63,7 @@ def _strategy(call: Call) -> Strategy | None:
 
 
 # tensorflow/python/distribute/tpu_strategy.py, and Sonnet's TpuReplicator.
-@model(*(f"?.{name}" for name in sorted(seam.TPU_STRATEGIES)))
+@model(*(f"?.{name}" for name in sorted(tf_names.TPU_STRATEGIES)))
 def _tpu_strategy(call: Call) -> Value | None:
     if not _makes(call):
         return None
@@ -72,7 +72,7 @@ def _tpu_strategy(call: Call) -> Value | None:
 
 
 # Of the others only one thing matters: what they run is no TPU's.
-@model(*(f"?.{name}" for name in sorted(seam.OTHER_STRATEGIES)))
+@model(*(f"?.{name}" for name in sorted(tf_names.OTHER_STRATEGIES)))
 def _other_strategy(call: Call) -> Value | None:
     return Strategy("other", call.site, call.path) if _makes(call) else None
 
@@ -132,7 +132,7 @@ def _reduce(call: Call) -> Value:
     return call.operation()
 
 
-@methods(seam.CALL_FOR_EACH_REPLICA)
+@methods(tf_names.CALL_FOR_EACH_REPLICA)
 def _call_for_each_replica(call: Call) -> Value | None:
     """`call_for_each_replica(fn, args=(), kwargs=None)`: no computation, in whatever strategy."""
     strategy = _strategy(call)
@@ -150,7 +150,7 @@ def _of_another(call: Call, strategy: Strategy) -> Scope:
 
 # tensorflow/python/distribute/tpu_strategy.py, `TPUExtended.tpu_run`: it compiles its function
 # even where no tf.function is around it.
-@methods(*sorted(seam.STRATEGY_RUN))
+@methods(*sorted(tf_names.STRATEGY_RUN))
 def _run(call: Call) -> Value | None:
     """`run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
     strategy = _strategy(call)
@@ -198,13 +198,13 @@ def _arguments(call: Call) -> list[Argument] | None:
 
 
 # tensorflow/python/distribute/distribute_lib.py, `ReplicaContext`.
-@model(*(f"?.{name}" for name in sorted(seam.REPLICA_ID)))
+@model(*(f"?.{name}" for name in sorted(tf_names.REPLICA_ID)))
 def _replica_id(call: Call) -> Value:
     return Tensor(call.frame.context, call.site, per_replica=True, replica_id=True)
 
 
 # tensorflow/python/tpu/ops/tpu_ops.py and `ReplicaContext`: every replica has to get there.
-@model(*(f"?.{name}" for name in sorted(seam.COLLECTIVES)))
+@model(*(f"?.{name}" for name in sorted(tf_names.COLLECTIVES)))
 def _collective(call: Call) -> Value:
     """`merge_call(fn, args)` calls its function once; the others take tensors."""
     callee = call.get("merge_fn", 0)

@@ -53,7 +53,7 @@ from tpulint.absint.domain.objects import (
 from tpulint.absint.domain.values import Bound, Choice, Const, External, Opaque, Value
 from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model, is_sequential
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.seam import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.models.call import Call, Model
 from tpulint.frontends.tensorflow.strategy import Strategy
 

@@ -25,7 +25,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.attributes import get
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.knowledge import seam
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.table import model, observe
 from tpulint.frontends.tensorflow.strategy import scope_strategy
@@ -168,7 +168,7 @@ def _note_step_read(call: Call) -> None:
 )
 def _make(call: Call) -> Value:
     frame = call.frame
-    name, sort = _name(call), seam.VARIABLE_MAKERS[call.name]
+    name, sort = _name(call), tf_names.VARIABLE_MAKERS[call.name]
     # TensorFlow finds the global step by call name.
     sort = "step" if (name, sort) == ("global_step", "variable") else sort
     named = identity(call, _given_name(call)) if call.name in NAMED else None
@@ -215,19 +215,19 @@ def _name(call: Call) -> str:
 @model(
     "tf.Variable.*",
     # A method that only variables have says that its receiver is one.
-    *(f"?.{name}" for name in sorted(seam.VARIABLE_METHODS)),
+    *(f"?.{name}" for name in sorted(tf_names.VARIABLE_METHODS)),
 )
 def _method(call: Call) -> Value | None:
     """Call a method of a variable: a read, a write, or nothing that matters."""
     frame, variable = call.frame, _receiver_variable(call)
     if variable is None:
         return None
-    if call.name in seam.WRITES:
+    if call.name in tf_names.WRITES:
         transfer.touch(frame, call.values, call.site, call.name)
         transfer.access(frame, variable, "write", call.name, call.site)
         if call.name == "execute" and call.arguments:
             return calls.call(frame, call.values[0], (), call.site)
-    elif call.name in seam.READS:
+    elif call.name in tf_names.READS:
         transfer.touch(frame, call.values, call.site, call.name)
         transfer.access(frame, variable, "read", call.name, call.site)
     elif call.name in ("get_shape", "set_shape", "is_initialized", "from_proto"):
@@ -251,7 +251,7 @@ def _receiver_variable(call: Call) -> Variable | None:
 
 def _assign_result(call: Call, variable: Variable, result: Tensor) -> Tensor:
     """Return the result of a method: `v.assign(x)` gives the variable, which others may read."""
-    if call.name not in seam.ASSIGNS:
+    if call.name not in tf_names.ASSIGNS:
         return result
     if result.operation is not None:
         result.operation.sources = ()  # it waits for the write, and takes no data
@@ -262,7 +262,7 @@ def _assign_result(call: Call, variable: Variable, result: Tensor) -> Tensor:
 
 
 @model(
-    *(f"tf.compat.v1.{name}" for name in sorted(seam.ASSIGN_FUNCTIONS)),
+    *(f"tf.compat.v1.{name}" for name in sorted(tf_names.ASSIGN_FUNCTIONS)),
     "mesh_tensorflow.assign",
     "mesh_tensorflow.ops_with_redefined_builtins.assign",
 )
@@ -282,7 +282,7 @@ def _assign(call: Call) -> Value | None:
 
 # tensorflow/python/training/optimizer.py, keras/src/optimizers/base_optimizer.py. A wrapper of an
 # optimizer has the same methods, whatever its class.
-@model(*(f"?.{name}" for name in sorted(seam.OPTIMIZER_UPDATES)))
+@model(*(f"?.{name}" for name in sorted(tf_names.OPTIMIZER_UPDATES)))
 def _update(call: Call) -> Value | None:
     if isinstance(call.receiver, ExternalObject):
         return _update_seen(call, call.receiver)

@@ -1,4 +1,4 @@
-"""The names of TensorFlow's seam between device and host.
+"""The names of TensorFlow that mean something between device and host.
 
 Hand-written: these are concepts, not signatures. Each set says where its fact stands
 in TensorFlow. A dotted name is matched by its end, for projects wrap TensorFlow in
@@ -236,7 +236,7 @@ FILE_READERS = words(
     """
 )
 
-# Bytes of which one must be in a file for the seam to be in it (see `program.prefilter`).
+# Bytes of which one must be in a file for the TPU API to be named in it (see `program.prefilter`).
 SIGNS = (
     b"outside_compilation",
     b"split_compile_and_",
