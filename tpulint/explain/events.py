@@ -41,7 +41,7 @@ from tpulint.explain.explanation import (
 from tpulint.explain.losses import Losses
 from tpulint.finding import Certainty, Finding
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.ordering.truth import Truth
+from tpulint.ordering import Truth
 from tpulint.queries.happens_before import HappensBefore
 from tpulint.source import Source
 from tpulint.syntax.nodes import Statement

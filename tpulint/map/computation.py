@@ -37,8 +37,7 @@ from tpulint.map.lanes import (
 )
 from tpulint.map.pictures import model
 from tpulint.map.variables import variables_of
-from tpulint.ordering.host_order import Phase
-from tpulint.ordering.truth import Truth
+from tpulint.ordering import Phase, Truth
 from tpulint.queries.device_code import is_compiled, is_softly_placed
 from tpulint.queries.happens_before import order_of
 from tpulint.queries.input_pipelines import data_of, steps

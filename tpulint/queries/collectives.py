@@ -13,7 +13,7 @@ from tpulint.absint.domain.values import Const, Value, options
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
-from tpulint.ordering.truth import Truth
+from tpulint.ordering import Truth
 from tpulint.queries.strategies import aggregation_of, synchronization_of
 
 # Keras' way to say that gradients are already summed, in older and newer releases.

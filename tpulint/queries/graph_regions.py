@@ -34,7 +34,7 @@ from tpulint.absint.domain.events import (
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value, options
-from tpulint.ordering.host_order import Edge
+from tpulint.ordering import Edge
 from tpulint.queries.device_code import is_certain_access, is_order_relevant, share_loop
 
 BODIES = (COND, WHILE, FUNCTION)

@@ -1,6 +1,6 @@
 """When the operations of host clusters run, on every run that reaches a place or on some.
 
-The graphs are those of `graph_regions`, and the order is `ordering.host_order`'s.
+The graphs are those of `graph_regions`, and the order is `ordering`'s.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from tpulint.absint.domain.context import Scope, cover
 from tpulint.absint.domain.events import Access, Cluster, Computation, Context, Operation
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.ordering.host_order import Edge, HostOrder, Phase, Placement
-from tpulint.ordering.truth import Truth, any3
+from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, any3
 from tpulint.queries.graph_regions import (
     GraphNode,
     GraphRegion,

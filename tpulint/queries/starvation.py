@@ -35,7 +35,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.ordering.host_order import Phase
+from tpulint.ordering import Phase
 from tpulint.queries.entry_calls import SIGNATURES, argument_value, constant_int, replicas
 from tpulint.queries.graph_regions import given_by_scopes
 from tpulint.queries.happens_before import order_of

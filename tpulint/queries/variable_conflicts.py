@@ -10,7 +10,7 @@ from tpulint.absint.domain.events import TOUCHES, Access, Cluster, Computation, 
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
-from tpulint.ordering.host_order import NEVER_AWAITED, Phase, Placement, is_stale
+from tpulint.ordering import NEVER_AWAITED, Phase, Placement, is_stale
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_certain_access, is_in_own_round, share_loop
 from tpulint.queries.happens_before import order_of

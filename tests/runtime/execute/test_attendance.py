@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from tpulint.ordering.truth import Truth
+from tpulint.ordering import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.rendezvous import CollectiveTracker
 from tpulint.runtime.extract.collectives import Collective, Decision

@@ -25,7 +25,7 @@ from tests.runtime.oracle.meeting_programs import (
     Twice,
     halves,
 )
-from tpulint.ordering.truth import Truth
+from tpulint.ordering import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.rendezvous import CollectiveTracker
 from tpulint.runtime.extract.collectives import Collective, Decision

@@ -7,7 +7,7 @@ from tpulint.absint.domain.values import Choice
 from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.ordering.truth import Truth
+from tpulint.ordering import Truth
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.collectives import alike, deciding, under_control
 from tpulint.rules.base import Report, Rule, register

@@ -23,7 +23,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
 )
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.ordering.operations import AGREEMENT_CALLS
+from tpulint.ordering import AGREEMENT_CALLS
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.strategies import UPDATES, is_optimizer, strategy_of

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
-from tpulint.ordering.operations import INFEED_TAKES
+from tpulint.ordering import INFEED_TAKES
 from tpulint.runtime import python_functions
 from tpulint.runtime.emulate import cores
 from tpulint.runtime.emulate.cores import Parts, output_parts

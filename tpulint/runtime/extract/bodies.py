@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS
 from tpulint.runtime.extract.region import (
     CLUSTER_ATTR,
     Graph,

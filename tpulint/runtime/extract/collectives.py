@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tpulint.ordering.operations import AGREEMENTS, COLLECTIVES, INFEED_TAKES, rule_of_divergence
-from tpulint.ordering.truth import Truth, all3
+from tpulint.ordering import AGREEMENTS, COLLECTIVES, INFEED_TAKES, Truth, all3, rule_of_divergence
 from tpulint.runtime.errors import UnsupportedOpError
 from tpulint.runtime.extract.bodies import (
     CASE,

@@ -21,7 +21,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS
 from tpulint.runtime.extract.bodies import WHILE, arguments, bodies, holds_bodies, is_call
 from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.kernels import has_kernel

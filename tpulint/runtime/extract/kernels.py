@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS
 from tpulint.runtime.errors import HostPythonError, UnsupportedOpError
 from tpulint.runtime.extract.bodies import (
     ARRAY_USERS,

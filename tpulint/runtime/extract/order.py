@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from tpulint.ordering.operations import COLLECTIVES
+from tpulint.ordering import COLLECTIVES
 from tpulint.runtime.extract.bodies import bodies, is_call, is_resource, resources_of, writes
 from tpulint.runtime.extract.kernels import needs_the_host
 from tpulint.runtime.extract.region import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import tensorflow as tf
 
-from tpulint.ordering.operations import FEEDS
+from tpulint.ordering import FEEDS
 from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.constants import DeviceConstant, captured_constants
 from tpulint.runtime.extract.flat import is_flat, reached_operations

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS
 from tpulint.runtime.extract.bodies import (
     array_handles,
     bodies,

@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tpulint.ordering.host_order import Edge, HostOrder, Phase, Placement, is_stale
-from tpulint.ordering.truth import Truth
+from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, is_stale
 from tpulint.runtime.errors import DeadlockError, DeviceVariableError, StaleVariableWarning
 from tpulint.runtime.extract.bodies import Touch
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of, sources_of

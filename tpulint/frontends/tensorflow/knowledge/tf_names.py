@@ -7,7 +7,7 @@ shims (`lingvo.compat.tpu.shard`).
 
 from __future__ import annotations
 
-from tpulint.ordering.operations import COLLECTIVE_CALLS
+from tpulint.ordering import COLLECTIVE_CALLS
 
 
 def words(text: str) -> frozenset[str]:

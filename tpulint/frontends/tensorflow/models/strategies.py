@@ -32,7 +32,7 @@ from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.table import M, model
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
-from tpulint.ordering.operations import AGREEMENT_CALLS
+from tpulint.ordering import AGREEMENT_CALLS
 
 
 def methods(*names: str) -> Callable[[M], M]:

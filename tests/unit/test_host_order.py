@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tpulint.ordering.host_order import Edge, HostOrder, Phase, Placement, is_stale
-from tpulint.ordering.truth import Truth, all3, any3, closure
+from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, all3, any3, closure, is_stale
 
 DEVICE = {"a": None, "b": None}
 HOST = {"first": "0", "second": "0", "other": "1"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scripts import knowledge
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.ordering.operations import (
+from tpulint.ordering import (
     AGREEMENT_CALLS,
     AGREEMENTS,
     COLLECTIVE_CALLS,

@@ -1,6 +1,11 @@
-"""When the operations of host clusters run: before the device program, with it, or after it.
+"""The order of the two halves of a TPU program, for the analyzer and the runtime.
 
-TensorFlow decides this for each operation by all edges of the graph, data and control
+The analyzer reads a program without running it, and asks with three values; the runtime has the
+finished graph, and asks for what is sure. Both ask the same functions, over the small protocol
+`OrderGraph`. Nothing here knows either half.
+
+TensorFlow decides for each operation of a host cluster whether it runs before the device program,
+with it, or after it, by all edges of the graph, data and control
 (encapsulate_tpu_computations_pass.cc, MoveHeadOutsideCompilationToHost and
 MoveTailOutsideCompilationToHost). What stays between is one transfer for each cluster: the device
 waits for it if it takes tensors of it (extract_outside_compilation_pass.cc).
@@ -9,12 +14,99 @@ waits for it if it takes tensors of it (extract_outside_compilation_pass.cc).
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from tpulint.ordering.truth import NodeT, Truth, all3, any3, closure
+NodeT = TypeVar("NodeT", bound=Hashable)
+
+
+class Truth(enum.IntEnum):
+    """Whether something holds: on no run, on some run, or on every run that is asked about."""
+
+    NO = 0
+    MAYBE = 1
+    YES = 2
+
+
+def any3(truths: Iterable[Truth]) -> Truth:
+    """Return whether one of `truths` holds."""
+    return max(truths, default=Truth.NO)
+
+
+def all3(truths: Iterable[Truth]) -> Truth:
+    """Return whether all of `truths` hold."""
+    return min(truths, default=Truth.YES)
+
+
+def closure(
+    truths: Mapping[NodeT, Truth], dependents: Callable[[NodeT], Iterable[tuple[NodeT, Truth]]]
+) -> dict[NodeT, Truth]:
+    """Return the least truths that are at least `truths`, and that pass on to dependents.
+
+    A dependent is at least as true as what it depends on, as far as the edge between them holds.
+    Nodes that are not in `truths` pass nothing on.
+    """
+    reached = dict(truths)
+    for level in (Truth.YES, Truth.MAYBE):
+        unread = [node for node, truth in reached.items() if truth >= level]
+        while unread:
+            for dependent, edge in dependents(unread.pop()):
+                if edge >= level and reached.get(dependent, Truth.YES) < level:
+                    reached[dependent] = level
+                    unread.append(dependent)
+    return reached
+
+
+class CollectiveOperation(NamedTuple):
+    """An operation that replicas carry out together (tpu_ops.py, distribute_lib.ReplicaContext)."""
+
+    type: str
+    calls: frozenset[str]
+    """The last names of the public calls that end in it."""
+    agrees: bool
+    """It leaves every replica with the same."""
+
+
+_COLLECTIVE_OPERATIONS = (
+    CollectiveOperation(
+        "CrossReplicaSum",
+        # Also all_gather: a TPU sums what each replica has put into zeros of the whole shape.
+        frozenset({"cross_replica_sum", "cross_replica_mean", "all_reduce", "all_gather"}),
+        agrees=True,
+    ),
+    CollectiveOperation("AllToAll", frozenset({"all_to_all"}), agrees=False),
+    CollectiveOperation("CollectivePermute", frozenset({"collective_permute"}), agrees=False),
+)
+
+COLLECTIVES = frozenset(row.type for row in _COLLECTIVE_OPERATIONS)
+AGREEMENTS = frozenset(row.type for row in _COLLECTIVE_OPERATIONS if row.agrees)
+COLLECTIVE_CALLS = frozenset[str]().union(*(row.calls for row in _COLLECTIVE_OPERATIONS))
+AGREEMENT_CALLS = frozenset[str]().union(
+    *(row.calls for row in _COLLECTIVE_OPERATIONS if row.agrees)
+)
+
+
+def rule_of_divergence(alike: Truth) -> str:
+    """Return the code of the rule that a collective breaks where only some replicas come to it.
+
+    `alike` says whether all replicas decide alike in each branch and loop around it.
+    """
+    return "TPU306" if alike is Truth.NO else "TPU305"
+
+
+INFEED_TAKES = frozenset({"InfeedDequeue", "InfeedDequeueTuple"})
+"""By these the device takes tuples from the host, for which it may have to wait."""
+FEEDS = INFEED_TAKES | {
+    name + kind
+    for name in ("InfeedEnqueue", "OutfeedEnqueue", "OutfeedDequeue")
+    for kind in ("", "Tuple")
+}
+ONLY_OF_TPUS = frozenset(
+    {"InplaceAdd", "InplaceUpdate", "QuantizeAndDequantize", "ResizeNearestNeighborGrad"}
+)
+"""Compiled on a TPU (tf2xla's legalization_op_config.cc), by kernels that XLA:CPU lacks."""
 
 
 @dataclass(frozen=True, eq=False)
