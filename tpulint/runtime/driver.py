@@ -13,9 +13,9 @@ from contextlib import contextmanager
 import tensorflow as tf
 
 from tpulint.runtime.emulate.cores import mark_computation
+from tpulint.runtime.errors import wrap_internal_errors, wrap_internal_errors_except_user_code
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
-from tpulint.runtime.internal import wrap_internal_errors, wrap_internal_errors_except_user_code
 from tpulint.runtime.mark.marked import Marked, Mode, ReplicateRequest, StepOutputs
 from tpulint.runtime.mark.replicate import MarkResult, mark, warn_of_idle_padding
 from tpulint.runtime.mark.validate import check_marked

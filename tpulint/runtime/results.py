@@ -10,8 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import UnfetchableError, as_fault
-from tpulint.runtime.mark.attributes import is_marked, string_attr
-from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.mark.marked import Marked, is_marked, string_attr
 from tpulint.runtime.tensorflow_internals import gradients, graphs, operations
 from tpulint.runtime.tensorflow_internals.patching import after_install, patch, patch_value
 from tpulint.runtime.tensorflow_internals.tracebacks import InaccessibleTensorError, frames_hidden

@@ -14,8 +14,7 @@ from tests.runtime.oracle.building import OURS, THEIRS, Built, build
 from tests.runtime.oracle.programs import Program
 from tpulint.runtime import driver
 from tpulint.runtime.errors import GradientColocationError, RuntimeFault
-from tpulint.runtime.mark.attributes import REPLICATE
-from tpulint.runtime.mark.marked import Marked, StepOutputs
+from tpulint.runtime.mark.marked import REPLICATE, Marked, StepOutputs
 
 
 def difference(program: Program) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf import text_format
 
 from tpulint.runtime import results
-from tpulint.runtime.tensorflow_internals.functions import function_graph
+from tpulint.runtime.tensorflow_internals.graphs import function_graph
 
 RUNTIMES_OWN = "tpulint/"
 

@@ -11,8 +11,7 @@ from tests.runtime.execute.tensorflows_marks import marked_by_tensorflow, outsid
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.extract.region import key_of
 from tpulint.runtime.extract.segments import Side
-from tpulint.runtime.schedule.plan import Plan, plan_region
-from tpulint.runtime.schedule.schedule import Schedule, schedule
+from tpulint.runtime.schedule.schedule import Plan, Schedule, plan_region, schedule
 from tpulint.runtime.schedule.variables import Options
 
 

@@ -60,7 +60,7 @@ RUNTIME_LAYERS: tuple[set[str], ...] = (
     {"emulator", "tensorflow_internals"},
     {"source_location"},
     {"errors"},
-    {"internal", "pods"},
+    {"pods"},
     {"emulate", "python_functions"},
     {"mark"},
     {"extract"},

@@ -13,6 +13,8 @@ from tpulint.runtime import emulator
 from tpulint.runtime.emulate.system import current_state, lost_variable
 from tpulint.runtime.pods.devices import (
     COORDINATORS_CPU,
+    PLACED,
+    asked_for_device,
     core_name,
     executing_device,
     host_of,
@@ -22,8 +24,7 @@ from tpulint.runtime.pods.devices import (
     is_on_pod,
     job_of_cores,
 )
-from tpulint.runtime.pods.placement import PLACED, asked_for_device
-from tpulint.runtime.tensorflow_internals import functions, graphs
+from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
     ops,
@@ -313,11 +314,11 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
         One that holds a computation is not compiled as a whole, whatever it asks for: a TPU
         compiles the computation only.
         """
-        if hasattr(graph, _CORES) or not self._holding.isdisjoint(functions.function_names(graph)):
+        if hasattr(graph, _CORES) or not self._holding.isdisjoint(graphs.function_names(graph)):
             self._holding.add(name)
-            functions.forget_jit_compile(attrs)
+            graphs.forget_jit_compile(attrs)
         # With this attribute outputs are on the device of the operation that calls the function.
-        default = _CALLERS if functions.ON_OP_DEVICE in attrs else None
+        default = _CALLERS if graphs.ON_OP_DEVICE in attrs else None
         cores = [self._core(tensor) for tensor in graph.outputs]
         self._cores[name] = cores = [default if core is None else core for core in cores]
         if any(core is not None for core in cores):
@@ -340,9 +341,7 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
             core = outputs[tensor.value_index] if outputs else None
             return op.device if core == _CALLERS else self._with(core, op.inputs)
         if op.type in _IFS:
-            branches = [
-                graph.outputs[tensor.value_index] for graph in functions.function_graphs(op)
-            ]
+            branches = [graph.outputs[tensor.value_index] for graph in graphs.function_graphs(op)]
             cores = [
                 self._with(self._core(output, component), op.inputs[1:]) for output in branches
             ]
@@ -381,7 +380,7 @@ def _initialize_function(
     attrs: Any,
 ) -> None:
     attrs = {} if attrs is None else attrs
-    emulator.current_part(FunctionCores).see(functions.text_of(name), graph, attrs)
+    emulator.current_part(FunctionCores).see(graphs.text_of(name), graph, attrs)
     initialize(self, name, graph, inputs, outputs, attrs)
 
 
@@ -395,7 +394,7 @@ def _make_function(
     make: Callable[..., Any], name: Any, graph: Any, attrs: Any, *args: Any, **kwargs: Any
 ) -> Any:
     attrs = {} if attrs is None else attrs
-    emulator.current_part(FunctionCores).see(functions.text_of(name), graph, attrs)
+    emulator.current_part(FunctionCores).see(graphs.text_of(name), graph, attrs)
     return make(name, graph, attrs, *args, **kwargs)
 
 

@@ -33,7 +33,7 @@ from tpulint.runtime.extract.kernels import (
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
-from tpulint.runtime.schedule.plan import Plan
+from tpulint.runtime.schedule.schedule import Plan
 from tpulint.runtime.source_location import host_function_of, operation_location
 from tpulint.runtime.tensorflow_internals import operations
 

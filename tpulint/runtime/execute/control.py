@@ -24,7 +24,7 @@ from tpulint.runtime.execute.tensor_map import (
 from tpulint.runtime.extract.bodies import CASE, IF, WHILE, arguments, bodies, is_resource
 from tpulint.runtime.extract.constants import body_passes_on
 from tpulint.runtime.extract.region import Operation, Region, Tensor
-from tpulint.runtime.schedule.plan import Plan
+from tpulint.runtime.schedule.schedule import Plan
 
 _queue_numbers = itertools.count()
 

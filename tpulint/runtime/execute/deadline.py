@@ -39,10 +39,10 @@ from tpulint.runtime.execute.waiting import (
 )
 from tpulint.runtime.extract.kernels import PYTHON_FUNCTIONS
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.mark.attributes import string_attr
+from tpulint.runtime.mark.marked import string_attr
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import operation_location
-from tpulint.runtime.tensorflow_internals import functions, operations
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _NUMBER = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
 # Numbers of ticks, and the microseconds between them: the clock slows down as it runs.
@@ -66,7 +66,7 @@ class Clock:
     def tick(self) -> Operation:
         """Return an operation that ends at the next tick."""
         op = tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op
-        operations.set_attr(op, functions.CLOCK, string_attr("tick"))
+        operations.set_attr(op, graphs.CLOCK, string_attr("tick"))
         return op
 
 
@@ -105,7 +105,7 @@ def watch_loop(
             (running,) = python_functions.python_function(
                 report_internal_errors(look), arguments, [tf.bool]
             )
-        tokens.append(functions.token_of(running.op))
+        tokens.append(graphs.token_of(running.op))
         running.set_shape([])
         return running
 

@@ -35,9 +35,9 @@ from tpulint.runtime.extract.constants import (
 from tpulint.runtime.extract.copying import Copied, copy_operations, inputs_of
 from tpulint.runtime.extract.region import Graph, Operation, Tensor
 from tpulint.runtime.extract.segments import Segment
-from tpulint.runtime.schedule.plan import Plan
+from tpulint.runtime.schedule.schedule import Plan
 from tpulint.runtime.source_location import operation_location
-from tpulint.runtime.tensorflow_internals import functions, operations
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 
 def enlarge_to_bounds(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int]]:
@@ -168,13 +168,13 @@ def _candidates(
     """Yield the operations that `node`, in a body of `around` if any, may be."""
     with contextlib.suppress(KeyError):
         if node.function:
-            body = functions.function_graph(graph, node.function)
+            body = graphs.function_graph(graph, node.function)
             yield body.get_operation_by_name(node.name)
             return
         if around is None:
             yield graph.tpulint_operations[node.name]
             return
-    bodies = functions.functions_by_name(around) if around is not None else {}
+    bodies = graphs.functions_by_name(around) if around is not None else {}
     named = [name for name in bodies if any(node.startswith(name) for node in converted)]
     for name in named or bodies:
         with contextlib.suppress(KeyError):

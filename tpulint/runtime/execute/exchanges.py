@@ -19,8 +19,8 @@ from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_a
 from tpulint.runtime.extract.collectives import source_target_pairs
 from tpulint.runtime.extract.region import Operation, RegionSite, Tensor
 from tpulint.runtime.pods import devices
-from tpulint.runtime.schedule.plan import Rendezvous
-from tpulint.runtime.tensorflow_internals import functions
+from tpulint.runtime.schedule.schedule import Rendezvous
+from tpulint.runtime.tensorflow_internals import graphs
 
 
 @devices.on_coordinator()
@@ -100,7 +100,7 @@ def cached_function(
     if key not in _cached_functions:
         # In a graph of its own, as the one that is built now goes with its program.
         with tf.Graph().as_default():
-            _cached_functions[key] = functions.wrap_function(traced, dtypes)
+            _cached_functions[key] = graphs.wrap_function(traced, dtypes)
     return _cached_functions[key]
 
 
@@ -254,7 +254,7 @@ class Exchanges:
         if sums:
             key = (*_dtypes(rendezvous), rendezvous.first.comes_once, len(group))
             return cached_function(key, serve, taken)
-        return functions.wrap_function(serve, taken)
+        return graphs.wrap_function(serve, taken)
 
     def _make_queues(self, way: str) -> list[list[Tensor]]:
         """Return for each rendezvous the queues of all replicas to or from its exchange."""

@@ -35,7 +35,7 @@ from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import operation_location
-from tpulint.runtime.tensorflow_internals import functions, graphs
+from tpulint.runtime.tensorflow_internals import graphs
 
 Direction = Literal["infeed", "outfeed"]
 # The rule that a wait for a feed breaks where nothing fills it.
@@ -160,9 +160,7 @@ class HostDequeue:
         """
         if tf.executing_eagerly():
             return self._take_eagerly(handle, dtypes)
-        take = functions.wrap_function(
-            lambda queue: self._take_watched(queue, dtypes), [tf.resource]
-        )
+        take = graphs.wrap_function(lambda queue: self._take_watched(queue, dtypes), [tf.resource])
         with devices.on_coordinator():
             return list(take(handle))
 

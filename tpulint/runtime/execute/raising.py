@@ -19,9 +19,8 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import python_functions
-from tpulint.runtime.errors import RuntimeFault, UnfetchableError, combine_classes
+from tpulint.runtime.errors import RuntimeFault, UnfetchableError, combine_classes, internal_error
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.internal import internal_error
 from tpulint.runtime.pods import sessions
 
 _TOKEN = re.compile(r"tpulint fault #(\d+)#")

@@ -27,7 +27,7 @@ from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.region import Iteration, Operation, RegionSite, Tensor
 from tpulint.runtime.schedule.locks import Wait
-from tpulint.runtime.schedule.plan import Rendezvous
+from tpulint.runtime.schedule.schedule import Rendezvous
 from tpulint.runtime.source_location import operation_location
 
 

@@ -43,11 +43,10 @@ from tpulint.runtime.extract.region import (
 from tpulint.runtime.mark.marked import Marked, StepOutputs
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.locks import AccessSchedule
-from tpulint.runtime.schedule.plan import Plan
-from tpulint.runtime.schedule.schedule import Schedule
+from tpulint.runtime.schedule.schedule import Plan, Schedule
 from tpulint.runtime.schedule.work import Recorded, shape_of
 from tpulint.runtime.source_location import user_location
-from tpulint.runtime.tensorflow_internals import functions, operations
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _mutex_numbers = itertools.count()
 
@@ -166,7 +165,7 @@ class Replicas:
             ]
             for images in self.images
         ]
-        function = functions.wrap_function(
+        function = graphs.wrap_function(
             program, [tensor.dtype for tensor in arguments_by_replica[0]]
         )
         done = []
@@ -420,7 +419,7 @@ def execute(scheduled: Schedule, recorded: Recorded | None = None) -> StepOutput
         _compute_boundary(program, images)
         return run_replicas(scheduled, images, recorded)
 
-    function = functions.wrap_function(step, [tensor.dtype for tensor in users.values()])
+    function = graphs.wrap_function(step, [tensor.dtype for tensor in users.values()])
     token, *outputs = function(*users.values())
     count = len(outputs) // program.num_replicas
     return StepOutputs(

@@ -32,7 +32,7 @@ from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.raising import FaultToken, token_for
 from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region, Tensor
-from tpulint.runtime.mark.attributes import string_attr
+from tpulint.runtime.mark.marked import string_attr
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import is_users, operation_location, place_in_thread
 from tpulint.runtime.tensorflow_internals import operations, threads

@@ -22,7 +22,7 @@ from tpulint.runtime.extract.region import (
     in_program_order,
     needed_operations,
 )
-from tpulint.runtime.tensorflow_internals import functions, graphs
+from tpulint.runtime.tensorflow_internals import graphs
 
 WHILE = frozenset({"While", "StatelessWhile"})
 IF = frozenset({"If", "StatelessIf"})
@@ -39,12 +39,12 @@ _FUNCTION_ATTRS = {
 
 def is_call(op: Operation) -> bool:
     """Return whether `op` calls a function: by an attribute, or by its own type."""
-    return op.type in CALL or functions.is_function(op.graph, op.type)
+    return op.type in CALL or graphs.is_function(op.graph, op.type)
 
 
 def function_names(graph: Graph, node: NodeDef) -> tuple[str, ...]:
     """Return the functions in a conditional, loop or call, in the order of its attributes."""
-    if functions.is_function(graph, node.op):
+    if graphs.is_function(graph, node.op):
         return (node.op,)
     names: list[str] = []
     for key in _FUNCTION_ATTRS.get(node.op, ()):
@@ -75,7 +75,7 @@ def is_marked(region: Region, op: Operation) -> bool:
 
 
 def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
-    return [functions.function_graph(graph, name) for name in function_names(graph, node)]
+    return [graphs.function_graph(graph, name) for name in function_names(graph, node)]
 
 
 @graphs.cache_per_graph

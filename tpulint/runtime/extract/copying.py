@@ -18,7 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.extract.region import Operation, Region, Tensor
-from tpulint.runtime.tensorflow_internals import functions, operations
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def copy_operations(
                     outside[tensor.name] = tensor
         # A constant from outside the region has no place in its order.
         node.input.extend(f"^{name}" for name in sorted(before.get(op.name, frozenset()) & own))
-    functions.share_functions(region.graph, graph_def.node)
+    graphs.share_functions(region.graph, graph_def.node)
     # A NoOp has no outputs that could be asked for.
     kept = [op for op in ops if not (on_device and op.type in _NO_OP_ON_DEVICE)]
     wanted = [tensor.name for op in kept for tensor in op.outputs]

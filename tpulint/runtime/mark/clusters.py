@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime.errors import GradientColocationError, NestedClusterError
-from tpulint.runtime.mark import attributes
+from tpulint.runtime.mark.marked import MAP_OUTSIDE, OUTSIDE, bool_attr, string_attr
 from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
 
 _WITHOUT_TENSORS = (
@@ -109,9 +109,9 @@ class OutsideCompilationV2Context(graphs.ControlFlowContext):  # type: ignore[mi
         raise NotImplementedError
 
     def _set_marks(self, op: Any) -> None:
-        operations.set_attr(op, attributes.OUTSIDE, attributes.string_attr(self._name))
+        operations.set_attr(op, OUTSIDE, string_attr(self._name))
         if self._is_map:
-            operations.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
+            operations.set_attr(op, MAP_OUTSIDE, bool_attr(True))
 
 
 def is_function_cluster_open() -> bool:
@@ -220,7 +220,7 @@ class GradientColocation:
 
 def _cluster_of(op: Any) -> str | None:
     try:
-        value: bytes = op.get_attr(attributes.OUTSIDE)
+        value: bytes = op.get_attr(OUTSIDE)
     except ValueError:
         return None
     return value.decode("ascii")

@@ -9,12 +9,13 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import ControlFlowContextError, NestedComputationError
-from tpulint.runtime.mark import attributes, variables
+from tpulint.runtime.mark import variables
 from tpulint.runtime.mark.clusters import (
     GradientColocation,
     HostClusters,
     OutsideCompilationV2Context,
 )
+from tpulint.runtime.mark.marked import MAP_OUTSIDE, OUTSIDE, REPLICATE, bool_attr, string_attr
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _NEVER_ON_A_TPU = frozenset({"Placeholder"})
@@ -45,7 +46,7 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         """Mark with `name` as `_tpu_replicate`; operations without inputs depend on `pivot`."""
         super().__init__()
         self._name = name
-        self._mark = attributes.string_attr(name)
+        self._mark = string_attr(name)
         self._pivot = pivot
         self.num_replicas = num_replicas
         self.clusters = HostClusters()
@@ -75,7 +76,7 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
             )
         # Keras clones operations of a computation, and says so with "_cloned".
         attrs = op.node_def.attr
-        if attributes.REPLICATE in attrs and "_cloned" not in attrs:
+        if REPLICATE in attrs and "_cloned" not in attrs:
             raise NestedComputationError(f"TPU computations cannot be nested on op ({op})")
         self.operations.append(op)
         self._set_marks(op)
@@ -168,11 +169,11 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
             self._unsupported.append(op)
 
     def _set_marks(self, op: Any) -> None:
-        operations.set_attr(op, attributes.REPLICATE, self._mark)
+        operations.set_attr(op, REPLICATE, self._mark)
         if self.clusters.open:
-            operations.set_attr(op, attributes.OUTSIDE, attributes.string_attr(self.clusters.open))
+            operations.set_attr(op, OUTSIDE, string_attr(self.clusters.open))
         if self.clusters.is_map:
-            operations.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
+            operations.set_attr(op, MAP_OUTSIDE, bool_attr(True))
 
     def _forbid_feeding(self, op: Any) -> None:
         # Compiled or replicated operations are gone when the step runs. One replica's host

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.mark.attributes import bool_attr
+from tpulint.runtime.mark.marked import bool_attr
 from tpulint.runtime.tensorflow_internals import gradients, graphs, patching
 
 Graph = Any

@@ -26,11 +26,10 @@ from tpulint.runtime.errors import (
     as_fault,
     combine_classes,
 )
-from tpulint.runtime.mark import attributes
 from tpulint.runtime.mark.context import TPUReplicateContext
-from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.mark.marked import OUTSIDE, Marked
 from tpulint.runtime.source_location import is_of_gradient, operation_location
-from tpulint.runtime.tensorflow_internals import functions, graphs, tracebacks
+from tpulint.runtime.tensorflow_internals import graphs, tracebacks
 from tpulint.runtime.tensorflow_internals.operations import operations_of
 
 # The operations by which TensorFlow 1 passes tensors into and out of branches and loops.
@@ -120,9 +119,7 @@ def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
         return None
     for outer in graphs.graphs_outwards(getattr(inner, "outer_graph", None)):
         if _is_around(outer, used_in):
-            held_by = [
-                op for op in outer.get_operations() if inner in functions.function_graphs(op)
-            ]
+            held_by = [op for op in outer.get_operations() if inner in graphs.function_graphs(op)]
             return "TPU207" if any(map(_is_marked_as_host, held_by)) else "TPU303"
         inner = outer
     return "TPU303"
@@ -130,7 +127,7 @@ def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
 
 def _is_marked_as_host(op: Any) -> bool:
     """Return whether `op` is marked as one of a host cluster."""
-    return attributes.OUTSIDE in op.node_def.attr
+    return OUTSIDE in op.node_def.attr
 
 
 def _rule_in_flat_graph(graph: Any, producer: str, used: str) -> str:
@@ -298,7 +295,7 @@ def _takes_for_gradient(op: Any, tensor: Any) -> bool:
         return True
     takers = [
         (user, inner)
-        for graph in functions.function_graphs(op)
+        for graph in graphs.function_graphs(op)
         for outer, inner in graph.captures
         if outer is tensor
         for user in inner.consumers()
@@ -312,7 +309,7 @@ def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
     while unread:
         op = unread.pop()
         yield op
-        for graph in [] if _is_in_cluster(op) else functions.function_graphs(op):
+        for graph in [] if _is_in_cluster(op) else graphs.function_graphs(op):
             if id(graph) not in seen:
                 seen.add(id(graph))
                 unread += operations_of(graph)
@@ -324,7 +321,7 @@ def _is_in_cluster(op: Any) -> bool:
 
 def _cluster(op: Any) -> str:
     try:
-        name: bytes = op.get_attr(attributes.OUTSIDE)
+        name: bytes = op.get_attr(OUTSIDE)
     except ValueError:
         return ""
     return name.decode()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.functions import (
+from tpulint.runtime.tensorflow_internals.graphs import (
     GraphContents,
     contents_of_function,
     contents_of_session,
