@@ -49,7 +49,7 @@ def summary(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 KINDS = {
-    LIMIT: "beyond a limit",
+    LIMIT: "beyond a limit of the analysis",
     UNKNOWN_FUNCTION: "of unknown functions",
     UNREAD: "of modules that were not read",
     OUTSIDE: "of other packages",

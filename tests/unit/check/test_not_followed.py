@@ -56,7 +56,7 @@ def top(x):
     return x
 tpu.rewrite(top, [1.0])
 """
-LINE = "2 calls were not analyzed: 2 beyond a limit. See `--statistics`.\n"
+LINE = "2 calls were not analyzed: 2 beyond a limit of the analysis. See `--statistics`.\n"
 CHECKED = "Checked 1 TPU program in 1 of 1 file."
 
 
@@ -91,11 +91,14 @@ def test_other_formats_count_the_cut_calls_on_standard_error(
 @pytest.mark.usefixtures("called_often")
 def test_the_statistics_name_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
     main(["check", "--statistics", "main.py"])
-    line = "tpulint: 2 calls of `log` not analyzed: read often enough\n"
+    line = "tpulint: 2 calls of `log` not analyzed: analyzed for earlier calls only\n"
     assert capsys.readouterr().err == f"tpulint: {CHECKED}\n{line}"
     main(["check", "-v", "main.py"])
     said = capsys.readouterr().err
-    assert "main.py:6:29: this call of `log` was not analyzed: read often enough\n" in said
+    assert (
+        "main.py:6:29: this call of `log` was not analyzed: analyzed for earlier calls only\n"
+        in said
+    )
 
 
 @pytest.mark.usefixtures("called_often")

@@ -254,7 +254,7 @@ def test_the_summary_counts_what_was_left_out_by_its_kind() -> None:
     kinds = (LIMIT, LIMIT, OUTSIDE, UNREAD, UNKNOWN_FUNCTION)
     calls = [UnfollowedCall("a.py", row, 1, "f", "why", kind) for row, kind in enumerate(kinds, 1)]
     assert summary([], RenderContext("/p", files=1, unfollowed=calls)).splitlines()[1] == (
-        "5 calls were not analyzed: 2 beyond a limit, 1 of unknown functions,"
+        "5 calls were not analyzed: 2 beyond a limit of the analysis, 1 of unknown functions,"
         " 1 of modules that were not read, 1 of other packages. See `--statistics`."
     )
 

@@ -162,7 +162,7 @@ class Budgets:
             len(function.code.mentions) + 1
         )
         if is_spent or (visits > 1 and of_code > MAX_ALIKE_VISITS):
-            return "read often enough"
+            return "analyzed for earlier calls only"
         return None
 
     def is_active(self, function: Function) -> bool:

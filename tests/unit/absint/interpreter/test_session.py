@@ -29,7 +29,7 @@ def test_a_large_function_is_read_a_few_times_in_a_run() -> None:
     assert [can_enter(reader, large) for _ in range(MIN_VISITS + 1)] == [True] * MIN_VISITS + [
         False
     ]
-    assert reader.reasons(large) == ["read often enough"]
+    assert reader.reasons(large) == ["analyzed for earlier calls only"]
 
 
 def test_a_small_function_is_read_more_often() -> None:
