@@ -61,7 +61,8 @@ CASES = {
         "==1.15",
         TF,
         "tf.contrib.distribute.AllReduceCrossTowerOps()",
-        "`tf.contrib.distribute.AllReduceCrossTowerOps` no longer exists in TensorFlow 1.14",
+        "`tf.contrib.distribute.AllReduceCrossTowerOps` no longer exists in TensorFlow 1.14;"
+        " 1.12 still has it",
         "definite",
     ),
     "a module whose names moved together": Case(
@@ -135,7 +136,7 @@ CASES = {
         "==2.12",
         TF,
         "def make(strategy, rows): strategy.experimental_make_numpy_dataset(rows)",
-        "`experimental_make_numpy_dataset` no longer exists in TensorFlow 2.4",
+        "`experimental_make_numpy_dataset` no longer exists in TensorFlow 2.4; 2.3 still has it",
         "definite",
     ),
     "a method before its time": Case(
@@ -239,7 +240,8 @@ CASES = {
         "import tensorflow.compat.v2 as tf\n",
         "tf.estimator.tpu.CrossShardOptimizer(0)",
         "`tf.estimator.tpu.CrossShardOptimizer` does not exist in any release of TensorFlow;"
-        " check its spelling",
+        " check its spelling: `tf` is `tensorflow.compat.v2`,"
+        " and `tensorflow.compat.v2.estimator` has no `tpu`",
         "definite",
     ),
     "a keyword that never was": Case(

@@ -24,15 +24,34 @@ def shown(spelled: Spelled) -> str:
 
 
 def advice(absent: Absent) -> str:
-    """Return the end of the message: what to use instead."""
+    """Return the end of the message: what to use instead, or where the name is."""
     if not absent.now:
-        return "; check its spelling" if not absent.spelled.having else ""
+        if not absent.spelled.having:
+            return "; check its spelling" + _meaning_of_alias(absent.spelled)
+        return f"; {newest(absent.spelled.having)} still has it" if absent.gone else ""
     if absent.spelled.name.place == METHOD:
         return f": use `{absent.now}`"
     there = having_of(absent.now) & absent.spelled.target.mask
     lasting = there & absent.spelled.target.newest
     until = "" if lasting else f", which exists up to TensorFlow {newest(there)}"
     return f": use `{written(absent.spelled, absent.now) or absent.now}`{until}"
+
+
+def _meaning_of_alias(spelled: Spelled) -> str:
+    """Return what the first word of the name stands for, where that is not plain `tensorflow`.
+
+    `tf.contrib.layers` looks right, but fails where `tf` is `tensorflow.compat.v1`.
+    """
+    bases = spelled.aliases.get(spelled.name.root, ())
+    if len(bases) != 1 or "." not in bases[0] or not having_of(bases[0]):
+        return ""
+    known, missing = bases[0], ""
+    for missing in spelled.name.paths[0][len(known) + 1 :].split("."):
+        if not having_of(f"{known}.{missing}"):
+            break
+        known += f".{missing}"
+    whose = "which" if known == bases[0] else f"and `{known}`"
+    return f": `{spelled.name.root}` is `{bases[0]}`, {whose} has no `{missing}`"
 
 
 def rename(absent: Absent, program: Program) -> Fix | None:
