@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 from benchmarks.analyzer import lines_of, write
 from benchmarks.cluster import DOCUMENT, load
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check import driver
 from tpulint.check.cluster import expected_snapshot, run_task, serialize, this_analyzer
 from tpulint.check.programs import split_into_programs

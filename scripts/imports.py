@@ -18,8 +18,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
-    {"", "finding", "codes", "hardware", "ordering", "disk", "notebook", "patterns", "cache_dir"}
-    | {"unfinished", "collector", "installation", "storage"},
+    {"", "finding", "codes", "hardware", "ordering", "disk", "notebook", "cache_dir"}
+    | {"collector", "installation", "storage"},
     {"source", "config", "frontends", "frontends.tensorflow.knowledge"},
     {"syntax"},
     {

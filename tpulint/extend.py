@@ -25,9 +25,9 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Const, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity, Span, Step
-from tpulint.frontends.tensorflow.models.call import Call, Model
 from tpulint.frontends.tensorflow.models.clusters import outside_compilation as run_on_host
 from tpulint.frontends.tensorflow.models.entry_points import run_on_device
+from tpulint.frontends.tensorflow.models.table import Call, Model
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, moved_calls

@@ -2,6 +2,9 @@
 
 Every row stays a row: a magic, a shell command with the rows that it goes on in, a blank that
 a student is to fill (`x = # TODO`). A leading indent goes away for good, as IPython strips it.
+
+Text that is no Python on purpose is recognized, too: an exercise with blanks, a transcript of a
+session.
 """
 
 from __future__ import annotations
@@ -14,8 +17,6 @@ import warnings
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-
-from tpulint.unfinished import is_unfinished
 
 # One notebook cell as Python: what is IPython's own becomes a harmless row that comes back.
 
@@ -347,3 +348,19 @@ def add_rows(
         first += 1
     rows = breaks + 1 if len(path) == 3 else max(breaks, 1)
     found.update({(cell, first + number): file_row for number in range(rows)})
+
+
+PROMPT = re.compile(r"\s*(?:>>> |In ?\[\d*\]: )")
+UNFINISHED = re.compile(
+    r"[=(,:]\s*#|#.*\b(?:to-?do|fixme|your\s+(?:code|solution)|fill\s+in|complete\s+the)\b",
+    re.IGNORECASE,
+)
+NEAR = 2  # rows before the one where a parser gives up
+
+
+def is_unfinished(text: str, row: int) -> bool:
+    """Return whether the text, which a parser refused at `row`, is not meant to be parsed."""
+    if PROMPT.match(text):
+        return True
+    lines = text.split("\n")
+    return any(UNFINISHED.search(line) for line in lines[max(row - 1 - NEAR, 0) : row])

@@ -32,7 +32,7 @@ from tpulint.finding import Applicability, Severity
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from tpulint.frontends.tensorflow.models.call import Model
+    from tpulint.frontends.tensorflow.models.table import Model
     from tpulint.rules.base import Rule
 
 RULES_GROUP = "tpulint.rules"

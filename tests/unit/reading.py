@@ -8,7 +8,7 @@ from textwrap import dedent
 from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.values import Value
 from tpulint.absint.interpreter.interpreter import Interpreter
-from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import Files
 from tpulint.absint.resolver.project import Project
 from tpulint.check.analysis import summarize
 from tpulint.disk import Disk
@@ -18,7 +18,7 @@ from tpulint.frontends.tensorflow.models.registry import Models
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.source import Source, read_source
-from tpulint.syntax.summaries import Store
+from tpulint.syntax.lazy_module import Store
 
 FOLDER = "/program"
 MAIN = f"{FOLDER}/main.py"

@@ -17,7 +17,7 @@ from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job, RuleFailure, describe
 from tpulint.source import Source
-from tpulint.syntax.summaries import Store
+from tpulint.syntax.lazy_module import Store
 
 if TYPE_CHECKING:
     from tpulint.source import Source

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.discover import Task, find_files
 from tpulint.check.executor import LocalWorkers, Search, Workers, process_count
 from tpulint.check.programs import (
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from tpulint.check.resolve import Rendered, Style
     from tpulint.frontends.tensorflow.program import Program
     from tpulint.incremental.model import Failure
-    from tpulint.syntax.summaries import Store
+    from tpulint.syntax.lazy_module import Store
 
 
 __all__ = ["STDIN", "Request", "Task", "analyze", "check", "discover", "render", "resolve"]
@@ -392,7 +391,7 @@ def read_program(
     if not sources:
         return BuiltProgram(None, tuple(findings))
     from tpulint.frontends.tensorflow.build_program import build_program
-    from tpulint.syntax.summaries import Store as NewStore
+    from tpulint.syntax.lazy_module import Store as NewStore
 
     files = Files(batch.disk, installed=INSTALLED)
     summaries = store or NewStore()

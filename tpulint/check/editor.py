@@ -18,8 +18,7 @@ from tpulint.absint.domain.events import Context
 from tpulint.absint.domain.objects import Function
 from tpulint.absint.domain.site import Module
 from tpulint.absint.interpreter.frame import Frame, Observer
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.executor import ProgramStep, Search, SearchStep
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding
@@ -31,8 +30,8 @@ from tpulint.incremental.disk import CheckedDisk, DiskDependencies, TrackedDisk
 from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.incremental.queries import Queries
+from tpulint.syntax.lazy_module import Store, WarmStore
 from tpulint.syntax.nodes import Statement
-from tpulint.syntax.summaries import Store, WarmStore
 
 Lanes = dict[int, set[str]]  # by the place of the function
 

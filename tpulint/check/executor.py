@@ -13,8 +13,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.programs import Prefiltered, merge
 from tpulint.check.progress import Progress
 from tpulint.collector import collect_by_hand, collect_if_many
@@ -175,7 +174,7 @@ def load_analyzer() -> None:
     from tpulint import rules
     from tpulint.codes import RULES
 
-    for name in ("check.analysis", "frontends.tensorflow.build_program", "syntax.summaries"):
+    for name in ("check.analysis", "frontends.tensorflow.build_program", "syntax.lazy_module"):
         importlib.import_module(f"tpulint.{name}")
     for code in RULES:
         rules.load(code)

@@ -15,7 +15,7 @@ from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection, selected
 
 if TYPE_CHECKING:
-    from tpulint.frontends.tensorflow.knowledge.calls import CallFacts
+    from tpulint.frontends.tensorflow.knowledge.tables import CallFacts
     from tpulint.frontends.tensorflow.settings import Settings
 
 
@@ -121,7 +121,7 @@ def mtime_ns(path: str) -> int:
 @functools.lru_cache(maxsize=64)
 def _rows_in(path: str, _: int) -> tuple[CallFacts, ...]:
     """Return the rows of a file; the settings of each file of a check are asked for."""
-    from tpulint.frontends.tensorflow.knowledge.calls import BadRow, load
+    from tpulint.frontends.tensorflow.knowledge.tables import BadRow, load
 
     try:
         return load(Path(path))

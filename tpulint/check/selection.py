@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph, connected
+from tpulint.absint.resolver.import_graph import Files, ImportGraph, connected
 from tpulint.check.discover import SUFFIXES, Task
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS

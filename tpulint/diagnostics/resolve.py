@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 
 from tpulint.codes import codes_by_default, codes_of, codes_selected_by, performance_codes
 from tpulint.config import Config
+from tpulint.config.files import Patterns
 from tpulint.diagnostics.suppress import MARK, read_comments, unused
 from tpulint.finding import Finding
-from tpulint.patterns import Patterns
 from tpulint.source import Source
 
 # Select codes by layers of select, extend-select and ignore, with ruff's precedence.

@@ -44,8 +44,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
 from tpulint.queries.happens_before import HappensBefore
 from tpulint.source import Source
-from tpulint.syntax.nodes import Statement
-from tpulint.syntax.places import place_of
+from tpulint.syntax.nodes import Statement, place_of
 
 # Record how the interpreter reaches one file, and the values at one statement of it.
 

@@ -34,9 +34,9 @@ from tpulint.syntax.nodes import (
     Subscript,
     UnaryOperation,
     With,
+    first_place,
     walk,
 )
-from tpulint.syntax.places import first_place
 
 # The kinds of reasons, as docs/recall.md counts them.
 OTHER_PACKAGE = "a function of another package"

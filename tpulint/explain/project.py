@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph, statements
+from tpulint.absint.resolver.import_graph import Files, ImportGraph, statements
 from tpulint.check import driver
 from tpulint.check.programs import code_in
 from tpulint.check.request import Request

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.absint.resolver.files import PROJECT_FILES
+from tpulint.absint.resolver.import_graph import PROJECT_FILES
 from tpulint.disk import MODULES, REQUIREMENTS, Disk, read_regular
 from tpulint.frontends.tensorflow.names.target_release import FILES, README
 

@@ -25,8 +25,8 @@ from tpulint.frontends.tensorflow.knowledge.operations import builds as host_ope
 from tpulint.frontends.tensorflow.knowledge.tf_names import EVALUATION, PREDICTION, TRAINING
 from tpulint.frontends.tensorflow.models.operations import BUILDS_NOTHING
 from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion
-from tpulint.queries.graph_regions import scopes_of
 from tpulint.queries.happens_before import OUTFED as OUTFED_KINDS
+from tpulint.queries.happens_before import scopes_of
 
 ALL_MODES = TRAINING | EVALUATION | PREDICTION
 

@@ -18,7 +18,7 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import Value
 from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.keras import STEPS
+from tpulint.frontends.tensorflow.knowledge.tf_names import STEPS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import constant_int

@@ -37,8 +37,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Phase
 from tpulint.queries.entry_calls import SIGNATURES, argument_value, constant_int, replicas
-from tpulint.queries.graph_regions import given_by_scopes
-from tpulint.queries.happens_before import order_of
+from tpulint.queries.happens_before import given_by_scopes, order_of
 from tpulint.queries.launches import least_rounds, most_rounds
 from tpulint.syntax.nodes import Attribute, CallNode, Expression, Name
 

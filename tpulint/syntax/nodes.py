@@ -1,15 +1,18 @@
 """The summary language: what is kept of a module's expressions and statements.
 
 `place` is an ordinal that `positions` turns into rows and columns only when they are asked for:
-positions cost more than the rest of the tree. `function` and `class_` are indexes in the
-module's lists.
+positions cost more than the rest of the tree. What has none of its own has that of its first part.
+`function` and `class_` are indexes in the module's lists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from tpulint.syntax import nodes
 
 T = TypeVar("T")
 
@@ -443,3 +446,58 @@ class Case(Node):
 class Match(Statement):
     subject: Expression
     cases: list[Case]
+
+
+NOWHERE = -1
+PLACED = frozenset(
+    (
+        nodes.Name,
+        nodes.Attribute,
+        nodes.CallNode,
+        nodes.Display,
+        nodes.DictDisplay,
+        nodes.Subscript,
+        nodes.Lambda,
+        nodes.Conditional,
+        nodes.Yield,
+    )
+)
+_place: Callable[[nodes.Node], int] = attrgetter("place")
+
+
+def own_place(of: nodes.Node) -> int:
+    """Return the place of an expression, NOWHERE where it has none of its own."""
+    return _place(of) if type(of) in PLACED else NOWHERE
+
+
+def first_place(of: nodes.Node) -> int:
+    """Return the place of an expression, or of its first part that has one."""
+    kind = type(of)
+    if kind in PLACED:
+        return _place(of)
+    if kind is nodes.Constant:
+        return NOWHERE
+    first = of
+    while isinstance(
+        first, (nodes.BinaryOperation, nodes.Compare)
+    ):  # most of the rest; a sum may be long
+        first = first.left
+    if type(first) in PLACED:
+        return _place(first)
+    around = [nodes.parts(of)]
+    while around:
+        part = next(around[-1], None)
+        if part is None:
+            around.pop()
+        elif type(part) in PLACED:
+            return _place(part)
+        else:
+            around.append(nodes.parts(part))
+    return NOWHERE
+
+
+def place_of(statement: nodes.Node) -> int:
+    """Return the place of a statement, or of its first part that has one."""
+    if isinstance(statement, (nodes.Return, nodes.If, nodes.For, nodes.While, nodes.With)):
+        return statement.place
+    return first_place(statement)

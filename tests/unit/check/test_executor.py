@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.driver import search_files
 from tpulint.check.executor import MIN_FILES_FOR_POOL, LocalWorkers
 from tpulint.check.progress import Progress

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.cluster import (
     Missing,
     VersionMismatch,

@@ -11,9 +11,8 @@ import pytest
 from tpulint.finding import Location
 from tpulint.syntax import ir
 from tpulint.syntax.lazy_module import pieces_of, summarize
-from tpulint.syntax.nodes import Assign, BinaryOperation, CallNode, Match, Node, walk
+from tpulint.syntax.nodes import NOWHERE, Assign, BinaryOperation, CallNode, Match, Node, walk
 from tpulint.syntax.parse import NESTED_TOO_DEEPLY, SyntaxProblem, parse
-from tpulint.syntax.places import NOWHERE
 
 # Files of Python's own library with the widest choice of syntax; all are in 3.10 and later.
 SAMPLES = (

@@ -20,10 +20,12 @@ from tpulint.absint.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Opaque, Value, join
 from tpulint.absint.interpreter import operators, transfer
-from tpulint.absint.interpreter.conditions import condition_key, guards_creation, truth
 from tpulint.absint.interpreter.expressions import (
     MAX_NESTED_UNROLLED_LOOPS,
     MAX_UNROLLED_ITEMS,
+    condition_key,
+    guards_creation,
+    truth,
     value,
 )
 from tpulint.absint.interpreter.frame import Entered, Frame

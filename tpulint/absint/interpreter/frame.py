@@ -14,8 +14,7 @@ from tpulint.absint.domain.values import UNKNOWN, External, Imported, Value, joi
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.interpreter.session import Session
 from tpulint.absint.resolver.project import Project
-from tpulint.syntax.nodes import Block, Expression, Name, Pass, Statement
-from tpulint.syntax.places import place_of
+from tpulint.syntax.nodes import Block, Expression, Name, Pass, Statement, place_of
 
 BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 NOTHING_READ = Pass()

@@ -1,23 +1,253 @@
-"""The interpreter of one program: its frames know how to evaluate, its modules are read here."""
+"""The interpreter of one program: statements in order, by frames that know how to evaluate."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from tpulint.absint.domain.events import Argument, Context
-from tpulint.absint.domain.objects import Env, Function
+from tpulint.absint.domain.events import Argument, Context, Tensor
+from tpulint.absint.domain.objects import Env, Function, Mapping, Sequence
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import Value
-from tpulint.absint.interpreter import expressions, statements
+from tpulint.absint.domain.structures import drop, put
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value
+from tpulint.absint.interpreter import (
+    attributes,
+    branches,
+    context_managers,
+    expressions,
+    operators,
+)
+from tpulint.absint.interpreter.definitions import define_class, define_function
+from tpulint.absint.interpreter.expressions import value
 from tpulint.absint.interpreter.frame import Frame, Library, Observer
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.interpreter.session import Session
 from tpulint.absint.resolver.project import Project
-from tpulint.syntax.nodes import Block, Expression
+from tpulint.syntax import nodes
+from tpulint.syntax.nodes import Block, Expression, first_place
+
+
+def block(frame: Frame, body: nodes.Block) -> bool:
+    """Read `body`; return True when what follows it is never reached."""
+    ended = False
+    for statement in body:
+        frame.statement = statement
+        ended = _HANDLERS[type(statement)](frame, statement)
+        if ended:
+            break
+    return ended
+
+
+def assign(frame: Frame, target: nodes.Expression, item: Value) -> None:
+    """Bind `target` (a name, attribute, item or nest of them) to `item`."""
+    match target:
+        case nodes.Name(id=name):
+            frame.store(name, item)
+        case nodes.Attribute(base=base, name=name):
+            attributes.put(frame, value(frame, base), name, item)
+        case nodes.Subscript(base=base, index=index):
+            at = value(frame, index)
+            match base:
+                case nodes.Attribute(base=holder, name="__dict__") if not isinstance(at, Const):
+                    attributes.put_any(value(frame, holder))
+                case _:
+                    _assign_item(frame, value(frame, base), at, item)
+        case nodes.Display():
+            _assign_all(frame, target, item)
+        case nodes.Starred(value=inner):
+            assign(frame, inner, Sequence("list", [], True))
+
+
+def _assign_item(frame: Frame, base: Value, index: Value, item: Value) -> None:
+    """Bind `base[index]`."""
+    if isinstance(base, Mapping):
+        if isinstance(index, Const):
+            put(base, index.value, item, frame.context)
+        else:
+            base.open = True
+            base.set(("?", len(base.items)), item)
+    elif isinstance(base, Sequence):
+        base.open = True
+        base.add(item)
+    elif isinstance(base, Tensor):
+        base.of_all = None  # of a structure of such values, one may be reduced
+
+
+def _assign_all(frame: Frame, target: nodes.Display, item: Value) -> None:
+    site = frame.site(target.place)
+    if any(isinstance(node, nodes.Starred) for node in target.items):
+        for node in target.items:
+            assign(frame, node, UNKNOWN)
+        return
+    unpacked = operators.unpack(frame, item, len(target.items), site)
+    for node, part in zip(target.items, unpacked, strict=True):
+        assign(frame, node, part)
+
+
+def _assign(frame: Frame, node: nodes.Assign) -> bool:
+    item = value(frame, node.value)
+    for target in node.targets:
+        if type(target) is nodes.Name:
+            frame.store(target.id, item)
+        else:
+            assign(frame, target, item)
+    return False
+
+
+def _augmented(frame: Frame, node: nodes.AugmentedAssign) -> bool:
+    before = value(frame, node.target)
+    item = value(frame, node.value)
+    site = frame.site(first_place(node.target))
+    if isinstance(before, Sequence) and isinstance(item, Sequence) and node.op == "Add":
+        before.extend(item.items)
+        before.open = before.open or item.open or not frame.context.runs_once_with(before.made)
+        return False
+    assign(
+        frame,
+        node.target,
+        operators.binary(frame, node.op, before, item, site, (node.target, node.value)),
+    )
+    return False
+
+
+def _annotated(frame: Frame, node: nodes.AnnotatedAssign) -> bool:
+    if node.value is not None:
+        assign(frame, node.target, value(frame, node.value))
+    return False
+
+
+def _expression(frame: Frame, node: nodes.ExpressionStatement) -> bool:
+    value(frame, node.value)
+    return False
+
+
+def _return(frame: Frame, node: nodes.Return) -> bool:
+    frame.returns.append(NONE if node.value is None else value(frame, node.value))
+    return True
+
+
+def _with(frame: Frame, node: nodes.With) -> bool:
+    if not context_managers.expects_failure(node.items):
+        return _with_block(frame, node)
+    with context_managers.unrecorded(frame):
+        _with_block(frame, node)
+    return False
+
+
+def _with_block(frame: Frame, node: nodes.With) -> bool:
+    opened: list[tuple[Value, Site]] = []
+    with frame.scopes_closed():
+        for each in node.items:
+            manager = value(frame, each.manager)
+            site = frame.site(first_place(each.manager))
+            bound = context_managers.enter(frame, manager, site)
+            opened.append((manager, site))
+            if each.target is not None:
+                assign(frame, each.target, bound)
+        built, returned = frame.session.operations, len(frame.returns)
+        ended = frame.block(node.body)
+        for manager, site in reversed(opened):
+            operations, values = frame.session.operations - built, tuple(frame.returns[returned:])
+            context_managers.leave(frame, manager, site, operations, values)
+    return ended
+
+
+def _define(frame: Frame, node: nodes.Define) -> bool:
+    code = frame.module.facts.functions[node.function]
+    frame.store(code.name, define_function(frame, code))
+    return False
+
+
+def _define_class(frame: Frame, node: nodes.DefineClass) -> bool:
+    code = frame.module.facts.classes[node.class_]
+    frame.store(code.name, define_class(frame, code))
+    return False
+
+
+def _import(frame: Frame, node: nodes.Import) -> bool:
+    for name in node.names:
+        imported = frame.session.imported(frame.module, name.name, 0)
+        if name.asname is not None:
+            frame.store(name.asname, imported)
+        else:
+            first = name.name.split(".")[0]
+            frame.store(first, frame.session.imported(frame.module, first, 0))
+    return False
+
+
+def _import_from(frame: Frame, node: nodes.ImportFrom) -> bool:
+    session, module = frame.session, frame.module
+    source = session.imported(module, node.module, node.level)
+    if node.names is None:
+        session.import_all(module, source)
+        return False
+    for name in node.names:
+        imported = session.import_name(module, source, node.module, node.level, name.name)
+        frame.store(name.asname or name.name, imported)
+    return False
+
+
+def _nothing(frame: Frame, node: nodes.Statement) -> bool:
+    return False
+
+
+def _jump(frame: Frame, node: nodes.Jump) -> bool:
+    frame.jumps.append(dict(frame.env.names))
+    return False
+
+
+def _raise(frame: Frame, node: nodes.Raise) -> bool:
+    for item in node.items:
+        value(frame, item)
+    return True
+
+
+def _assert(frame: Frame, node: nodes.Assert) -> bool:
+    for item in node.items:
+        value(frame, item)
+    return False
+
+
+def _delete(frame: Frame, node: nodes.Delete) -> bool:
+    for target in node.targets:
+        if isinstance(target, nodes.Name):
+            frame.env.names.pop(target.id, None)
+        elif isinstance(target, nodes.Subscript):
+            base, index = value(frame, target.base), value(frame, target.index)
+            if isinstance(base, Mapping) and isinstance(index, Const):
+                drop(base, index.value, frame.context)
+            elif isinstance(base, (Mapping, Sequence)):
+                base.open = True
+    return False
+
+
+_HANDLERS: dict[type[nodes.Statement], Callable[[Frame, Any], bool]] = {
+    nodes.Assign: _assign,
+    nodes.AugmentedAssign: _augmented,
+    nodes.AnnotatedAssign: _annotated,
+    nodes.ExpressionStatement: _expression,
+    nodes.Return: _return,
+    nodes.If: branches.if_,
+    nodes.For: branches.for_,
+    nodes.While: branches.while_,
+    nodes.With: _with,
+    nodes.Try: branches.try_,
+    nodes.Define: _define,
+    nodes.DefineClass: _define_class,
+    nodes.Import: _import,
+    nodes.ImportFrom: _import_from,
+    nodes.Scoping: _nothing,
+    nodes.Delete: _delete,
+    nodes.Raise: _raise,
+    nodes.Assert: _assert,
+    nodes.Pass: _nothing,
+    nodes.Jump: _jump,
+    nodes.Match: branches.match_,
+}
+
 
 # Frames of Python's: a call that is read takes about 25, and so many fit a stack of 8 MB.
 RECURSION_LIMIT = 5_000
@@ -42,10 +272,10 @@ class EvaluatingFrame(Frame):
         return expressions.value(self, node)
 
     def block(self, body: Block) -> bool:
-        return statements.block(self, body)
+        return block(self, body)
 
     def assign(self, target: Expression, item: Value) -> None:
-        statements.assign(self, target, item)
+        assign(self, target, item)
 
 
 class ObservedFrame(EvaluatingFrame):

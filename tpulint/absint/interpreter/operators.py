@@ -34,8 +34,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.syntax.nodes import Expression
-from tpulint.syntax.places import NOWHERE, first_place
+from tpulint.syntax.nodes import NOWHERE, Expression, first_place
 
 MAX_REPEATED_ITEMS = 64
 MAX_TEXT_LENGTH = 4096  # characters of a string that is put together

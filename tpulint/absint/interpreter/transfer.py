@@ -30,8 +30,7 @@ from tpulint.absint.domain.structures import (
 from tpulint.absint.domain.values import Choice, Value, join, options
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.syntax.nodes import BoolOperation, Expression
-from tpulint.syntax.places import first_place
+from tpulint.syntax.nodes import BoolOperation, Expression, first_place
 
 NO_CLUSTERS: frozenset[Cluster] = frozenset()
 HOLDERS_OF_TENSORS = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable

@@ -7,8 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from tpulint.absint.domain.site import Module
-from tpulint.absint.resolver.files import PACKAGE, Files
-from tpulint.absint.resolver.import_graph import binds
+from tpulint.absint.resolver.import_graph import PACKAGE, Files, binds
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 

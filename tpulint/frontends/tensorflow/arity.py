@@ -8,7 +8,7 @@ from tpulint.absint.domain.events import Argument
 from tpulint.absint.domain.objects import Class, Function, Instance, mro
 from tpulint.absint.domain.values import Bound, Partial, Value
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.calls import function_preserving
+from tpulint.frontends.tensorflow.knowledge.tables import function_preserving
 from tpulint.syntax import ir
 from tpulint.syntax.nodes import CallNode, Expression, last_name
 

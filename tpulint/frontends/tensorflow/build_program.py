@@ -30,28 +30,26 @@ from tpulint.absint.interpreter import calls, context_managers
 from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame, Observer
 from tpulint.absint.interpreter.interpreter import Interpreter, room_for_recursion
-from tpulint.absint.resolver.files import PACKAGE, Files
-from tpulint.absint.resolver.import_graph import ImportGraph, importers
+from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, importers
 from tpulint.absint.resolver.project import Project
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.checkpoint import Checkpoint
 from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.models import feeds
-from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL_FNS
 from tpulint.frontends.tensorflow.models.registry import Models
+from tpulint.frontends.tensorflow.models.table import Call
 from tpulint.frontends.tensorflow.never_compiled import (
     drop_disabled_estimators,
     drop_refused_branches,
 )
 from tpulint.frontends.tensorflow.prefilter import opens_clusters
-from tpulint.frontends.tensorflow.program import Program, Unreached
+from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.syntax.summaries import Store
+from tpulint.syntax.lazy_module import Store
 
 PASSED = "on the host, in a module without TPU code"  # why a function was not followed
 

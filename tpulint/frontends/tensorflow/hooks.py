@@ -26,7 +26,7 @@ from tpulint.absint.interpreter.definitions import unconverted
 from tpulint.absint.interpreter.frame import Frame, Library, Options
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
-from tpulint.frontends.tensorflow import layer_calls, prefilter
+from tpulint.frontends.tensorflow import keras_models, prefilter
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, keras_base
@@ -60,19 +60,19 @@ class Hooks(Library):
         method = _call_of_layer(callee)
         if method is None:
             found = self.call_unknown(frame, callee, args, site, "")
-            return layer_calls.noted(frame, callee, args, site, found)
-        given = layer_calls.with_training(frame, method, args, site)
+            return keras_models.noted(frame, callee, args, site, found)
+        given = keras_models.with_training(frame, method, args, site)
         if frame.context.computation is None:
             with (
                 frame.without_recording()
-                if layer_calls.is_symbolic(args)
+                if keras_models.is_symbolic(args)
                 else frame.at(frame.context)
             ):
                 found = call(frame, Bound(method, callee), given, site)
         else:
             with frame.within(Scope(WITH, site, effect=CONVERTED)):
                 found = call(frame, Bound(method, callee), given, site)
-        return layer_calls.noted(frame, callee, args, site, found)
+        return keras_models.noted(frame, callee, args, site, found)
 
     def note_method_call(
         self, frame: Frame, method: Function, receiver: Instance, args: Arguments, site: Site

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tpulint.frontends.tensorflow.knowledge.calls import CallFacts
+from tpulint.frontends.tensorflow.knowledge.tables import CallFacts
 
 
 class Settings(NamedTuple):

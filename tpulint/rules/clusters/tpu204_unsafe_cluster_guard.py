@@ -11,7 +11,7 @@ from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax import ir, nodes
-from tpulint.syntax.places import first_place
+from tpulint.syntax.nodes import first_place
 
 COUNTER, FLAG = "counter", "flag"
 

@@ -6,12 +6,20 @@ import difflib
 from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument
-from tpulint.diagnostics.absent_names import advice, grouped, rename, shown
+from tpulint.diagnostics.absent_names import (
+    Absent,
+    absent,
+    advice,
+    first_with,
+    grouped,
+    newest,
+    rename,
+    shown,
+)
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.names.target_release import Target
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.absent_names import Absent, absent, first_with, newest
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.environment import target_at
 from tpulint.rules.base import Report, Rule, register

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.diagnostics.absent_names import advice, grouped, rename, shown
+from tpulint.diagnostics.absent_names import absent, advice, first_without, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.absent_names import absent, first_without
 from tpulint.rules.base import Report, Rule, register
 
 

@@ -14,7 +14,7 @@ from tpulint.syntax.lowering.definitions import (
     ExpressionMethod,
     StatementMethod,
 )
-from tpulint.syntax.places import NOWHERE, first_place
+from tpulint.syntax.nodes import NOWHERE, first_place
 
 _start = attrgetter("lineno", "col_offset")
 

@@ -7,11 +7,11 @@ from textwrap import dedent
 from tpulint.absint.domain.values import UNKNOWN, Const, External
 from tpulint.absint.interpreter.frame import Library
 from tpulint.absint.interpreter.interpreter import Interpreter
-from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import Files
 from tpulint.absint.resolver.project import Project
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.syntax.summaries import Store
+from tpulint.syntax.lazy_module import Store
 
 MAIN = "/program/main.py"
 TEXT = """

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tpulint.absint.resolver.files import Files
 from tpulint.absint.resolver.import_graph import (
+    Files,
     ImportedNames,
     ImportGraph,
     connected,

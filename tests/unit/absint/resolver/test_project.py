@@ -8,13 +8,13 @@ import pytest
 
 from tests.unit.reading import names
 from tpulint.absint.domain.values import Const
-from tpulint.absint.resolver.files import Files
+from tpulint.absint.resolver.import_graph import Files
 from tpulint.absint.resolver.project import Project
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.prefilter import holds_messages, may_matter
 from tpulint.syntax import ir
-from tpulint.syntax.summaries import Store
+from tpulint.syntax.lazy_module import Store
 
 MODULE = "/project/net.py"
 SEAM = "from tensorflow.compat.v1.tpu import outside_compilation\n"  # modules without it are passed

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpulint.absint.resolver.files import Files
-from tpulint.absint.resolver.import_graph import ImportGraph
+from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.programs import SoftPlacement
 from tpulint.frontends.tensorflow.file_facts import ON, PERHAPS, is_test
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED

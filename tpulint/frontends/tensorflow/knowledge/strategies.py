@@ -5,7 +5,7 @@ Hand-written, as `tf_names`: each set says where its fact is in TensorFlow.
 
 from __future__ import annotations
 
-from tpulint.frontends.tensorflow.knowledge.calls import function_preserving
+from tpulint.frontends.tensorflow.knowledge.tables import function_preserving
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
 
 # Code that names one of these builds graphs (framework/ops.py, client/session.py).

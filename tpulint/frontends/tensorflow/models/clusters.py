@@ -12,8 +12,7 @@ from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge.tf_names import SENT
-from tpulint.frontends.tensorflow.models.call import Call
-from tpulint.frontends.tensorflow.models.table import model
+from tpulint.frontends.tensorflow.models.table import Call, model
 
 
 # tensorflow/python/tpu/tpu_replication.py. A project wraps these in helpers, and calls them on

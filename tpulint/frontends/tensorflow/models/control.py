@@ -33,8 +33,7 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.calls import traced
-from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, parameter_count
-from tpulint.frontends.tensorflow.models.table import model
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, model, parameter_count
 
 # What clears the control flow around it, as Mesh TensorFlow, Lingvo and their kin call it.
 REWRITES = "outside_all_rewrites"

@@ -24,8 +24,7 @@ from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.models.call import Call, force_deferred, snapshot
-from tpulint.frontends.tensorflow.models.table import model
+from tpulint.frontends.tensorflow.models.table import Call, force_deferred, model, snapshot
 
 
 # tensorflow/python/tpu/tpu.py: a function is traced once, for all replicas.

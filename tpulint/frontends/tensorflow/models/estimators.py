@@ -26,10 +26,9 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import transfer
 from tpulint.frontends.tensorflow.knowledge.tf_names import EVALUATION, MODEL_FN, words
-from tpulint.frontends.tensorflow.models.call import Call, force_deferred
 from tpulint.frontends.tensorflow.models.clusters import open_cluster
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.table import model
+from tpulint.frontends.tensorflow.models.table import Call, force_deferred, model
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
 # The tensors that an Estimator passes by name, and that a model_fn passes to what specifies it.

@@ -25,8 +25,14 @@ from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, force_deferred, parameter_count
-from tpulint.frontends.tensorflow.models.table import model, observe
+from tpulint.frontends.tensorflow.models.table import (
+    CALLABLE,
+    Call,
+    force_deferred,
+    model,
+    observe,
+    parameter_count,
+)
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 

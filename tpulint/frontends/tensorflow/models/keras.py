@@ -41,11 +41,11 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow import layer_calls
+from tpulint.frontends.tensorflow import keras_models
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential, keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.keras import (
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
     ACTIVATION,
     CALLBACK_METHODS,
     CELL_HOLDERS,
@@ -60,12 +60,12 @@ from tpulint.frontends.tensorflow.knowledge.keras import (
     RUNS_LOSSES,
     RUNS_METRICS,
     STEPS,
-    TRAINING,
+    TRAINING_ARGUMENT,
 )
 from tpulint.frontends.tensorflow.models import table
-from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, force_deferred
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.feeds import batch_of
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, force_deferred
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 
 Arguments = tuple[Argument, ...]
@@ -175,7 +175,7 @@ def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value 
     layers = _layers(model)
     if layers is None or not args:
         return None
-    mode = tuple(argument for argument in args if argument.keyword == TRAINING)
+    mode = tuple(argument for argument in args if argument.keyword == TRAINING_ARGUMENT)
     result = args[0].value
     for layer in layers.items:
         results = []
@@ -241,7 +241,7 @@ def replay(
 ) -> Value:
     """Call the layers of a functional model, in the order in which they were put together."""
     data = [argument.value for argument in args if argument.keyword is None]
-    mode = tuple(argument for argument in args if argument.keyword == TRAINING)
+    mode = tuple(argument for argument in args if argument.keyword == TRAINING_ARGUMENT)
     inputs = _inputs(frame, data, site)
     results: dict[int, Value] = {}
 
@@ -251,8 +251,8 @@ def replay(
         return _single_tensor(frame, results.get(id(tensor.layer), inputs), site)
 
     before = frozenset() if built_in is None else built_in.conditions
-    for step in layer_calls.steps(outputs):
-        layer = layer_calls.layer_of(frame, step)
+    for step in keras_models.steps(outputs):
+        layer = keras_models.layer_of(frame, step)
         if layer is None:
             parts = [results.get(id(source), inputs) for source in step.sources]
             if parts:
@@ -262,7 +262,7 @@ def replay(
             argument._replace(value=transfer.each_tensor(argument.value, here))
             for argument in step.arguments
         )
-        if not any(argument.keyword == TRAINING for argument in given_now):
+        if not any(argument.keyword == TRAINING_ARGUMENT for argument in given_now):
             given_now = (*given_now, *mode)
         context = frame.context
         for key, branch in step.context.conditions - before:
@@ -449,7 +449,7 @@ def _default_step(call: Call, model: Model) -> Value:
     parts = batch.items if isinstance(batch, Sequence) and not batch.open else []
     inputs = parts[0] if parts else _element(call, batch)
     labels = parts[1] if len(parts) > 1 else _element(call, batch)
-    training = Argument(TRAINING, "", Const(call.name == "train_step"), site)
+    training = Argument(TRAINING_ARGUMENT, "", Const(call.name == "train_step"), site)
     model_outputs = calls.call(
         frame, model, (calls.positional_argument(inputs, site), training), site
     )

@@ -20,15 +20,14 @@ from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, 
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import OUTSIDE, UNREAD, Certainty
-from tpulint.frontends.tensorflow import layer_calls
+from tpulint.frontends.tensorflow import keras_models
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds, builds_by_argument
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.models import keras
-from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, parameter_count
-from tpulint.frontends.tensorflow.models.table import model
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, model, parameter_count
 from tpulint.frontends.tensorflow.shapes import Shape, described, dtype_of, shape_of
 
 
@@ -182,7 +181,7 @@ def call_object(
         _record_call(frame, callee, args, site, tensor)
     elif any(known(f"{callee.path}.__call__") for known in (builds, builds_by_argument)):
         _record_call(frame, callee, args, site, tensor)
-    return layer_calls.noted(frame, callee, args, site, tensor)
+    return keras_models.noted(frame, callee, args, site, tensor)
 
 
 def _record_call(

@@ -42,8 +42,7 @@ from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import items_of
 from tpulint.frontends.tensorflow.hooks import running_strategy
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.models.call import Call
-from tpulint.frontends.tensorflow.models.table import model
+from tpulint.frontends.tensorflow.models.table import Call, model
 from tpulint.frontends.tensorflow.strategy import Strategy
 
 # Methods of lists after which the items, or their order, are no longer those that were seen.

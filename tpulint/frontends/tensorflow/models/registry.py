@@ -33,7 +33,7 @@ from tpulint.finding import UNKNOWN_FUNCTION
 from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.calls import CallFacts, call_facts
+from tpulint.frontends.tensorflow.knowledge.tables import CallFacts, call_facts
 from tpulint.frontends.tensorflow.models import (
     clusters,
     control,
@@ -47,8 +47,16 @@ from tpulint.frontends.tensorflow.models import (
     trace_time,
     variables,
 )
-from tpulint.frontends.tensorflow.models.call import CALLABLE, Call, Model, snapshot
-from tpulint.frontends.tensorflow.models.table import MODELS, OBSERVERS, PLUGIN_MODELS, Table
+from tpulint.frontends.tensorflow.models.table import (
+    CALLABLE,
+    MODELS,
+    OBSERVERS,
+    PLUGIN_MODELS,
+    Call,
+    Model,
+    Table,
+    snapshot,
+)
 from tpulint.frontends.tensorflow.settings import Settings
 
 WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")

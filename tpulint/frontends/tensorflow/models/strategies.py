@@ -28,9 +28,8 @@ from tpulint.frontends.tensorflow.branch_tests import is_for_another
 from tpulint.frontends.tensorflow.hooks import settings_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import SCOPE_BY_HAND
-from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.table import M, model
+from tpulint.frontends.tensorflow.models.table import Call, M, model
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.ordering import AGREEMENT_CALLS
 

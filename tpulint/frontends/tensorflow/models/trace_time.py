@@ -9,8 +9,7 @@ from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import Const, Value
 from tpulint.absint.interpreter import expressions
-from tpulint.frontends.tensorflow.models.call import Call
-from tpulint.frontends.tensorflow.models.table import observe
+from tpulint.frontends.tensorflow.models.table import Call, observe
 from tpulint.syntax.nodes import (
     Attribute,
     BinaryOperation,

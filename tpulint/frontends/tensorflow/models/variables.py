@@ -26,8 +26,7 @@ from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.attributes import get
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.models.call import Call
-from tpulint.frontends.tensorflow.models.table import model, observe
+from tpulint.frontends.tensorflow.models.table import Call, model, observe
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 
 ROOT = Const("")

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.reading import names as names_after
 from tpulint.absint.domain import context
 from tpulint.frontends.tensorflow.knowledge import names
-from tpulint.frontends.tensorflow.knowledge.calls import (
+from tpulint.frontends.tensorflow.knowledge.tables import (
     CALLS,
     RETURNS,
     TABLE,

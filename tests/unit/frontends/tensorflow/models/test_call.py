@@ -10,7 +10,7 @@ from tpulint.absint.domain.events import Argument, Context, Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Value
-from tpulint.frontends.tensorflow.models.call import snapshot
+from tpulint.frontends.tensorflow.models.table import snapshot
 from tpulint.syntax import ir
 
 CONTEXT = Context(run=1)

@@ -13,12 +13,12 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Opaque, Value
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.frontends.tensorflow.models.call import Call
 from tpulint.frontends.tensorflow.models.registry import MODULES
 from tpulint.frontends.tensorflow.models.table import (
     CLASSES,
     MODELS,
     OBSERVERS,
+    Call,
     Table,
     is_instance,
     parse,
