@@ -346,7 +346,7 @@ def test_each_file_is_analyzed_under_its_own_settings(tmp_path: Path) -> None:
         ("tpulint rule TPU20", {code for code in CODES if code.startswith("TPU20")}),
         ("tpulint check --ignore TPU40", {code for code in CODES if code.startswith("TPU40")}),
         ("tpulint config certain", {"certainty"}),
-        ("tpulint generate-shell-completion ", {"bash", "zsh", "fish"}),
+        ("tpulint generate-shell-completion ", {"bash", "zsh", "fish", "powershell"}),
     ],
 )
 def test_bash_completes(tmp_path: Path, words: str, expected: set[str]) -> None:
@@ -373,3 +373,18 @@ def test_other_shells_understand_their_script(tmp_path: Path, shell: str) -> Non
     if shutil.which(shell):
         (tmp_path / "script").write_text(script.out)
         assert run([shell, "-n", "script"], tmp_path).status == 0
+
+
+def test_powershell_completes(tmp_path: Path) -> None:
+    script = tpulint(tmp_path, "generate-shell-completion", "powershell").out
+    assert "$values['check:--certainty'] = @('definite', 'possible', 'unlikely')\n" in script
+    assert "$values['rule:rule'] = @('TPU001', " in script
+    assert script.count("{") == script.count("}")
+    if shutil.which("pwsh"):  # the machines of the workflow have it
+        (tmp_path / "completion.ps1").write_text(script)
+        line = "tpulint check --certainty p"
+        asked = (
+            ". ./completion.ps1;"
+            f" (TabExpansion2 '{line}' {len(line)}).CompletionMatches.CompletionText"
+        )
+        assert run(["pwsh", "-NoProfile", "-Command", asked], tmp_path).out.split() == ["possible"]

@@ -308,7 +308,8 @@ def add_clean(clean: Parser) -> None:
 
 
 def add_completion(completion: Parser) -> None:
-    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL")
+    shells = ("bash", "zsh", "fish", "powershell")
+    completion.add_argument("shell", choices=shells, metavar="SHELL")
     completion.set_defaults(run=run_completion)
 
 

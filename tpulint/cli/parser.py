@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from tpulint.codes import CODES
@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
 
 def completion(top: Parser, shell: str) -> str:
     """Return the script that completes the commands, their options and the options' values."""
-    return {"bash": bash, "zsh": zsh, "fish": fish}[shell](top)
+    return {"bash": bash, "zsh": zsh, "fish": fish, "powershell": powershell}[shell](top)
 
 
 def bash(top: Parser) -> str:
@@ -183,6 +183,52 @@ def fish(top: Parser) -> str:
 
 def fish_option(option: str) -> str:
     return f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+
+
+def powershell(top: Parser) -> str:
+    """Files complete where the script has nothing, as PowerShell does by itself."""
+    values = {
+        f"{name}:{word}": choices_text(action).split()
+        for name, command in top.commands().items()
+        for action in command.actions()
+        if choices_text(action)
+        for word in action.option_strings or [name]
+    }
+    # Keys of a hashtable literal that differ in case alone are an error: hence this kind of one.
+    table = "  $values = [System.Collections.Generic.Dictionary[string,string[]]]::new()"
+    commands = array([*top.commands(), "--help", "--version"])
+    options = [
+        f"    {quoted(name)} {{ {array(command.options())} }}"
+        for name, command in top.commands().items()
+    ]
+    return "\n".join(
+        [
+            "Register-ArgumentCompleter -Native -CommandName tpulint -ScriptBlock {",
+            "  param($current, $line, $cursor)",
+            table,
+            *(f"  $values[{quoted(key)}] = {array(words)}" for key, words in values.items()),
+            "  $typed = @($line.CommandElements | ForEach-Object { $_.ToString() })",
+            "  if ($current -ne '') { $typed = @($typed | Select-Object -SkipLast 1) }",
+            "  $command = if ($typed.Count -gt 1) { $typed[1] } else { '' }",
+            '  $key = "${command}:$($typed[-1])"',
+            f"  $words = if (-not $command) {{ {commands} }}",
+            "  elseif ($values.ContainsKey($key)) { $values[$key] }",
+            "  elseif ($current -like '-*') { switch ($command) {",
+            *options,
+            "  } }",
+            '  $words | Where-Object { $_ -like "$current*" } | ForEach-Object {',
+            "    $kind = 'ParameterValue'",
+            "    [System.Management.Automation.CompletionResult]::new($_, $_, $kind, $_)",
+            "  }",
+            "}",
+            "",
+        ]
+    )
+
+
+def array(words: Iterable[str]) -> str:
+    """Return the words as an array of PowerShell."""
+    return f"@({', '.join(quoted(word) for word in words)})"
 
 
 def described(top: Parser) -> Iterator[tuple[str, str]]:
