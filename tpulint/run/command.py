@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     # Registered first, and so called last: after the program's threads and its own last words.
     atexit.register(session.finish)
     try:
-        session.ended = execute(request.program, session.interrupts.take)
+        session.ended = execute(request.program, session.interrupts.take, session.notes.append)
     except CannotRun as problem:
         atexit.unregister(session.finish)
         cause = problem.__cause__

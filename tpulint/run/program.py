@@ -12,19 +12,19 @@ import pkgutil
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from tpulint.notebook import MARK
+from tpulint.run import ipython_commands
 from tpulint.run.failure import (
     internal_error_message,
     shows_all,
     strip_tpulint_frames,
     write_stderr,
 )
-from tpulint.source import Source, UnreadableSource, read_source
+from tpulint.source import UnreadableSource, read_source
 
 # A Python program, run in this process as `python SCRIPT ARGS` or `python -m MODULE ARGS` would.
 #
@@ -80,13 +80,16 @@ class CannotRun(BaseException):
     """
 
 
-def execute(program: UserProgram, interrupted: Callable[[], bool] = bool) -> Ended:
+def execute(
+    program: UserProgram, interrupted: Callable[[], bool], note: Callable[[str], None]
+) -> Ended:
     """Run the program to its end. Nothing comes out of here but CannotRun.
 
-    `interrupted()` is asked whether Ctrl-C is behind the error that has ended it.
+    `interrupted()` is asked whether Ctrl-C is behind the error that has ended it. `note` is told
+    what the report should say.
     """
     try:
-        _start(program)
+        _start(program, note)
     except CannotRun:
         raise
     except SystemExit as stop:
@@ -104,7 +107,7 @@ def execute(program: UserProgram, interrupted: Callable[[], bool] = bool) -> End
     return Ended(0)
 
 
-def _start(program: UserProgram) -> None:
+def _start(program: UserProgram, note: Callable[[str], None]) -> None:
     if program.is_module:
         sys.argv = ["-m", *program.arguments]  # runpy puts the module's file in place of "-m"
         _begin_path_with(os.getcwd())
@@ -114,7 +117,7 @@ def _start(program: UserProgram) -> None:
     path = os.path.join(os.getcwd(), program.name)
     if path.endswith(".ipynb"):
         _begin_path_with(os.path.dirname(os.path.realpath(path)))
-        run_notebook(path)
+        run_notebook(path, note)
         return
     if pkgutil.get_importer(path) is None:
         _begin_path_with(os.path.dirname(os.path.realpath(path)))
@@ -168,8 +171,8 @@ def _status_of(code: object) -> int:
 # A notebook, run as a program: its code cells in their order, in one module `__main__`.
 
 
-def run_notebook(path: str) -> None:
-    """Run the cells of the notebook. IPython's own lines are skipped, and named on standard error.
+def run_notebook(path: str, note: Callable[[str], None]) -> None:
+    """Run the cells of the notebook. IPython's lines that are skipped are on standard error.
 
     Raises:
         SyntaxError: it is no notebook, or a cell is no Python.
@@ -180,17 +183,24 @@ def run_notebook(path: str) -> None:
         raise SyntaxError(str(problem), (path, 1, 1, None)) from None
     for reason, row, column in source.problems:
         raise SyntaxError(reason, (path, row, column, source.line(row)))
-    for number, line in skipped(source):
+
+    def skip(number: int, line: str) -> None:
         write_stderr(f"tpulint: {os.path.basename(path)}: cell {number}: skipped: {line}\n")
+
+    commands = ipython_commands.Commands(skip, note)
     lines = source.text.splitlines(keepends=True)
     # Tracebacks, `inspect` and AutoGraph read the text from here, not from the notebook's JSON.
     linecache.cache[path] = (len(source.text), None, lines, path)
     sys.excepthook = traceback.print_exception  # Python's own reads the file
+    if "" not in sys.path and not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(1, "")  # a cell may write a module into the working directory
     module = ModuleType("__main__")
     vars(module).update(__builtins__=builtins, display=print)
+    vars(module)[ipython_commands.CALL] = commands.do
     sys.modules["__main__"] = module
     for number, first, last in source.cells:
-        run_cell(path, number, "".join(lines[first - 1 : last]), first, vars(module))
+        text = commands.python_of(number, "".join(lines[first - 1 : last]))
+        run_cell(path, number, text, first, vars(module))
 
 
 def run_cell(path: str, number: int, text: str, row: int, names: dict[str, object]) -> None:
@@ -204,12 +214,3 @@ def run_cell(path: str, number: int, text: str, row: int, names: dict[str, objec
             f"tpulint: {os.path.basename(path)}: cell {number}, which begins at line {row}:\n"
         )
         raise
-
-
-def skipped(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield the cell and the text of each line of IPython's own."""
-    lines = source.text.splitlines()
-    for number, first, last in source.cells:
-        for line in lines[first - 1 : last]:
-            if MARK in line:
-                yield number, line.partition(MARK)[2].strip()

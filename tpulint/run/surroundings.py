@@ -22,6 +22,9 @@ from typing import Any
 TPU_VARIABLES = {"COLAB_TPU_ADDR": "localhost:8470", "TPU_NAME": "tpulint"}
 
 
+COLAB_FOLDER = "/content"
+
+
 class StandIns:
     """The stand-ins of a run, whose files are in `folder`."""
 
@@ -102,20 +105,30 @@ class StandIns:
     def _mount(self, mountpoint: str, *_: Any, **__: Any) -> None:
         """Let the mount point be a link to the folder `drive`; it is removed with the run."""
         drive = os.path.join(self.folder, "drive")
-        os.makedirs(os.path.join(drive, "MyDrive"), exist_ok=True)
+        make_drive(drive)
         place = os.path.abspath(mountpoint)
+        self._link(place, drive, mountpoint)
+        folder, name = os.path.split(place)
+        # A notebook of Colab runs in /content, and may name the folder relative to that.
+        if folder == COLAB_FOLDER and not os.path.lexists(name):
+            self._link(os.path.abspath(name), drive, name)
+
+    def _link(self, place: str, drive: str, named: str) -> None:
+        """Let `place`, which the program calls `named`, be a link to Drive."""
         if os.path.realpath(place) == os.path.realpath(drive):
             return
+        if os.path.islink(place) and not os.path.exists(place):  # of a run that was killed
+            os.unlink(place)
         if os.path.isdir(place) and not os.path.islink(place) and not os.listdir(place):
             os.rmdir(place)
         if os.path.lexists(place):
-            raise ValueError("Mountpoint must not already contain files")
+            raise ValueError(f"Mountpoint must not already contain files: {named}")
         try:
             os.makedirs(os.path.dirname(place), exist_ok=True)
             os.symlink(drive, place)
         except OSError as error:
             raise OSError(
-                f"{mountpoint} cannot be made here ({error.strerror}): make it a link to {drive}"
+                f"{named} cannot be made here ({error.strerror}): make it a link to {drive}"
             ) from None
         self._links.append(place)
 
@@ -152,6 +165,17 @@ class StandIns:
         """Yield the line of the report that lists what was used."""
         if self.used:
             yield f"Stand-ins for what is missing here were used: {', '.join(self.used)}"
+
+
+def make_drive(drive: str) -> None:
+    """Make Drive's folder, which is there under two names, as on Colab."""
+    os.makedirs(drive, exist_ok=True)
+    mine, older = os.path.join(drive, "MyDrive"), os.path.join(drive, "My Drive")
+    if not os.path.lexists(mine) and os.path.isdir(older):
+        mine, older = older, mine
+    os.makedirs(mine, exist_ok=True)
+    if not os.path.lexists(older):
+        os.symlink(os.path.basename(mine), older)
 
 
 class SecretNotFoundError(Exception):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tpulint.run import surroundings
 from tpulint.run.surroundings import TPU_VARIABLES, StandIns, kaggle_bucket, prepare
 
 
@@ -104,6 +105,39 @@ def test_drive_is_a_folder_while_the_program_runs(stand_ins: StandIns, tmp_path:
     stand_ins.close()
     assert not mountpoint.exists()
     assert (tmp_path / "storage/drive/MyDrive/model.txt").read_text() == "kept"
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("own", ["MyDrive", "My Drive", ""])
+def test_drive_has_two_names(own: str, tmp_path: Path) -> None:
+    """Notebooks use both; a user's files may be in a folder of either name."""
+    drive = tmp_path / "storage/drive"
+    if own:
+        (drive / own).mkdir(parents=True)
+    module("google.colab.drive").mount(str(tmp_path / "mounted"))
+    (tmp_path / "mounted/MyDrive/model.txt").write_text("kept")
+    assert (tmp_path / "mounted/My Drive/model.txt").read_text() == "kept"
+    module("google.colab.drive").mount(str(tmp_path / "mounted"), force_remount=True)
+    assert sorted(path.name for path in drive.iterdir()) == ["My Drive", "MyDrive"]
+    assert (drive / "MyDrive").is_symlink() == (own == "My Drive")
+
+
+def test_drive_is_in_the_working_directory_too(
+    stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Notebooks that mount `/content/drive` name it as `drive`: they run in `/content`."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.setattr(surroundings, "COLAB_FOLDER", str(tmp_path / "content"))
+    monkeypatch.chdir(tmp_path / "work")
+    module("google.colab.drive").mount(str(tmp_path / "content/drive"))
+    Path("drive/MyDrive/model.txt").write_text("kept")
+    stand_ins.close()
+    assert os.listdir() == []
+    Path("drive").write_text("mine")
+    (tmp_path / "content/drive").symlink_to(tmp_path / "of a run that was killed")
+    module("google.colab.drive").mount(str(tmp_path / "content/drive"))
+    assert Path("drive").read_text() == "mine"
+    assert (tmp_path / "content/drive/My Drive/model.txt").read_text() == "kept"
 
 
 def test_drive_takes_no_place_of_files(stand_ins: StandIns, tmp_path: Path) -> None:
