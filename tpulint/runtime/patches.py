@@ -16,6 +16,7 @@ from tpulint.runtime.execute.raising import (
     as_tensorflow_error,
     cause_of_cancelling,
     fault_in,
+    note_raising_functions,
     undeclared_output_fault,
 )
 from tpulint.runtime.execute.waiting import run_watched
@@ -71,4 +72,4 @@ def _make_error(_: Callable[..., Any], cls: type[Exception], *args: Any, **kwarg
     why="Python functions of graphs do not hold the last thread that TensorFlow has",
 )
 def _watch_python_functions(original: Callable[..., Any]) -> Callable[..., Any]:
-    return intercept_user_functions(run_watched, original)
+    return note_raising_functions(intercept_user_functions(run_watched, original))

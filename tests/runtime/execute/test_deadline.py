@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute.raising import token_for
 
 
 def hangs_in_python(_):
@@ -136,15 +135,6 @@ def test_clocks_of_several_steps_leave_the_steps_a_thread(threads: int) -> None:
             tpu.replicate(lambda n=n: tf.constant(1.0) * n, [[], []])[1][0] + 1.0 for n in range(8)
         ]
         assert session.run(steps) == [n + 1.0 for n in range(8)]
-
-
-def test_a_fault_is_not_hidden_by_what_it_cancels() -> None:
-    """TensorFlow may end a step with the error of an operation that was only cancelled."""
-    fault = tpu.DeadlockError("The step has taken more than 1 s")
-    token_for(fault)
-    assert tf.errors.CancelledError(None, None, "Loop execution was cancelled.") is fault
-    own = tf.errors.CancelledError(None, None, "Session::Close")
-    assert not isinstance(own, tpu.DeadlockError)
 
 
 def test_a_sum_of_one_replica_between_constants_ends():

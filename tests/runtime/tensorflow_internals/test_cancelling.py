@@ -1,15 +1,22 @@
-"""Each call of a function has its own cancellation manager, and Ctrl-C reaches them all."""
+"""Each call of a function has its own cancellation manager, and Ctrl-C reaches them all.
+
+What a step has cancelled by failing names its fault, and no other call does.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import cancellation
 
+import tpulint.runtime as tpu
+from tpulint.runtime.execute.raising import call_python, failing_tensors, token_for
 from tpulint.runtime.tensorflow_internals import threads
 
 LONG = 120
@@ -63,7 +70,7 @@ class Endless:
 
     def ends_cancelled(self) -> bool:
         self._thread.join(LONG)
-        return isinstance(self._error, tf.errors.CancelledError)
+        return type(self._error) is tf.errors.CancelledError
 
 
 def test_a_call_that_fails_cancels_no_later_call(cancel: Cancel) -> None:
@@ -111,3 +118,67 @@ def test_a_call_with_a_cancellation_manager_of_the_users_is_cancelled(cancel: Ca
     cancel()
     assert call.ends_cancelled()
     assert int(positive(tf.constant(1))) == 1
+
+
+def unordered(body: Callable[..., Any], *dtypes: tf.DType) -> Any:
+    """Return a function without the order that tf.function gives to operations with effects."""
+    return tf.compat.v1.wrap_function(body, [tf.TensorSpec([], dtype) for dtype in dtypes])
+
+
+def deadlock(text: str) -> tpu.DeadlockError:
+    return tpu.DeadlockError(text, place=f"{text}.py:1")
+
+
+def test_a_cancelled_call_names_no_fault_of_another_that_has_just_failed(cancel: Cancel) -> None:
+    """Was a false cause: any fault of the last two seconds explained what was cancelled."""
+
+    both = threading.Barrier(2)
+
+    def fault(text: str) -> tpu.DeadlockError:
+        both.wait(LONG)
+        return deadlock(text)
+
+    def failing() -> Any:
+        return [failing_tensors(lambda text=text: fault(text)) for text in ("first", "second")]
+
+    with pytest.raises(tpu.DeadlockError):
+        unordered(failing)()
+    call = Endless()
+    cancel()
+    assert call.ends_cancelled()
+
+
+def test_a_cancelled_call_names_its_own_fault_however_late_it_ends(cancel: Cancel) -> None:
+    """Missed before: the fault explained only what was cancelled within two seconds."""
+    empty = tf.queue.FIFOQueue(1, tf.float32)
+
+    runs = threading.Event()
+
+    def fail() -> None:
+        assert runs.wait(LONG)
+        raise token_for(deadlock("first"))
+
+    def cancel_late() -> Any:
+        runs.set()
+        time.sleep(2.1)
+        cancel()
+        # The queue has time to report first that it was cancelled.
+        time.sleep(0.3)
+        return np.float32(0.0)
+
+    def fail_and_end_late() -> Any:
+        with tf.control_dependencies([call_python(fail)]):
+            failed = tf.constant(0.0)
+        return failed + tf.numpy_function(cancel_late, [], tf.float32)
+
+    def step(fails: Any) -> Any:
+        # As one operation, the conditional reports its error when all in it has ended.
+        branch = unordered(fail_and_end_late)
+        (value,) = tf.raw_ops.If(
+            cond=fails, input=[], Tout=[tf.float32], then_branch=branch, else_branch=branch
+        )
+        return value + empty.dequeue()
+
+    with pytest.raises(tpu.DeadlockError, match="first") as raised:
+        unordered(step, tf.bool)(tf.constant(True))
+    assert isinstance(raised.value, tf.errors.CancelledError)

@@ -8,12 +8,11 @@ unknown error; when that error would be made, the fault that waits under the tok
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -22,18 +21,34 @@ from tpulint.runtime import python_functions
 from tpulint.runtime.errors import RuntimeFault, UnfetchableError, combine_classes, internal_error
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import sessions
+from tpulint.runtime.tensorflow_internals import threads
+from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _TOKEN = re.compile(r"tpulint fault #(\d+)#")
-# Seconds for which a fault counts as the cause of what is cancelled.
-_CAUSE_SECONDS = 2.0
-_numbers = itertools.count()
-_waiting: dict[int, tuple[float, RuntimeFault]] = {}
+
+
+@dataclass
+class _WaitingFault:
+    """A fault that no error has come out of yet.
+
+    `function` is the token of the Python function of a graph that raises it. One that no longer
+    `explains` what has been cancelled is still there for an error that names it.
+    """
+
+    fault: RuntimeFault
+    function: str | None = None
+    explains: bool = True
+
+
+_waiting: dict[int, _WaitingFault] = {}
 _waiting_lock = threading.Lock()
 _listeners: list[Callable[[RuntimeFault], None]] = []
 
 
 class FaultToken(Exception):
-    """Raised in the graph in place of a fault."""
+    """Raised in the graph in place of a fault, which waits under its `number`."""
+
+    number: int
 
 
 @contextmanager
@@ -52,11 +67,33 @@ def faults_sent_to(listener: Callable[[RuntimeFault], None]) -> Iterator[None]:
 def token_for(fault: RuntimeFault) -> FaultToken:
     """Return the exception to raise in the graph so that the step raises `fault`."""
     with _waiting_lock:
-        number = next(_numbers)
-        _waiting[number] = time.monotonic(), fault
+        number = next(threads.moments)
+        _waiting[number] = _WaitingFault(fault)
     for listener in tuple(_listeners):
         listener(fault)
-    return _token_class(type(fault).__name__)(f"{fault}\n  (tpulint fault #{number}#)")
+    token = _token_class(type(fault).__name__)(f"{fault}\n  (tpulint fault #{number}#)")
+    token.number = number
+    return token
+
+
+def note_raising_functions(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `original`, a `FuncRegistry.__call__`, noting the function that a fault comes from.
+
+    By it a fault belongs to the calls whose graphs have this function.
+    """
+
+    @frames_hidden
+    @functools.wraps(original)
+    def __call__(self: Any, token: Any, device: Any, args: Any) -> Any:
+        try:
+            return original(self, token, device, args)
+        except FaultToken as raised:
+            with _waiting_lock:
+                if raised.number in _waiting:
+                    _waiting[raised.number].function = token
+            raise
+
+    return __call__
 
 
 @functools.cache
@@ -133,10 +170,7 @@ def as_tensorflow_error(
 def fault_in(message: str) -> RuntimeFault | None:
     """Return the fault whose token is in `message`, or None."""
     match = _TOKEN.search(message)
-    if not match:
-        return None
-    with _waiting_lock:
-        fault = _take_fault(int(match[1]))
+    fault = _take_fault(int(match[1])) if match else None
     return fault and as_tensorflow_error(fault)
 
 
@@ -145,22 +179,42 @@ def _take_fault(number: int) -> RuntimeFault | None:
 
     Equal faults of other replicas may still be asked for, but no longer explain a cancelled step.
     """
-    fault = _waiting.pop(number, (0.0, None))[1]
-    for other, (_, like) in _waiting.items():
-        if fault and (like.rule, like.place) == (fault.rule, fault.place):
-            _waiting[other] = -_CAUSE_SECONDS, like
-    return fault
+    with _waiting_lock:
+        taken = _waiting.pop(number, None)
+        if taken is None:
+            return None
+        fault = taken.fault
+        for other in _waiting.values():
+            if (other.fault.rule, other.fault.place) == (fault.rule, fault.place):
+                other.explains = False
+        return fault
 
 
 def cause_of_cancelling(message: str) -> RuntimeFault | None:
-    """Return the fault that cancelled the rest of its step, which TensorFlow may report first."""
-    del message
-    with _waiting_lock:
-        now = time.monotonic()
-        # TensorFlow does not say by what a step has been cancelled.
-        recent = [number for number, (at, _) in _waiting.items() if now - at < _CAUSE_SECONDS]
-        fault = _take_fault(recent[0]) if recent else None
+    """Return the fault that cancelled the rest of its step, which TensorFlow may report first.
+
+    TensorFlow does not say by what a call has been cancelled. It is a fault that a function of the
+    call's own graph has raised since the call began.
+    """
+    named = _TOKEN.search(message)
+    number = int(named[1]) if named else _cause_of(threads.call_of_error(message))
+    fault = None if number is None else _take_fault(number)
     return fault and as_tensorflow_error(fault, tf.errors.CancelledError)
+
+
+def _cause_of(call: threads.GraphCall | None) -> int | None:
+    """Return the token of the first fault that may have cancelled `call`, or None."""
+    if call is None:
+        return None
+    with _waiting_lock:
+        since = {
+            number: waiting.function
+            for number, waiting in _waiting.items()
+            if number > call.began and waiting.explains and waiting.function
+        }
+    # To read the whole graph takes its time.
+    functions = call.contents().tokens if since else ()
+    return next((number for number, function in since.items() if function in functions), None)
 
 
 _stopped = threading.Event()

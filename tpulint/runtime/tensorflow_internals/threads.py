@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -21,7 +22,8 @@ from tpulint.runtime.tensorflow_internals.graphs import (
 )
 from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, pywrap_tfe, session
 from tpulint.runtime.tensorflow_internals.operations import name_of
-from tpulint.runtime.tensorflow_internals.patching import When, installed, patch
+from tpulint.runtime.tensorflow_internals.patching import When, installed, patch, patch_value
+from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _RUNS_FUNCTIONS = frozenset(
     {execute.quick_execute.__code__, execute.execute_with_cancellation.__code__}
@@ -88,13 +90,94 @@ def graph_in_call(thread: int) -> GraphContents | None:
         return None
     local = frame.f_locals
     if frame.f_code is _RUNS_SESSIONS:
-        fetched = [*(output.oper for output in local["fetch_list"]), *local["target_list"]]
-        return contents_of_session(local["self"], list(map(name_of, fetched)))
+        return _contents_of_run(local["self"], local["fetch_list"], local["target_list"])
     if frame.f_code is _RUNS_CALLABLES:
         return contents_of_session(local["self"]._session)
     if frame.f_code in _RUNS_FUNCTIONS:
         return contents_of_function(str(local["op_name"]))
     return None
+
+
+def _contents_of_run(session: Any, fetches: Sequence[Any], targets: Sequence[Any]) -> GraphContents:
+    fetched = [*(output.oper for output in fetches), *targets]
+    return contents_of_session(session, list(map(name_of, fetched)))
+
+
+moments = itertools.count()
+"""Numbers in the order in which they are taken: of calls as they begin, and of faults."""
+_in_thread = threading.local()
+
+
+class GraphCall:
+    """A call of a function, or a run of a session, as a context of the thread that makes it.
+
+    `contents` returns what its graph has in it.
+    """
+
+    def __init__(self, contents: Callable[[], GraphContents]) -> None:
+        self.began = next(moments)
+        self.contents = contents
+        self._message = ""
+        self._outer: GraphCall | None = None
+
+    def __enter__(self) -> None:
+        self._outer = getattr(_in_thread, "call", None)
+        _in_thread.call, _in_thread.failed = self, None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        _in_thread.call = self._outer
+        if error is not None:
+            self._message = str(getattr(error, "message", error))
+            _in_thread.failed = self
+
+    def has_failed_with(self, message: str) -> bool:
+        """Return whether an error with `message` says how the call has ended."""
+        # TensorFlow appends the name of the operation.
+        return message.startswith(self._message)
+
+
+def call_of_error(message: str) -> GraphCall | None:
+    """Return the call whose error is being made in this thread; None where it is of no call.
+
+    The error of a function is made when the call has ended, that of a session before.
+    """
+    failed: GraphCall | None = getattr(_in_thread, "failed", None)
+    if failed is not None and failed.has_failed_with(message):
+        return failed
+    call: GraphCall | None = getattr(_in_thread, "call", None)
+    return call
+
+
+_KNOWN_CALLS = "an error of a cancelled step names the fault of its own call"
+
+
+@patch("tensorflow.python.pywrap_tfe.TFE_Py_Execute", why=_KNOWN_CALLS)
+@patch("tensorflow.python.pywrap_tfe.TFE_Py_ExecuteCancelable", why=_KNOWN_CALLS)
+def _note_call(
+    run: Callable[..., Any], handle: Any, device: Any, operation: Any, *arguments: Any
+) -> Any:
+    with GraphCall(lambda: contents_of_function(str(operation))):
+        return run(handle, device, operation, *arguments)
+
+
+@patch_value("tensorflow.python.client.session.BaseSession._call_tf_sessionrun", why=_KNOWN_CALLS)
+def _note_run(run: Callable[..., Any]) -> Callable[..., Any]:
+    @frames_hidden
+    def call(self: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
+        with GraphCall(lambda: _contents_of_run(self, fetches, targets)):
+            return run(self, options, feeds, fetches, targets, metadata)
+
+    return call
+
+
+@patch_value("tensorflow.python.client.session.BaseSession._Callable.__call__", why=_KNOWN_CALLS)
+def _note_run_of_callable(run: Callable[..., Any]) -> Callable[..., Any]:
+    @frames_hidden
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        with GraphCall(lambda: contents_of_session(self._session)):
+            return run(self, *arguments, **options)
+
+    return call
 
 
 def ready_threads() -> list[str] | None:
