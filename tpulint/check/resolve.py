@@ -200,6 +200,8 @@ def new_findings(
         codes = request.every_code(checked)
         compared = baseline.compare(mine, result.sources, path, checked, codes)
         result.add_messages([f"{path}: stale: {entry}" for entry in compared.stale])
+        if compared.stale:
+            result.add_messages([f"{path}: `--write-baseline` writes it without the stale entries"])
         kept = set(map(id, compared.new))
         remaining = [
             finding

@@ -53,9 +53,8 @@ class Parser(argparse.ArgumentParser):
         unknown = re.search(r"unrecognized arguments: (-[\w-]+)", message)
         if unknown:
             return nearest(unknown[1], self.options(), 0.65)
-        wrong = re.search(r"invalid choice: '?([^' ]+)'?", message)
-        choices = [str(word) for action in self._actions for word in action.choices or ()]
-        return nearest(wrong[1], choices, 0.6) if wrong else ""
+        wrong = re.search(r"invalid choice: '?([^' ]+)'? \(choose from (.*)\)", message)
+        return nearest(wrong[1], re.findall(r"[\w-]+", wrong[2]), 0.6) if wrong else ""
 
     def options(self) -> list[str]:
         return [word for action in self._actions for word in action.option_strings]

@@ -27,7 +27,7 @@ def selector(word: str) -> str:
             raise ConfigError(f"unknown code '{word}'; no loaded plug-in has it")
         candidates = list(CODES) if word[:3].upper() == "TPU" else [*CODES, *NAMES]
         near = nearest(word.upper(), candidates) or nearest(word.lower(), list(NAMES))
-        raise ConfigError(f"unknown code '{word}'{near}")
+        raise ConfigError(f"unknown code '{word}'{near or '; `tpulint rule` lists the codes'}")
     return NAMES.get(word.lower(), word.upper())
 
 

@@ -126,7 +126,7 @@ def compare(
         if code in codes and (file in looked_at or not os.path.exists(os.path.join(root, file)))
     )
     entries = (
-        f"{file}: {number} {code} in the baseline no longer found"
+        f"{file}: {number} {code} of the baseline is no longer there"
         for (file, code), number in sorted(stale.items())
     )
     return BaselineComparison(tuple(new), tuple(entries))

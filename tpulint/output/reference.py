@@ -21,7 +21,8 @@ def rule_page(code: str | None, style: str) -> str:
         row = CODES.get(NAMES.get(code.lower(), code.upper()))
         if row is None:
             near = nearest(code.upper(), list(CODES)) or nearest(code.lower(), list(NAMES))
-            raise ConfigError(f"rule: unknown code '{code}'{near}")
+            hint = near or "; `tpulint rule` lists the codes"
+            raise ConfigError(f"rule: unknown code '{code}'{hint}")
         rows = [row]
     if style == "json":
         items = [item(row) for row in rows]

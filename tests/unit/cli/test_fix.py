@@ -130,7 +130,8 @@ def test_baseline_written_used_and_stale(tpulint: Terminal, here: Path) -> None:
     (here / "b.py").write_text("f(1)\n")
     (here / "a.py").write_text("bad(1)\n")
     assert tpulint("check", "--baseline", "known.json") == 0
-    assert "known.json: stale: b.py: 1 TPU405 in the baseline no longer found" in tpulint.err
+    assert "known.json: stale: b.py: 1 TPU405 of the baseline is no longer there" in tpulint.err
+    assert "known.json: `--write-baseline` writes it without the stale entries" in tpulint.err
 
 
 def test_a_configured_baseline_is_not_in_the_way_of_a_new_one(

@@ -62,8 +62,8 @@ def test_stale_entries_are_named() -> None:
     write("f(x)\ng(x)\n", finding(1), finding(2), finding(2, "TPU201"))
     compared = compare("f(x)\n", finding(1))
     assert compared.stale == (
-        "a.py: 1 TPU101 in the baseline no longer found",
-        "a.py: 1 TPU201 in the baseline no longer found",
+        "a.py: 1 TPU101 of the baseline is no longer there",
+        "a.py: 1 TPU201 of the baseline is no longer there",
     )
 
 
@@ -73,7 +73,7 @@ def test_what_was_not_asked_for_is_not_stale() -> None:
     assert compare("f(x)\n", finding(1), codes=("TPU101",)).stale == ()
     Path("b.py").unlink()
     assert compare("f(x)\n", finding(1), codes=("TPU101",)).stale == (
-        "b.py: 1 TPU101 in the baseline no longer found",
+        "b.py: 1 TPU101 of the baseline is no longer there",
     )
 
 
