@@ -27,7 +27,7 @@ from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.frontends.tensorflow.names.target_release import Targets
+from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.model import Analysis, Batch
 
 BEGIN, END = "<!-- steps: written by benchmarks/steps.py -->", "<!-- end of steps -->"

@@ -11,11 +11,10 @@ from scripts.imports import LAYERS, import_graph, package_of
 
 Graph = Mapping[str, set[str]]
 
-# One box for the modules below all packages, for the files that begin an analysis, and for the
-# commands that have a directory of their own.
-BASE, ENTRY, FEATURES = "base", "build_program", "features"
+# One box for the modules below all packages, for the facts of single files, for the files that
+# begin an analysis, and for the commands that have a directory of their own.
+BASE, FACTS, ENTRY, FEATURES = "base", "file_facts", "build_program", "features"
 _FRONT = "frontends.tensorflow"
-_NAMES = f"{_FRONT}.names"
 LABELS = {
     "cli": "commands, options, pytest plugin; extend and testing for plugins",
     "server": "the Language Server Protocol",
@@ -32,13 +31,13 @@ LABELS = {
     "absint.interpreter": "the abstract interpreter of Python",
     "absint.resolver": "module resolution",
     "absint.domain": "sites, contexts, values, events, the program",
-    _NAMES: "API names by spelling, and the target release",
+    FACTS: "the facts of single files, and their target release",
     "syntax": "typed nodes of modules, from CPython's syntax tree",
     BASE: "config, frontends.tensorflow.knowledge, source, finding, codes, hardware, ordering",
     "runtime": "TPU programs on a CPU: mark, extract, schedule, execute",
 }
 _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in names}
-_FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[9], ENTRY)
+_FILES |= dict.fromkeys(LAYERS[3], FACTS) | dict.fromkeys(LAYERS[9], ENTRY)
 _FILES |= dict.fromkeys(LAYERS[16], FEATURES)
 _FILES |= {"map.pictures": "output", "__main__": "cli"}
 _FILES |= {"absint": "absint.domain"}

@@ -21,8 +21,8 @@ from tests.unit.sample import CONTEXT, FINDINGS
 from tests.unit.sample import DEADLOCK as FINDING
 from tpulint.map.pictures import load
 from tpulint.output import load as load_format
-from tpulint.run.page import html as run_html
 from tpulint.run.report import RunFault
+from tpulint.run.report import html as run_html
 
 pytestmark = pytest.mark.browser
 

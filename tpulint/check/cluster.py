@@ -257,7 +257,7 @@ def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
     """Return the part of the disk that, by its imports, the reading of a program asks for."""
     from tpulint.absint.resolver.import_graph import Files, ImportGraph
     from tpulint.frontends.tensorflow.file_facts import home_of
-    from tpulint.frontends.tensorflow.names.target_release import Targets
+    from tpulint.frontends.tensorflow.target_release import Targets
 
     disk = TrackedDisk(batch.disk)
     files = Files(disk, installed=INSTALLED)

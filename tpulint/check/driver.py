@@ -31,7 +31,7 @@ from tpulint.collector import gc_disabled
 from tpulint.disk import Disk, take_passed_over
 from tpulint.finding import Finding
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.frontends.tensorflow.names.target_release import Targets
+from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.disk import CheckedDisk, TrackedDisk
 from tpulint.incremental.memo import Database, Memo, SharedCache
 from tpulint.incremental.model import (

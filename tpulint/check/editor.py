@@ -23,9 +23,9 @@ from tpulint.check.executor import ProgramStep, Search, SearchStep
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.frontends.tensorflow.names.target_release import Targets
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.disk import CheckedDisk, DiskDependencies, TrackedDisk
 from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis, Batch, Job

@@ -19,7 +19,7 @@ from tpulint.check.progress import Progress
 from tpulint.collector import collect_by_hand, collect_if_many
 from tpulint.disk import PassedOver, note_passed_over, take_passed_over
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.frontends.tensorflow.names.target_release import Targets
+from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.disk import DiskDependencies, TrackedDisk
 from tpulint.incremental.model import Analysis, Batch, FileFailure, Job
 

@@ -35,15 +35,15 @@ from tpulint.frontends.tensorflow.file_facts import (
     names_estimators,
     placement_in,
 )
-from tpulint.frontends.tensorflow.names.spelling_search import (
+from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes
+from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.tensorflow.spelling_search import (
     NamesInFile,
     Spelled,
     SpellingSearch,
     missing_somewhere,
 )
-from tpulint.frontends.tensorflow.names.target_release import Targets, keeps_keras_2
-from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes
-from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.tensorflow.target_release import Targets, keeps_keras_2
 from tpulint.incremental.disk import digest_of
 from tpulint.incremental.model import Batch, FileFacts, Job, ProgramFailure, describe
 from tpulint.incremental.queries import SearchedFile
@@ -229,8 +229,8 @@ def split_into_programs(
 
 def program_of_names(batch: Batch, spelled: Sequence[Spelled], disk: Disk) -> Program:
     """Return the names that a file's TensorFlow lacks, whatever program it is of."""
-    from tpulint.frontends.tensorflow.names.target_release import Targets
     from tpulint.frontends.tensorflow.program import Program
+    from tpulint.frontends.tensorflow.target_release import Targets
 
     targets = Targets(batch.settings.target_tensorflow, disk)
     return Program(spelled=list(spelled), targets=targets)

@@ -159,7 +159,7 @@ def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
 
     One in a requirement file belongs to the files that its trace leads to as well.
     """
-    from tpulint.frontends.tensorflow.names.target_release import FILES
+    from tpulint.frontends.tensorflow.target_release import FILES
 
     if finding.span.filename in wanted:
         return True

@@ -17,10 +17,10 @@ from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.disk import Disk, read_regular
 from tpulint.frontends.tensorflow.file_facts import by_home, names_estimators
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.frontends.tensorflow.names.target_release import FILES as REQUIREMENTS
-from tpulint.frontends.tensorflow.names.target_release import README
 from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.tensorflow.target_release import FILES as REQUIREMENTS
+from tpulint.frontends.tensorflow.target_release import README
 
 
 class Changes(NamedTuple):

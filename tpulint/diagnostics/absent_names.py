@@ -12,8 +12,8 @@ from typing import NamedTuple
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Span, Step
 from tpulint.frontends.tensorflow.knowledge import names, naming
 from tpulint.frontends.tensorflow.knowledge.names import methods, renamed
-from tpulint.frontends.tensorflow.names.spelling_search import Spelled, having_of, is_missing
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.spelling_search import Spelled, having_of, is_missing
 from tpulint.queries.certainty import definite_if
 from tpulint.syntax.api_spellings import ATTRIBUTE, IMPORT, METHOD
 

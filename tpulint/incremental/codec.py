@@ -24,7 +24,7 @@ from tpulint.finding import (
     Step,
     UnfollowedCall,
 )
-from tpulint.frontends.tensorflow.names.spelling_search import NamesInFile, Spelled
+from tpulint.frontends.tensorflow.spelling_search import NamesInFile, Spelled
 from tpulint.incremental.disk import DiskDependencies
 from tpulint.incremental.model import Analysis, FileFacts, Job, ProgramCoverage, Programs
 
@@ -210,7 +210,7 @@ def _spelled(
     aliases: Mapping[str, Iterable[str]],
     asks: bool,
 ) -> Spelled:
-    from tpulint.frontends.tensorflow.names.target_release import Requirement, Target
+    from tpulint.frontends.tensorflow.target_release import Requirement, Target
 
     filename, start, end = span
     place = Span(filename, Location(*start), Location(*end))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tpulint.absint.resolver.import_graph import PROJECT_FILES
 from tpulint.disk import MODULES, REQUIREMENTS, Disk, read_regular
-from tpulint.frontends.tensorflow.names.target_release import FILES, README
+from tpulint.frontends.tensorflow.target_release import FILES, README
 
 UNREADABLE = ""  # the digest of what is no file, or cannot be read
 DIGEST_CHARACTERS = 32

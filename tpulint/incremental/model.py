@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint.codes import CODES
 from tpulint.disk import Disk, PassedOver, absolute_paths
 from tpulint.finding import Finding, UnfollowedCall
-from tpulint.frontends.tensorflow.names.spelling_search import NamesInFile, Spelled
+from tpulint.frontends.tensorflow.spelling_search import NamesInFile, Spelled
 from tpulint.incremental.disk import DiskDependencies
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import ApiCall, Computation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
-from tpulint.absint.domain.properties import uniform
-from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.structures import tensors, uniform
 from tpulint.absint.domain.values import Const, Value, options
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program

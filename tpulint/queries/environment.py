@@ -12,8 +12,8 @@ from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import NONE, Const, External, options
 from tpulint.frontends.tensorflow.knowledge import operations
 from tpulint.frontends.tensorflow.knowledge.names import releases
-from tpulint.frontends.tensorflow.names.target_release import Target, allowed, keeps_keras_2
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.target_release import Target, allowed, keeps_keras_2
 from tpulint.syntax.nodes import Attribute, dotted_path
 
 Event = TypeVar("Event", ApiCall, Computation)

@@ -16,7 +16,7 @@ from tpulint.codes import CODES
 from tpulint.config import Config, find_config
 from tpulint.config.files import Closest
 from tpulint.finding import Certainty, Finding, Span
-from tpulint.frontends.tensorflow.names.target_release import Targets
+from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.model import Analysis
 from tpulint.run.failure import RunFailure, is_users, line_of
 from tpulint.run.report import Checked, RunFault, shown_place

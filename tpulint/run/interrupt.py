@@ -188,7 +188,7 @@ class Interrupts:
 def _import_the_words() -> None:
     """Import what writes the report, while the main thread has its time to react."""
     importlib.import_module("tpulint.run.explain")
-    importlib.import_module("tpulint.run.page")
+    importlib.import_module("tpulint.run.report")
 
 
 def _makes_an_error(frame: FrameType | None) -> bool:

@@ -1,5 +1,7 @@
 """The report of `tpulint run`: a table of what crossed between device and host, and the faults.
 
+It is text, JSON, or a page with pictures. The text:
+
 lane                     runs  round trips  bytes to host  bytes to device      ms
 train.py:71, 10 steps, 1 compilation
   device                   20                                               18.204
@@ -11,13 +13,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from html import escape
 from typing import NamedTuple
 
 from tpulint.check.discover import shown
 from tpulint.codes import CODES
-from tpulint.finding import Finding, Span
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Finding, Span
 from tpulint.hardware import DEVICES
+from tpulint.map.pictures import model
+from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
 from tpulint.output.context import RenderContext
+from tpulint.output.html import STYLE, article, page, prose
 from tpulint.run.cost import UNKNOWN, StepCost, cost_lines
 from tpulint.source import Source, UnreadableSource, read_source
 from tpulint.storage.session import StorageUse
@@ -29,7 +35,7 @@ NOTE = (
 )
 FEEDS = ("infeed", "outfeed")
 UNFINISHED = "Still running when the last step of their computation finished:"
-MOST = 10
+MOST_LINES = 10
 EMPTY = "No TPU computation ran to its end."
 
 
@@ -174,10 +180,10 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
         number = sum(read.number for read in ran.reads)
         size = sum(read.bytes for read in ran.reads)
         yield f"{counted(number, 'host read')} of values of the device, {size:,} bytes:"
-    for read in ran.reads[:MOST]:
+    for read in ran.reads[:MOST_LINES]:
         yield f"  {read.place}: {counted(read.number, 'read')}, {read.bytes:,} bytes"
-    if len(ran.reads) > MOST:
-        yield f"  ... and {len(ran.reads) - MOST} more lines"
+    if len(ran.reads) > MOST_LINES:
+        yield f"  ... and {len(ran.reads) - MOST_LINES} more lines"
 
 
 def counted(number: int, noun: str) -> str:
@@ -241,11 +247,11 @@ def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) ->
     said += f", {'' if above == number == 1 else f'{above} '}shown above" if above else ""
     said += f", and {checked.hidden} possible" if checked.hidden else ""
     lines = [f"`tpulint check` of {files}: {said}"]
-    for other in others[:MOST]:
+    for other in others[:MOST_LINES]:
         place = one_line(context.short(other.span))
         lines.append(f"  {place}: {other.code} {flags(other)}{one_line(other.message)}")
-    if len(others) > MOST:
-        lines.append(f"  ... and {len(others) - MOST} more")
+    if len(others) > MOST_LINES:
+        lines.append(f"  ... and {len(others) - MOST_LINES} more")
     return lines
 
 
@@ -336,3 +342,151 @@ def notebook_source(filename: str) -> Source | None:
         return read_source(filename)
     except UnreadableSource:
         return None
+
+
+MOST_PICTURES = 12
+COUNTS = """.wide { overflow-x: auto; }
+.counts td, .counts .names th { white-space: nowrap; }
+.counts td:not(:first-child):not(:last-child) { text-align: right; }
+.counts .names th:not(:first-child):not(:last-child) { text-align: right; }
+.counts [colspan] { padding-top: .8rem; }
+@media (max-width: 700px) {
+  .counts, .counts tbody, .counts tr, .counts td, .counts [colspan] { display: block; }
+  .counts .names, .counts .empty { display: none; }
+  .counts td, .counts [colspan] { white-space: normal; overflow-wrap: anywhere; }
+  .counts td:not(:first-child):not(:last-child) { text-align: left; }
+  .counts td:not(:first-child)::before { content: attr(data-column) ": "; opacity: .7; }
+  .counts td:first-child { font-weight: bold; }
+}
+"""
+
+
+def html(ran: FinishedRun, context: RenderContext) -> str:
+    """Return the report as a page that needs nothing else."""
+    parts = [f"<p>{escape(headline(ran))}</p>\n"]
+    if ran.computations:
+        head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+        rows = "".join(html_rows(ran.computations))
+        counts = f'<table class="counts">\n<tr class="names">{head}</tr>\n{rows}</table>'
+        parts.append(f'<div class="wide">{counts}</div>\n<p>{NOTE}</p>\n')
+        rows = "".join(f"<li>{escape(line.strip())}</li>\n" for line in launch_lines(ran))
+        parts.append(f"<ul>\n{rows}</ul>\n")
+        if ran.costs:
+            shown = "\n".join(costs_section(ran.costs))
+            parts.append(f'<div class="wide"><pre>{escape(shown)}</pre></div>\n')
+        parts += pictures(ran.computations, context)
+    else:
+        parts.append(f"<p>{EMPTY}</p>\n")
+    if ran.unfinished:
+        rows = "".join(f"<li>{escape(str(lane))}</li>\n" for lane in ran.unfinished)
+        parts.append(f"<p>{UNFINISHED}</p>\n<ul>\n{rows}</ul>\n")
+    if ran.storage:
+        rows = "".join(f"<li>{escape(line)}</li>\n" for line in storage_lines(ran))
+        parts.append(f"<ul>\n{rows}</ul>\n")
+    for number, fault in enumerate(ran.faults):
+        parts.append(f"<p>{prose(verdict(fault))}</p>\n")
+        parts += [article(fault.finding, context, f"f{number}")] if fault.finding else []
+    parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
+    if ran.checked:
+        said, *lines = files_section(ran, ran.checked, context)
+        rows = "".join(f"<li>{escape(line.strip())}</li>\n" for line in lines)
+        parts.append(f"<p>{prose(said)}</p>\n<ul>\n{rows}</ul>\n")
+    return page("tpulint run", "".join(parts), STYLE + COUNTS + FIGURE_STYLE + SVG_STYLE)
+
+
+def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
+    for computation in computations:
+        yield f'<tr><th colspan="{len(COLUMNS)}">{escape(headed(computation))}</th></tr>\n'
+        for row in cells(computation):
+            named = zip(COLUMNS, row, strict=True)
+            yield "<tr>" + "".join(cell_of(name, cell) for name, cell in named) + "</tr>\n"
+
+
+def cell_of(column: str, text: str) -> str:
+    """Return a cell that names its column, for a page too narrow for the names above."""
+    empty = "" if text else ' class="empty"'
+    return f'<td data-column="{escape(column)}"{empty}>{escape(text)}</td>'
+
+
+def pictures(computations: Sequence[ComputationRun], context: RenderContext) -> Iterator[str]:
+    """Yield the lanes of each computation, with what went from one to the other."""
+    for number, computation in enumerate(computations[:MOST_PICTURES]):
+        yield f"<h2>{escape(headed(computation))}</h2>\n"
+        yield figure(map_of_run(computation), context, f"m{number}")
+    if len(computations) > MOST_PICTURES:
+        yield f"<p>{len(computations) - MOST_PICTURES} more computations have no picture.</p>\n"
+
+
+DEVICE = "device"
+INFEED, OUTFEED = FEEDS
+
+
+def map_of_run(ran: ComputationRun) -> model.ComputationMap:
+    """Return the picture of all steps of a computation together."""
+    nodes: list[model.MapNode] = []
+    edges: list[model.MapEdge] = []
+    device = next((lane for lane in ran.lanes if lane.name == DEVICE), None)
+    others = [lane for lane in ran.lanes if lane is not device]
+    for number, lane in enumerate(other for other in others if other.name == INFEED):
+        key = f"input {number}"
+        nodes.append(_host(key, model.INPUT, lane))
+        edges.append(
+            model.MapEdge(key, DEVICE, model.SENDS, (_bytes(lane.bytes_to_device),), _runs(lane))
+        )
+    lines = (model.Line(_runs(device)),) if device is not None else ()
+    nodes.append(model.MapNode(DEVICE, DEVICE_LANE, "segment", "device program", None, lines))
+    before = DEVICE
+    for number, lane in enumerate(other for other in others if other.name != INFEED):
+        call, key = f"call {number}", f"host {number}"
+        kind = model.OUTFED if lane.name == OUTFEED else model.CLUSTER
+        nodes += [model.MapNode(call, DEVICE_LANE, model.CALL, _call(lane)), _host(key, kind, lane)]
+        edges.append(model.MapEdge(before, call, model.THEN))
+        before = call
+        edges.append(
+            model.MapEdge(call, key, model.SENDS, (_bytes(lane.bytes_to_host),), _runs(lane))
+        )
+        if lane.round_trips:
+            back = (_bytes(lane.bytes_to_device),)
+            edges.append(
+                model.MapEdge(
+                    key, call, model.RETURNS, back, _times(lane.round_trips, "round trip")
+                )
+            )
+    ended = {lane.name for lane in ran.lanes}
+    for number, stuck in enumerate(lane for lane in ran.unfinished if lane.name not in ended):
+        call, key = f"waiting call {number}", f"unfinished {number}"
+        state = (model.Line("has not ended"), *_made_at(stuck.place))
+        nodes.append(model.MapNode(call, DEVICE_LANE, model.CALL, f"calls {stuck.title}"))
+        nodes.append(model.MapNode(key, HOST_LANE, model.CLUSTER, stuck.title, None, state))
+        edges.append(model.MapEdge(before, call, model.THEN))
+        edges.append(model.MapEdge(call, key, model.SENDS))
+        before = call
+    return model.ComputationMap(headed(ran), None, nodes=tuple(nodes), edges=tuple(edges))
+
+
+def _host(key: str, kind: str, lane: Lane) -> model.MapNode:
+    return model.MapNode(key, HOST_LANE, kind, lane.title, None, _made_at(lane.place))
+
+
+def _made_at(place: str) -> tuple[model.Line, ...]:
+    return (model.Line(f"made at {place}"),) if place else ()
+
+
+def _call(lane: Lane) -> str:
+    if lane.name == OUTFEED:
+        return "enqueues to the outfeed; nothing waits"
+    if lane.round_trips:
+        return f"waits for {lane.title}"
+    return f"does not wait for {lane.title}"
+
+
+def _runs(lane: Lane) -> str:
+    return f"{_times(lane.runs, 'run')} in {lane.seconds * 1e3:,.1f} ms"
+
+
+def _times(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
+
+
+def _bytes(number: int) -> model.Crossing:
+    return model.Crossing(f"{number:,} B in all")

@@ -205,7 +205,7 @@ class RunSession:
     def report(self) -> None:
         """Write what is known of the run."""
         from tpulint.output.context import RenderContext
-        from tpulint.run import page, report
+        from tpulint.run import report
 
         if self.storage is not None:
             self.storage.close()
@@ -213,7 +213,7 @@ class RunSession:
             self.stand_ins.close()
         with working_in(self.here):
             sources = self.explained.sources if self.explained else {}
-            forms = {"html": page.html, "json": report.json_text, "text": report.text}
+            forms = {"html": report.html, "json": report.json_text, "text": report.text}
             written = forms[self.request.report](self.ran(), RenderContext(self.here, sources))
             self.write(written)
 

@@ -18,11 +18,12 @@ import tensorflow as _tf
 from tpulint.runtime import errors
 from tpulint.runtime import patches as _patches  # noqa: F401  (declared there)
 from tpulint.runtime.emulated import emulated_tpu
+from tpulint.runtime.emulator import options
 from tpulint.runtime.errors import *  # noqa: F403
+from tpulint.runtime.execute.probes import Profile, profile
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
 from tpulint.runtime.pods.workers import start_workers
-from tpulint.runtime.profile import Profile, profile
 from tpulint.runtime.replicate import (
     batch_parallel,
     replicate,
@@ -32,7 +33,6 @@ from tpulint.runtime.replicate import (
     split_compile_and_shard,
 )
 from tpulint.runtime.results import marked_graph
-from tpulint.runtime.stepping import options
 from tpulint.runtime.tensorflow_internals.patching import install
 from tpulint.runtime.tensorflow_internals.tpu import core, training_loop
 

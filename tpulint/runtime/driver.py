@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import tensorflow as tf
 
 from tpulint.runtime.emulate.cores import mark_computation
+from tpulint.runtime.emulator import Options
 from tpulint.runtime.errors import wrap_internal_errors, wrap_internal_errors_except_user_code
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
@@ -22,7 +23,6 @@ from tpulint.runtime.mark.validate import check_marked
 from tpulint.runtime.pods import sessions
 from tpulint.runtime.results import guard_fetches
 from tpulint.runtime.schedule.schedule import schedule
-from tpulint.runtime.schedule.variables import Options
 from tpulint.runtime.schedule.work import record_program
 from tpulint.runtime.tensorflow_internals import gradients, graphs
 

@@ -1,6 +1,8 @@
-"""The emulated TPU that is open: one object that holds all of its state, wherever that is defined.
+"""The state of the process: the emulated TPU that is open, and the options of steps.
 
-This module knows none of the parts, so that whatever has a part can be above it.
+The emulator is one object that holds all of its state, wherever that is defined. This module knows
+none of the parts, so that whatever has a part can be above it. The options are those that
+TensorFlow's signatures have no place for.
 """
 
 from __future__ import annotations
@@ -8,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, cast
 
 _Part = TypeVar("_Part")
 
@@ -71,3 +74,55 @@ def opened(*parts: object) -> Iterator[None]:
         _open.remove(emulator)
         # No `reset`: a generator, as a fixture is, may be closed in another context than begun.
         _opened_here.set(emulator.outer)
+
+
+@dataclass(frozen=True)
+class Options:
+    """`host_variables`: the treatment of a plain variable that the device program touches.
+
+    "lock": the step holds it for the device program's whole run, as TPUExecute holds its variables.
+    "snapshot": its value is read at the start and written back at the end, and nothing is held.
+
+    `deadline`: the longest that a step may take, in seconds, whatever it waits for; None for no
+    limit.
+    """
+
+    host_variables: Literal["lock", "snapshot"] = "lock"
+    deadline: float | None = None
+
+
+_current: ContextVar[Options | None] = ContextVar("tpulint_options", default=None)
+_of_process = Options()
+"""The options where none are set around the code: a thread does not inherit those of another."""
+
+
+def current_options() -> Options:
+    """Return the options of a computation that is built now."""
+    return _current.get() or _of_process
+
+
+@contextmanager
+def options(**changes: Any) -> Iterator[Options]:
+    """Run computations built in the context with these options (the fields of `Options`).
+
+    Raises:
+        TypeError: there is no such option.
+    """
+    token = _current.set(replace(current_options(), **changes))
+    try:
+        yield current_options()
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def process_options(**changes: Any) -> Iterator[None]:
+    """Run the computations that any thread builds while the context is open with these options."""
+    # A program may build computations in threads, which see no context variable of this one.
+    global _of_process
+    before = _of_process
+    _of_process = replace(before, **changes)
+    try:
+        yield
+    finally:
+        _of_process = before

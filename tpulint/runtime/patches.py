@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from tpulint.runtime import feeds as _feeds  # noqa: F401
+
 # These are imported for the patches that they declare alone: nothing else leads to them.
 from tpulint.runtime.embedding import operations as _embedding_operations  # noqa: F401
 from tpulint.runtime.execute.device_program import refused_segment
@@ -20,7 +22,6 @@ from tpulint.runtime.execute.raising import (
     undeclared_output_fault,
 )
 from tpulint.runtime.execute.waiting import run_watched
-from tpulint.runtime.feeds import host as _host_feeds  # noqa: F401
 from tpulint.runtime.pods.hosts import local_file_fault
 from tpulint.runtime.python_functions import intercept_user_functions
 from tpulint.runtime.tensorflow_internals.modules import errors_impl

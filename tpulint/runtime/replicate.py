@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from tpulint.runtime import driver, results
 from tpulint.runtime.emulate.system import real_tpu
+from tpulint.runtime.emulator import current_options
 from tpulint.runtime.errors import EagerExecutionError
 from tpulint.runtime.mark.marked import Mode, ReplicateRequest, StepOutputs
 from tpulint.runtime.mark.replicate import MarkResult
 from tpulint.runtime.results import refuse_gradients, refuse_gradients_of_value
 from tpulint.runtime.source_location import is_called_by_strategy
-from tpulint.runtime.stepping import current_options
 from tpulint.runtime.tensorflow_internals import gradients, graphs, tpu, tracebacks
 
 _NO_EAGER_STEP = """\

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tpulint.runtime.emulate.calls import HostRead, current_launch, watch_reads
 from tpulint.runtime.emulated import emulated_tpu
+from tpulint.runtime.emulator import process_options
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
 from tpulint.runtime.execute import raising, waiting
 from tpulint.runtime.execute.probes import (
@@ -20,7 +21,6 @@ from tpulint.runtime.execute.probes import (
 )
 from tpulint.runtime.execute.raising import faults_sent_to
 from tpulint.runtime.schedule.work import Recorded, StepWork, watch_programs, work_of
-from tpulint.runtime.stepping import process_options
 from tpulint.runtime.tensorflow_internals import threads
 
 FEEDS = ("infeed", "outfeed")

@@ -12,7 +12,7 @@ from pygls.capabilities import get_capability
 
 from tpulint.collector import collect_by_hand
 from tpulint.config.readers import ConfigError
-from tpulint.server import actions, diagnostics, hints
+from tpulint.server import diagnostics, hints
 from tpulint.server.language_server import Server
 from tpulint.server.project import is_configuration, settings_of
 
@@ -153,7 +153,7 @@ def made() -> Server:
     """Return a server with all features."""
     server = Server()
     register_watching(server)
-    actions.register(server)
+    diagnostics.register_actions(server)
     diagnostics.register(server)
     hints.register_hover(server)
     hints.register_hints(server)

@@ -24,8 +24,8 @@ from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, limit_of
 from tpulint.explain.account import left_out
 from tpulint.finding import Finding
-from tpulint.frontends.tensorflow.names.target_release import FILES as REQUIREMENTS
-from tpulint.frontends.tensorflow.names.target_release import README
+from tpulint.frontends.tensorflow.target_release import FILES as REQUIREMENTS
+from tpulint.frontends.tensorflow.target_release import README
 from tpulint.source import Source
 
 # The client's settings: `initializationOptions`, and `workspace/didChangeConfiguration`.

@@ -18,9 +18,9 @@ from tpulint.finding import Finding, Location, Span
 from tpulint.notebook import is_unfinished
 from tpulint.source import Source
 from tpulint.syntax import ir
+from tpulint.syntax.definitions import LexicalScope
 from tpulint.syntax.ir import Rows
-from tpulint.syntax.lowering.definitions import LexicalScope
-from tpulint.syntax.lowering.statements import Statements
+from tpulint.syntax.lowering import Statements
 from tpulint.syntax.parse import SyntaxProblem, parse
 
 MIN_LAZY_ROWS = 3  # rows: a shorter body is read at once

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import driver
+from tpulint.runtime.emulator import Options
 from tpulint.runtime.mark.marked import Marked, StepOutputs
-from tpulint.runtime.schedule.variables import Options
 
 outside_compilation = tf.compat.v1.tpu.outside_compilation
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tpulint.ordering import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.rendezvous import CollectiveTracker
+from tpulint.runtime.execute.exchanges import CollectiveTracker
 from tpulint.runtime.extract.collectives import Collective, Decision
 
 NAMES = [f"replica {number}" for number in range(4)]

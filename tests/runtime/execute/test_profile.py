@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
-from tpulint.runtime.profile import profile
+from tpulint.runtime.execute.probes import profile
 
 
 def computation(x):

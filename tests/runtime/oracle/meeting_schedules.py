@@ -27,7 +27,7 @@ from tests.runtime.oracle.meeting_programs import (
 )
 from tpulint.ordering import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.rendezvous import CollectiveTracker
+from tpulint.runtime.execute.exchanges import CollectiveTracker
 from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.region import Iteration, RegionSite
 

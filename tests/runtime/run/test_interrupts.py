@@ -201,7 +201,7 @@ import hashlib, os, signal, sys, threading, time
 from tpulint.run.interrupt import Interrupts
 
 def words():
-    print("tpulint.run.page" in sys.modules, flush=True)
+    print("tpulint.run.report" in sys.modules, flush=True)
 
 Interrupts(words).listen()
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()

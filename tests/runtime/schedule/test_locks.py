@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from tests.runtime.execute.tensorflows_marks import outside_compilation, ran
+from tpulint.runtime.emulator import Options
 from tpulint.runtime.errors import DeadlockError, StaleVariableWarning
-from tpulint.runtime.schedule.variables import Options
 
 
 def touched_by_nobody_else(v, x):

@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from tests.runtime.execute.tensorflows_marks import marked_by_tensorflow, outside_compilation
+from tpulint.runtime.emulator import Options
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.extract.region import key_of
 from tpulint.runtime.extract.segments import Side
 from tpulint.runtime.schedule.schedule import Plan, Schedule, plan_region, schedule
-from tpulint.runtime.schedule.variables import Options
 
 
 def planned(computation: Callable[[Any], Any]) -> Plan:

@@ -10,9 +10,9 @@ import tensorflow as tf
 from tensorflow.python.tpu.ops import tpu_ops
 
 from tests.runtime.execute.tensorflows_marks import marked_by_tensorflow, outside_compilation
+from tpulint.runtime.emulator import Options
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.schedule.schedule import Schedule, schedule
-from tpulint.runtime.schedule.variables import Options
 
 total = tpu_ops.cross_replica_sum
 

@@ -15,7 +15,7 @@ from tpulint.check.driver import BuiltProgram
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Finding, Location, Span
-from tpulint.frontends.tensorflow.names.target_release import Targets
+from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.model import Analysis, Batch, Job
 
 

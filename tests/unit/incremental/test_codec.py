@@ -19,8 +19,8 @@ from tpulint.finding import (
     Step,
     UnfollowedCall,
 )
-from tpulint.frontends.tensorflow.names.spelling_search import NamesInFile, Spelled
-from tpulint.frontends.tensorflow.names.target_release import Requirement, Target
+from tpulint.frontends.tensorflow.spelling_search import NamesInFile, Spelled
+from tpulint.frontends.tensorflow.target_release import Requirement, Target
 from tpulint.incremental import codec
 from tpulint.incremental.disk import DiskDependencies
 from tpulint.incremental.model import Analysis, FileFacts, Job, ProgramCoverage, Programs

@@ -44,11 +44,12 @@ LIBRARIES = re.compile(
 # The values of a front end among it; its hooks are the interpreter's.
 VALUES = (
     *("arity", "branch_tests", "keras_models", "prefilter", "program"),
-    *("scalars", "shapes", "strategy"),
+    *("shapes", "strategy"),
 )
 RESULT = (
     "absint.domain",
-    *(f"frontends.tensorflow.{name}" for name in ("knowledge", "names", "settings", "file_facts")),
+    *(f"frontends.tensorflow.{name}" for name in ("knowledge", "settings", "file_facts")),
+    *(f"frontends.tensorflow.{name}" for name in ("spelling_search", "target_release")),
 )
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = ("run/", "cli/pytest_plugin.py", "cli/ipython.py")
@@ -66,14 +67,14 @@ RUNTIME_LAYERS: tuple[set[str], ...] = (
     {"extract"},
     {"schedule"},
     {"execute"},
-    {"outside", "profile", "results", "stepping"},
+    {"outside", "results"},
     {"driver", "embedding", "feeds"},
     {"patches", "replicate"},
     {"emulated"},
     {"", "run_statistics"},
 )
 # What gives TensorFlow's own functions another meaning, for which it needs the private ones.
-PATCHING = ("tensorflow_internals", "pods", "emulate", "embedding", "feeds")
+PATCHING = ("tensorflow_internals", "pods", "emulate", "embedding")
 
 
 def test_every_package_is_in_one_layer_and_every_layer_exists() -> None:

@@ -9,7 +9,6 @@ import xml.dom.minidom
 from tests.unit.sample import CONTEXT, DEADLOCK
 from tpulint.output.full import block
 from tpulint.run.cost import LargeTensor, MemoryRow, ProductLine, Sizes, StepCost
-from tpulint.run.page import html
 from tpulint.run.report import (
     Checked,
     ComputationRun,
@@ -18,6 +17,7 @@ from tpulint.run.report import (
     Lane,
     RunFault,
     UnfinishedLane,
+    html,
     json_text,
     text,
 )

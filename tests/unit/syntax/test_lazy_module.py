@@ -10,7 +10,7 @@ import pytest
 from tpulint.finding import Location
 from tpulint.syntax import ir
 from tpulint.syntax.lazy_module import Pieces, pieces_of, summarize
-from tpulint.syntax.lowering.statements import Statements
+from tpulint.syntax.lowering import Statements
 from tpulint.syntax.nodes import Attribute, CallNode, If, Name, Return, walk
 from tpulint.syntax.parse import SyntaxProblem, parse
 

@@ -1,12 +1,25 @@
-"""The tensors inside nested structures; putting into dicts and taking out of them."""
+"""The tensors inside nested structures; putting into dicts and taking out of them.
+
+Some properties pass on to what is made of values: uniform on all replicas, scalar.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from tpulint.absint.domain.events import Context, Tensor
+from tpulint.absint.domain.events import Context, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Text, Value, join
+from tpulint.absint.domain.values import (
+    UNKNOWN,
+    Choice,
+    Const,
+    External,
+    Opaque,
+    Text,
+    Value,
+    join,
+    options,
+)
 
 MAX_STRUCTURE_DEPTH = 5  # structures within structures
 STRUCTURES = (Choice, Sequence, Mapping)
@@ -146,3 +159,51 @@ def start_of(value: Value) -> str | None:
     if isinstance(value, Const):
         return value.value if isinstance(value.value, str) else None
     return value.starts if isinstance(value, (Text, Tensor)) else None
+
+
+def uniform(items: Iterable[Value]) -> bool:
+    """Return whether every replica has the same in `items`: settings, and what they agreed on."""
+    return all(_uniform(item) for item in items)
+
+
+def _uniform(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        return value.uniform or is_captured(value)
+    if isinstance(value, Variable):
+        return is_counter(value)
+    if isinstance(value, Sequence):
+        return not value.open and uniform(value.items)
+    if isinstance(value, Choice):
+        return uniform(value.options)
+    return isinstance(value, (Const, External, Opaque))  # Python's, read once for all replicas
+
+
+def is_counter(variable: Variable) -> bool:
+    """Return whether it counts steps: every replica counts the same ones."""
+    return variable.sort == "step" or variable.counts
+
+
+def is_captured(tensor: Tensor) -> bool:
+    """Return whether the tensor was made outside every computation: those that use it share it."""
+    return tensor.made is not None and tensor.made.computation is None
+
+
+def is_scalar(value: Value) -> bool:
+    """Return whether `value` certainly becomes a scalar, as a tensor."""
+    return all(_is_one(option) for option in options(value))
+
+
+def _is_one(value: Value) -> bool:
+    if isinstance(value, Const):
+        return isinstance(value.value, (bool, int, float))
+    if isinstance(value, Variable):
+        return value.sort == "step"
+    if isinstance(value, External):
+        return ".FLAGS." in f".{value.path}"
+    return isinstance(value, Tensor) and value.shape == ()
+
+
+def of_scalars(values: Iterable[Value]) -> bool:
+    """Return whether an operator on `values` gives a scalar."""
+    listed = list(values)
+    return bool(listed) and all(is_scalar(value) for value in listed)

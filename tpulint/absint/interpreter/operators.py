@@ -14,9 +14,8 @@ from tpulint.absint.domain.objects import (
     Mapping,
     Sequence,
 )
-from tpulint.absint.domain.properties import of_scalars, uniform
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import item_of, start_of
+from tpulint.absint.domain.structures import item_of, of_scalars, start_of, uniform
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,

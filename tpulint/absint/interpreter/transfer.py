@@ -18,13 +18,13 @@ from tpulint.absint.domain.events import (
     Variable,
 )
 from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
-from tpulint.absint.domain.properties import uniform
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import (
     MAX_STRUCTURE_DEPTH,
     STRUCTURES,
     all_tensors,
     parts,
+    uniform,
     with_alternatives,
 )
 from tpulint.absint.domain.values import Choice, Value, join, options

@@ -1,4 +1,4 @@
-"""Build a program: find its entry points, and read what they lead to.
+"""Build a program: find its entry points, read what they lead to, drop what is never compiled.
 
 Entry points are the modules that name the TPU API, and functions that nothing read calls. What
 these leave open, those who call them may know: so their callers are read, too, in any module.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
-from tpulint.absint.domain.context import NO_KNOWN_CALLER, Scope
-from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.context import NO_KNOWN_CALLER, ConditionKey, Scope, cover
+from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, function_of, mro
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
@@ -20,8 +20,10 @@ from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
+    Const,
     External,
     ModuleValue,
+    Opaque,
     Partial,
     Value,
     options,
@@ -32,19 +34,22 @@ from tpulint.absint.interpreter.frame import Frame, Observer
 from tpulint.absint.interpreter.interpreter import Interpreter, room_for_recursion
 from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, importers
 from tpulint.absint.resolver.project import Project
+from tpulint.disk import Disk
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.file_facts import is_test
+from tpulint.frontends.tensorflow.file_facts import home_of, is_test
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    EVALUATION,
+    MODEL_FN,
+    PREDICTION,
+    TRAINING,
+)
 from tpulint.frontends.tensorflow.models import feeds
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL_FNS
 from tpulint.frontends.tensorflow.models.registry import Models
 from tpulint.frontends.tensorflow.models.table import Call
-from tpulint.frontends.tensorflow.never_compiled import (
-    drop_disabled_estimators,
-    drop_refused_branches,
-)
 from tpulint.frontends.tensorflow.prefilter import opens_clusters
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
 from tpulint.frontends.tensorflow.settings import Settings
@@ -378,3 +383,121 @@ def _parts(result: Value, depth: int = 0) -> Iterator[Value]:
     elif depth < MAX_STRUCTURE_DEPTH:
         for part in parts(result):
             yield from _parts(part, depth + 1)
+
+
+PLAIN, TPUS = "EstimatorSpec", "TPUEstimatorSpec"
+Condition = tuple[ConditionKey, object]
+
+
+class Placed(Protocol):
+    """Something that happens at a place of a computation."""
+
+    @property
+    def context(self) -> Context: ...
+
+
+P = TypeVar("P", bound=Placed)
+
+
+# tensorflow_estimator/python/estimator/tpu/tpu_estimator.py, `convert_to_single_tpu_eval_step`:
+# it refuses a plain EstimatorSpec, and so does the step that predicts.
+def drop_refused_branches(program: Program) -> None:
+    """Take away what happens in branches that return a plain specification, but for these."""
+    for computation in program.computations:
+        if computation.kind == MODEL_FN:
+            branches = _Branches(computation)
+            if branches.plain:
+                _drop(computation, branches)
+
+
+def _drop(computation: Computation, branches: _Branches) -> None:
+    computation.calls = [
+        called
+        for called in computation.calls
+        if called.last == PLAIN or not branches.contains(called.context)
+    ]
+    computation.accesses = branches.without(computation.accesses)
+    computation.clusters = branches.without(computation.clusters)
+    computation.uses = branches.without(computation.uses)
+    computation.context_changes = branches.without(computation.context_changes)
+    computation.dependencies = branches.without(computation.dependencies)
+    computation.inner = branches.without(computation.inner)
+    computation.updates = branches.without(computation.updates)
+    computation.effects = branches.without(computation.effects)
+
+
+class _Branches:
+    """The branches of a model_fn from which every way leads to a plain EstimatorSpec."""
+
+    def __init__(self, computation: Computation) -> None:
+        self._around = computation.context.conditions
+        self.plain = [
+            called.context
+            for called in computation.calls
+            if called.last == PLAIN and self._is_not_training(called.context)
+        ]
+        self._tpus = [called.context for called in computation.calls if called.last == TPUS]
+        self._answers: dict[frozenset[Condition], bool] = {}
+
+    def without(self, events: list[P]) -> list[P]:
+        """Return what happens elsewhere."""
+        return [event for event in events if not self.contains(event.context)]
+
+    def contains(self, context: Context) -> bool:
+        """Return whether `context` is in such a branch."""
+        answer = self._answers.get(context.conditions)
+        if answer is None:
+            answer = self._answers[context.conditions] = self._is_refused(context)
+        return answer
+
+    def _is_refused(self, context: Context) -> bool:
+        return (
+            self._is_not_training(context)
+            and cover(self.plain, context)
+            and all(_exclude_each_other(place, context) for place in self._tpus)
+        )
+
+    def _is_not_training(self, context: Context) -> bool:
+        return any(_denies_training(*condition) for condition in context.conditions - self._around)
+
+
+def _denies_training(key: ConditionKey, branch: object) -> bool:
+    """Return whether a test of the mode has an answer that it has not in training."""
+    if not isinstance(key.answer, Opaque):
+        return False
+    return key.answer.compared in (EVALUATION | PREDICTION if branch else TRAINING)
+
+
+def _exclude_each_other(context: Context, other: Context) -> bool:
+    """Return whether no call of the model_fn reaches both places."""
+    answers = dict(context.conditions)
+    differ = any(answers.get(key, branch) != branch for key, branch in other.conditions)
+    return differ or context.excludes(other)
+
+
+# A model_fn that no seen estimator takes is guessed at, by the specification that it makes.
+def drop_disabled_estimators(program: Program, disk: Disk) -> None:
+    """Take the guesses away: what makes a TPUEstimatorSpec there is never compiled for a TPU."""
+    says: dict[str, set[bool]] = {}
+    for call in program.all_calls():
+        if call.last == "TPUEstimator":
+            says.setdefault(home_of(call.site.module.path, disk), set()).add(_refuses(call))
+    without = {home for home, answers in says.items() if answers == {True}}
+    if without:
+        program.computations = [
+            computation
+            for computation in program.computations
+            if not (
+                _is_guess(computation) and home_of(computation.site.module.path, disk) in without
+            )
+        ]
+
+
+def _refuses(call: ApiCall) -> bool:
+    use_tpu = call.argument("use_tpu", 4)
+    return use_tpu is not None and use_tpu.value == Const(False)
+
+
+def _is_guess(computation: Computation) -> bool:
+    """Return whether no estimator was seen that takes the model_fn (see `roots`)."""
+    return computation.kind == "model_fn" and not computation.call.arguments

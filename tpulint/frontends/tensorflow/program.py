@@ -15,8 +15,8 @@ from tpulint.absint.domain.values import Opaque
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
-from tpulint.frontends.tensorflow.names.spelling_search import Spelled
-from tpulint.frontends.tensorflow.names.target_release import Targets
+from tpulint.frontends.tensorflow.spelling_search import Spelled
+from tpulint.frontends.tensorflow.target_release import Targets
 
 # Who calls one of these runs something on a TPU.
 MARKS = tf_names.TPU_STRATEGIES | tf_names.UNMISTAKABLE | INITIALIZES | {"TPUClusterResolver"}

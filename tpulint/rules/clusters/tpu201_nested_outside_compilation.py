@@ -8,7 +8,7 @@ from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.host_clusters import (
+from tpulint.queries.device_code import (
     OPENED_BY_CALL,
     guards_nesting,
     is_after_step,

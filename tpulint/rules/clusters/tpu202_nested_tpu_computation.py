@@ -7,7 +7,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.host_clusters import is_after_step
+from tpulint.queries.device_code import is_after_step
 from tpulint.rules.base import Report, Rule, register
 
 

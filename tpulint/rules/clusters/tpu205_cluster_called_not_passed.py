@@ -8,7 +8,7 @@ from tpulint.diagnostics.fixes import function_passed
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.host_clusters import called_in_place
+from tpulint.queries.device_code import called_in_place
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, last_name
 

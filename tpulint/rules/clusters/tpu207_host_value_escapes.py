@@ -10,7 +10,7 @@ from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Seq
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Choice, Value
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.culprits import Culprit, in_calls
+from tpulint.diagnostics.traces import Culprit, in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu

@@ -7,7 +7,7 @@ from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.host_clusters import OPENED_BY_CALL, arity_mismatch
+from tpulint.queries.device_code import OPENED_BY_CALL, arity_mismatch
 from tpulint.rules.base import Report, Rule, register
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.context import COND, LOOP, WHILE, Scope
 from tpulint.absint.domain.events import Computation, Use
-from tpulint.diagnostics.culprits import Culprit, in_calls
-from tpulint.diagnostics.traces import device_path, device_step
+from tpulint.diagnostics.traces import Culprit, device_path, device_step, in_calls
 from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace

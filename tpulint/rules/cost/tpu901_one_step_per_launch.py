@@ -12,8 +12,7 @@ from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int
-from tpulint.queries.estimators import estimator_of, may_use_tpu, tpu_config_value
+from tpulint.queries.entry_calls import constant_int, estimator_of, may_use_tpu, tpu_config_value
 from tpulint.queries.launches import FEW_STEPS, is_training_on_tpu, step_loops, steps_of_epoch
 from tpulint.rules.base import Report, Rule, register
 

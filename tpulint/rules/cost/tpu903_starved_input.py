@@ -26,8 +26,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.hardware import dense_bytes, readable_bytes
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int
-from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu
+from tpulint.queries.entry_calls import constant_int, estimator_of, may_use_tpu, surely_uses_tpu
 from tpulint.queries.input_pipelines import (
     BATCHES,
     NESTS,

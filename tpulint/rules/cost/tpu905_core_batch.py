@@ -22,8 +22,13 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.hardware import SUBLANES
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int
-from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu, tpu_config_value
+from tpulint.queries.entry_calls import (
+    constant_int,
+    estimator_of,
+    may_use_tpu,
+    surely_uses_tpu,
+    tpu_config_value,
+)
 from tpulint.queries.input_pipelines import before, data_of, last_batches, most_elements, trains_on
 from tpulint.queries.launches import FEW_STEPS
 from tpulint.rules.base import Report, Rule, register

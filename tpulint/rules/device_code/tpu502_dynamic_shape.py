@@ -10,8 +10,7 @@ from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, Choice, External, Opaque, Value, options
-from tpulint.diagnostics.culprits import in_argument
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import in_argument, path_to_site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import Cluster, Computation, Use
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.culprits import in_calls
+from tpulint.diagnostics.traces import in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.knowledge.tf_names import SENT
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.estimators import host_calls
+from tpulint.queries.entry_calls import host_calls
 from tpulint.rules.base import Report, Rule, register
 
 STRUCTURAL = ("flatten",)  # tf.nest: only the shape

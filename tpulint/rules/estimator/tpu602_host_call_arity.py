@@ -11,8 +11,8 @@ from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit, signature_of
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.estimators import host_calls
-from tpulint.queries.host_clusters import arity_mismatch
+from tpulint.queries.device_code import arity_mismatch
+from tpulint.queries.entry_calls import host_calls
 from tpulint.rules.base import Report, Rule, register
 
 PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
-from tpulint.absint.domain.properties import is_scalar as is_scalar_value
+from tpulint.absint.domain.structures import is_scalar as is_scalar_value
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import options
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.fixes import with_batch_dimension
+from tpulint.diagnostics.traces import in_argument
 from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.estimators import broadcasts_input, host_calls
+from tpulint.queries.entry_calls import broadcasts_input, host_calls
 from tpulint.rules.base import Report, Rule, register
 
 

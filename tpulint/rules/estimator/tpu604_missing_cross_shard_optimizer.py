@@ -16,8 +16,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.collectives import collectives_with, may_sum_gradients
-from tpulint.queries.entry_calls import replicas
-from tpulint.queries.estimators import may_have_one_replica
+from tpulint.queries.entry_calls import may_have_one_replica, replicas
 from tpulint.rules.base import Report, Rule, register
 
 UPDATES = ("minimize", "apply_gradients")

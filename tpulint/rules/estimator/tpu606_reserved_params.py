@@ -10,8 +10,12 @@ from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int
-from tpulint.queries.estimators import broadcasts_input, may_use_tpu, tpu_config_value
+from tpulint.queries.entry_calls import (
+    broadcasts_input,
+    constant_int,
+    may_use_tpu,
+    tpu_config_value,
+)
 from tpulint.rules.base import Report, Rule, register
 
 RESERVED = ("batch_size", "context")

@@ -23,7 +23,7 @@ from tpulint.frontends.tensorflow.knowledge.tables import is_local_path
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.estimators import may_use_tpu, run_config
+from tpulint.queries.entry_calls import may_use_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, is_pythons, sources, steps
 from tpulint.rules.base import Report, Rule, register
 

@@ -13,9 +13,9 @@ from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int
-from tpulint.queries.estimators import (
+from tpulint.queries.entry_calls import (
     broadcasts_input,
+    constant_int,
     estimator_of,
     may_have_one_replica,
     may_use_tpu,

@@ -10,7 +10,7 @@ from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu
+from tpulint.queries.entry_calls import estimator_of, may_use_tpu, surely_uses_tpu
 from tpulint.rules.base import Report, Rule, register
 
 

@@ -13,7 +13,7 @@ from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
-from tpulint.queries.estimators import host_calls, surely_uses_tpu
+from tpulint.queries.entry_calls import host_calls, surely_uses_tpu
 from tpulint.rules.base import Report, Rule, register
 
 # tensorflow_estimator/python/estimator/model_fn.py: `LOSS_METRIC_KEY`.

@@ -16,8 +16,13 @@ from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int
-from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu, tpu_config_value
+from tpulint.queries.entry_calls import (
+    constant_int,
+    estimator_of,
+    may_use_tpu,
+    surely_uses_tpu,
+    tpu_config_value,
+)
 from tpulint.queries.input_pipelines import Amount, amounts, data_of, most_elements, steps
 from tpulint.queries.launches import least_rounds
 from tpulint.rules.base import Report, Rule, register

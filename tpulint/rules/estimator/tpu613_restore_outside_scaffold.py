@@ -12,7 +12,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import compiled_calls
-from tpulint.queries.estimators import estimator_of, may_use_tpu, surely_uses_tpu
+from tpulint.queries.entry_calls import estimator_of, may_use_tpu, surely_uses_tpu
 from tpulint.rules.base import Report, Rule, register
 
 # tensorflow/python/training/checkpoint_utils.py and warm_starting_util.py: both replace the

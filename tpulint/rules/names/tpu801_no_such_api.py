@@ -18,8 +18,8 @@ from tpulint.diagnostics.absent_names import (
 )
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.knowledge import names
-from tpulint.frontends.tensorflow.names.target_release import Target
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.target_release import Target
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.environment import target_at
 from tpulint.rules.base import Report, Rule, register

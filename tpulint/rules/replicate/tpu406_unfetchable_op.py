@@ -8,8 +8,7 @@ from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import Opaque, Value
-from tpulint.diagnostics.culprits import Culprit, in_argument
-from tpulint.diagnostics.traces import device_path, device_step
+from tpulint.diagnostics.traces import Culprit, device_path, device_step, in_argument
 from tpulint.finding import Certainty, Severity, Step
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program

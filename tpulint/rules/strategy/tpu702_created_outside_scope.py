@@ -6,8 +6,8 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_3
-from tpulint.frontends.tensorflow.names.target_release import allowed
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.target_release import allowed
 from tpulint.queries.environment import KERAS, target_at
 from tpulint.queries.strategies import Misplaced, Scopes
 from tpulint.rules.base import Report, Rule, register

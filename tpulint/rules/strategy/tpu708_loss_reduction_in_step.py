@@ -13,8 +13,8 @@ from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_3
-from tpulint.frontends.tensorflow.names.target_release import allowed
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.target_release import allowed
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.environment import KERAS, target_at

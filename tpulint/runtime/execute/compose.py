@@ -17,11 +17,10 @@ from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute.control import DeferredCluster, Rebuilder, defer
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.device_program import DeviceProgram
-from tpulint.runtime.execute.exchanges import Exchanges
+from tpulint.runtime.execute.exchanges import Exchanges, RendezvousReports
 from tpulint.runtime.execute.feeds import Feeds, feed_lane
 from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing_tensors
-from tpulint.runtime.execute.rendezvous import RendezvousReports
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph, scope_of
 from tpulint.runtime.extract.constants import constant_arguments, device_constant, shaped_tensors
 from tpulint.runtime.extract.copying import copy_operations, inputs_of

@@ -18,11 +18,10 @@ from tpulint.runtime.errors import UninitializedSystemError
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import compare_copies, make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
-from tpulint.runtime.execute.exchanges import Exchanges
+from tpulint.runtime.execute.exchanges import Exchanges, RendezvousReports
 from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.raising import Failures, call_python, token_for
-from tpulint.runtime.execute.rendezvous import RendezvousReports
 from tpulint.runtime.execute.tensor_map import (
     TensorMap,
     constant_or_image,

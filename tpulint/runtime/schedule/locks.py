@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, is_stale
+from tpulint.runtime.emulator import Options
 from tpulint.runtime.errors import DeadlockError, DeviceVariableError, StaleVariableWarning
 from tpulint.runtime.extract.bodies import Touch
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of, sources_of
-from tpulint.runtime.schedule.variables import Options, TouchedVariable
+from tpulint.runtime.schedule.variables import TouchedVariable
 from tpulint.runtime.source_location import operation_location
 
 # The Identity operations at arguments and results, which TensorFlow removes before it looks.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from tpulint.runtime.emulator import Options
 from tpulint.runtime.errors import RuntimeFaultWarning, UnorderedAccessWarning
 from tpulint.runtime.extract.bodies import READS, bodies, function_names
 from tpulint.runtime.extract.collectives import Collective, assigned_groups, find_collectives
@@ -33,7 +34,6 @@ from tpulint.runtime.extract.segments import (
 )
 from tpulint.runtime.schedule.locks import AccessSchedule, schedule_accesses
 from tpulint.runtime.schedule.variables import (
-    Options,
     TouchedVariable,
     UnsynchronizedVariable,
     unsynchronized_variables,

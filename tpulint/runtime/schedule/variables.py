@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import tensorflow as tf
 
+from tpulint.runtime.emulator import Options
 from tpulint.runtime.extract.bodies import Touch, touches
 from tpulint.runtime.extract.collectives import unsynchronized_writes
 from tpulint.runtime.extract.program import ReplicatedProgram
@@ -16,22 +16,6 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
-
-
-@dataclass(frozen=True)
-class Options:
-    """`host_variables`: the treatment of a plain variable that the device program touches.
-
-    "lock": the step holds it for the device program's whole run, as TPUExecute holds its variables.
-    "snapshot": its value is read at the start and written back at the end, and nothing is held.
-
-    `deadline`: the longest that a step may take, in seconds, whatever it waits for; None for no
-    limit.
-    """
-
-    host_variables: Literal["lock", "snapshot"] = "lock"
-    deadline: float | None = None
-
 
 _GLOBAL_STEP = re.compile(r"(^|/)(global_step|iterations?)(_\d+)?$")
 

@@ -12,8 +12,7 @@ from tpulint.absint.domain.objects import (
     function_of,
     mro,
 )
-from tpulint.absint.domain.properties import is_scalar
-from tpulint.absint.domain.structures import copied
+from tpulint.absint.domain.structures import copied, is_scalar
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,

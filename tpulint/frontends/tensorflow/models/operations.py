@@ -13,9 +13,8 @@ from functools import lru_cache
 from tpulint.absint.domain.context import CALLED, ConditionKey
 from tpulint.absint.domain.events import ApiCall, Argument, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Sequence
-from tpulint.absint.domain.properties import is_scalar, of_scalars, uniform
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import all_tensors, tensors
+from tpulint.absint.domain.structures import all_tensors, is_scalar, of_scalars, tensors, uniform
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame

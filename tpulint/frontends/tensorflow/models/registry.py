@@ -44,7 +44,6 @@ from tpulint.frontends.tensorflow.models import (
     operations,
     python,
     strategies,
-    trace_time,
     variables,
 )
 from tpulint.frontends.tensorflow.models.table import (
@@ -262,7 +261,6 @@ MODULES = (
     keras,
     python,
     strategies,
-    trace_time,
     variables,
 )
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from tpulint.absint.domain.context import GRAPH, VARIABLE_SCOPE
 from tpulint.absint.domain.events import ApiCall, Context, Tensor, Variable
 from tpulint.absint.domain.objects import Class, ContextManagerValue, ExternalObject, Function
-from tpulint.absint.domain.properties import is_counter, uniform
 from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import is_counter, uniform
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,

@@ -9,7 +9,7 @@ import pytest
 from scripts import knowledge, releases
 from scripts.names import MODULE, OPEN, UNREADABLE, Fact
 from tpulint.frontends.tensorflow.knowledge import names
-from tpulint.frontends.tensorflow.names.target_release import (
+from tpulint.frontends.tensorflow.target_release import (
     in_commands,
     is_required_bare,
     requirements,

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime.emulate.system import real_tpu
+from tpulint.runtime.emulator import current_options
 from tpulint.runtime.execute.exchanges import queue_at
 from tpulint.runtime.execute.feeds import (
     FEED_RULE,
@@ -29,7 +30,6 @@ from tpulint.runtime.extract.program import core_number, cores_of_this_host
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import user_location
-from tpulint.runtime.stepping import current_options
 from tpulint.runtime.tensorflow_internals.graphs import (
     current_device,
     default_graph,

@@ -1,4 +1,4 @@
-"""Expressions and statements in the summary language, one method per kind of node."""
+"""From CPython's tree to the summary language, in one walk: one method per kind of node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from operator import attrgetter
 
 from tpulint.syntax import ir, nodes
-from tpulint.syntax.lowering.definitions import (
+from tpulint.syntax.definitions import (
     MAX_CHAIN,
     MAX_DEPTH,
     Definitions,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Location, Span
-from tpulint.frontends.tensorflow.names.target_release import Target, Targets
+from tpulint.frontends.tensorflow.target_release import Target, Targets
 
 if TYPE_CHECKING:
     from tpulint.syntax.api_spellings import FileSpellings, SpelledName
