@@ -31,7 +31,7 @@ MAIN = "example.py"
 
 _MARK = re.compile(rf"#\s*(error|possible|unlikely):\s*({SHAPE}(?:\s*,\s*{SHAPE})*)")
 _FILE = re.compile(r"#\s*file:\s*(\S+)\s*$")
-_MEANING = re.compile(rf"(?:(runs)|(raises|warns):\s*(\w+)(?:\s+({SHAPE}|-))?)?$")
+_MEANING = re.compile(rf"(?:(runs|raises|warns)( remote)?(?::\s*(\w+)(?:\s+({SHAPE}|-))?)?)?$")
 _CERTAINTY = {"error": "definite", "possible": "possible", "unlikely": "unlikely"}
 
 
@@ -50,7 +50,7 @@ class Block:
     """One program of a page: `line` is where its fence opens, `verb` its meaning at run time.
 
     The runtime tests of tpulint use `verb`, `error` and `rule`: "raises", the class of the error,
-    and the code that it carries.
+    and the code that it carries; and `is_remote`: the TPU is another machine.
     """
 
     page: str
@@ -59,6 +59,7 @@ class Block:
     error: str
     rule: str
     files: dict[str, str]
+    is_remote: bool = False
 
     @property
     def name(self) -> str:
@@ -199,7 +200,7 @@ def read_page(path: Path) -> Page:
         raise ValueError(f"{path.name}:1: the title is not '# TPU201 nested-outside-compilation'")
     code, rule = title.groups()
     blocks = tuple(
-        Block(path.name, line, *_meaning(path, line, info, code), files=split(body))
+        Block(path.name, line, *_meaning(path, line, info, code), split(body), "remote" in info)
         for line, info, body in fences(path, lines)
         if info.split(" ")[0] == "python"
     )
@@ -253,10 +254,11 @@ def fences(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]
 
 def _meaning(path: Path, line: int, info: str, code: str) -> tuple[str, str, str]:
     match = _MEANING.match(info.removeprefix("python").strip())
-    if match is None:
+    # Only what runs well names no error.
+    if match is None or ((match[1] in ("raises", "warns")) != bool(match[3])):
         raise ValueError(f"{path.name}:{line}: no such meaning: {info!r}")
-    rule = "" if match.group(4) == "-" else match.group(4) or code
-    return match.group(1) or match.group(2) or "", match.group(3) or "", rule
+    rule = "" if match[4] == "-" else match[4] or code
+    return match[1] or "", match[3] or "", rule
 
 
 def _headings(lines: list[str]) -> tuple[str, ...]:

@@ -52,10 +52,11 @@ class Outcome:
 
 
 class Script(TypedDict):
-    """A program to run: its file, and whether it finds an emulated TPU."""
+    """A program to run: its file, whether it finds an emulated TPU, and that on another machine."""
 
     path: str
     emulate: bool
+    remote: bool
 
 
 def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
@@ -65,7 +66,8 @@ def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
         for block in blocks:
             home = Path(folder, block.name.replace(":", "_"))
             write(block, home)
-            scripts[block.name] = {"path": str(home / MAIN), "emulate": not block.uses_runtime}
+            path, emulate = str(home / MAIN), not block.uses_runtime
+            scripts[block.name] = {"path": path, "emulate": emulate, "remote": block.is_remote}
         if not scripts:
             return {}
         done = subprocess.run(
@@ -148,10 +150,11 @@ def _child(script: Script, theirs: Connection) -> None:
     raised: tuple[str, ...] = ()
     failures: list[RunFailure | None] = []
     rule = text = ""
+    remote: dict[str, Any] = {"remote": True, "storage": "buckets"} if script["remote"] else {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with emulated_tpu(num_replicas=REPLICAS) if script["emulate"] else nullcontext():
+            with emulated_tpu(REPLICAS, **remote) if script["emulate"] else nullcontext():
                 runpy.run_path(str(path), run_name="__main__")
         except BaseException as error:
             raised = tuple(kind.__name__ for kind in type(error).__mro__)

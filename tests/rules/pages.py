@@ -8,6 +8,9 @@ an error of TensorFlow's own, which knows no rule, has `-` there: `raises: Value
 A block that imports `tpulint.runtime` is run as it is. Any other one that has a meaning uses
 TensorFlow's own names, and is run in `emulated_tpu(num_replicas=2)`: it finds a TPU of two cores.
 
+With `remote`, as in `raises remote: LocalFileError`, it is run as under `tpulint run --remote`: the
+TPU is another machine, which has none of the files here. `gs://` is a folder of the block's own.
+
 A ```console block is the output of `tpulint check` for the block before it; see `consoles.py`.
 """
 

@@ -73,6 +73,8 @@ def test_the_files_of_a_block_are_written_as_packages(tmp_path: Path) -> None:
     [
         ("# Nested outside compilation\n", "title"),
         ("# TPU201 nested\n```python runz\n```\n", "no such meaning"),
+        ("# TPU201 nested\n```python raises\n```\n", "no such meaning"),
+        ("# TPU201 nested\n```python runs remote: ValueError\n```\n", "no such meaning"),
         ("# TPU201 nested\n```python\na = 1\n", "not closed"),
     ],
 )
