@@ -15,6 +15,8 @@ from tests.integration.programs import NESTED
 from tpulint.cache_dir import DATABASE, JOURNAL, SIGNATURE, TAG
 from tpulint.cli.main import main
 from tpulint.incremental.disk import CLOCK_LAG_NS
+from tpulint.storage.objects import ObjectStore
+from tpulint.storage.session import DEFAULT_FOLDER
 
 ENTRIES = {DATABASE: "mine", JOURNAL: "mine"}
 THINGS = {".gitignore": "mine", "notes.txt": "mine", "runs/experiment.log": "mine", **ENTRIES}
@@ -53,6 +55,17 @@ def fill(folder: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
+
+
+def test_clean_keeps_the_buckets(project: Path) -> None:
+    store = ObjectStore(str(project / DEFAULT_FOLDER), is_default=True)
+    with store.new_file() as file:
+        file.write(b"checkpoint")
+    store.commit(file.name, "my-models", "run/checkpoint")
+    tpulint(project, "check", ".")
+    assert tpulint(project, "clean").out.startswith("Removed ")
+    assert (project / DEFAULT_FOLDER / "my-models/run/checkpoint").read_text() == "checkpoint"
+    assert (project / DEFAULT_FOLDER / ".gitignore").is_file()
 
 
 def is_untouched(folder: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from tpulint.runtime import emulated_tpu
 from tpulint.runtime.run_statistics import StorageWaits
+from tpulint.storage import session
 from tpulint.storage.session import storage_environment
 
 
@@ -30,6 +32,32 @@ def test_buckets_are_in_the_directory(tmp_path: Path) -> None:
             tf.io.gfile.GFile("gs://my-models/none").read()
     assert (tmp_path / "my-models/ключ").read_text() == "one two"
     assert storage_environment() == {}
+
+
+def test_summaries_are_in_a_bucket(tmp_path: Path) -> None:
+    with emulated_tpu(2, storage=str(tmp_path)):
+        writer = tf.summary.create_file_writer("gs://my-logs/run")
+        with writer.as_default():
+            tf.summary.scalar("loss", 0.5, step=7)
+        writer.close()
+        (name,) = tf.io.gfile.glob("gs://my-logs/run/events.*")
+        _, event = tf.compat.v1.train.summary_iterator(name)
+    assert (event.step, event.summary.value[0].tag) == (7, "loss")
+    assert (tmp_path / "my-logs/run" / os.path.basename(name)).is_file()
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits another process on Linux only")
+def test_a_full_disk_is_an_error_at_once_and_loses_nothing(tmp_path: Path) -> None:
+    with emulated_tpu(2, storage=str(tmp_path)):
+        tf.io.write_file("gs://my-models/notes", "before")
+        server = session._serving[-1]._server.pid
+        resource.prlimit(server, resource.RLIMIT_FSIZE, (1000, 1000))
+        for name in ("notes", "new"):
+            with pytest.raises(tf.errors.FailedPreconditionError, match="File too large"):
+                tf.io.write_file(f"gs://my-models/{name}", "x" * 10_000)
+        assert tf.io.gfile.listdir("gs://my-models") == ["notes"]
+        assert tf.io.read_file("gs://my-models/notes") == b"before"
+    assert (tmp_path / "my-models/notes").read_text() == "before"
 
 
 def test_threads_read_and_write_at_once(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ finally:
 
 def test_a_second_run_goes_on_from_the_checkpoint_of_the_first(tmp_path: Path) -> None:
     shutil.copy(PROGRAMS / LOOP, tmp_path)
-    first = tpulint(tmp_path, "run", "--replicas", "2", LOOP)
+    first = tpulint(tmp_path, "run", "--replicas", "2", LOOP, alone=True)
     assert first.returncode == 0, first.stderr
     names = [f"gs://my-models/loop/checkpoints/ckpt-{number}" for number in (4, 5)]
     notes = ["['step 5', '']", "['step 5', 'step 10', '']"]

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from tpulint.run import surroundings
+from tpulint.run.program import UserProgram
+from tpulint.run.session import Machine, RunRequest, RunSession
 from tpulint.run.surroundings import TPU_VARIABLES, StandIns, kaggle_bucket, prepare
+from tpulint.storage.session import PYTHON_VARIABLE, storage_environment
 
 
 @pytest.fixture(name="stand_ins")
@@ -149,6 +152,29 @@ def test_drive_takes_no_place_of_files(stand_ins: StandIns, tmp_path: Path) -> N
     with pytest.raises(OSError, match="make it a link to"):
         module("google.colab.drive").mount(str(tmp_path / "file/drive"))
     assert (tmp_path / "drive/file").exists()
+
+
+@pytest.mark.parametrize("storage", ["cloud", "buckets"])
+def test_the_cloud_is_left_alone_where_the_user_wants_it(
+    storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    for name in (*TPU_VARIABLES, PYTHON_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    script = UserProgram("train.py", is_module=False, arguments=())
+    session = RunSession(RunRequest(script, Machine(2, None, 1), None, "text", None, storage))
+    with session.open:
+        session.surround()
+        assert (session.storage is None) == (storage == "cloud")
+        assert bool(storage_environment()) == (storage != "cloud")
+        assert (PYTHON_VARIABLE in os.environ) == (storage != "cloud")
+        # What else belongs to Colab is there in either case.
+        module("kaggle_datasets").KaggleDatasets().get_gcs_path("flowers")
+        assert (tmp_path / storage / "kaggle-flowers").is_dir() == (storage != "cloud")
+    for name in (*TPU_VARIABLES, "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"):
+        os.environ.pop(name, None)
+    del sys.modules["kaggle_datasets"]
 
 
 def test_the_tpu_has_the_names_that_the_environment_does_not_give(

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from email.message import Message
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from pathlib import Path
 
@@ -38,6 +39,8 @@ class Client:
     def __init__(self, served: ServedStorage, *, token: str | None = None) -> None:
         self.served = served
         self.context: ssl.SSLContext | None = None
+        self.told: Message = Message()
+        """The headers of the last answer."""
         word = base64.b64encode(f":{token or served.token}".encode()).decode()
         self.headers = {"Proxy-Authorization": f"Basic {word}", "User-Agent": "TSL"}
 
@@ -69,7 +72,7 @@ class Client:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, named)
             answer: HTTPResponse = connection.getresponse()
-            content = answer.read()
+            content, self.told = answer.read(), answer.headers
             connection.close()
             return answer.status, content
 
@@ -92,6 +95,26 @@ def test_a_body_is_chunked_whatever_its_length_says(served: ServedStorage) -> No
     client = Client(served)
     assert client.ask("POST", target, chunks, **headers)[0] == 200
     assert client.ask("GET", "/bucket/a") == (200, b"0123456789")
+
+
+def test_an_upload_that_breaks_off_is_no_object(served: ServedStorage, tmp_path: Path) -> None:
+    """TensorFlow asks what has come, and goes on from there."""
+    client = Client(served)
+    target = "/upload/storage/v1/b/bucket/o?uploadType=media&name=big"
+    assert client.ask("POST", target, b"before")[0] == 200
+    begin = "/upload/storage/v1/b/bucket/o?uploadType=resumable&name=big"
+    client.ask("POST", begin)
+    place = client.told["Location"].removeprefix(f"https://{HOST}")
+    head = f"PUT {place} HTTP/1.1\r\nHost: {HOST}\r\nContent-Range: bytes 0-9/10\r\n"
+    assert client.context is not None
+    with client.context.wrap_socket(client.tunnel(), server_hostname=HOST) as broken:
+        broken.sendall(f"{head}Content-Length: 10\r\n\r\n0123".encode())
+    assert client.ask("GET", "/bucket/big") == (200, b"before")
+    deadline = time.monotonic() + 20
+    while client.told["Range"] != "bytes=0-3" and time.monotonic() < deadline:
+        assert client.ask("PUT", place, Content_Range="bytes */10")[0] == 308
+    assert client.ask("PUT", place, b"456789", Content_Range="bytes 4-9/10")[0] == 200
+    assert client.ask("GET", "/bucket/big") == (200, b"0123456789")
 
 
 def test_another_user_of_the_machine_is_refused(served: ServedStorage) -> None:
