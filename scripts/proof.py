@@ -58,6 +58,7 @@ REASONS = {
     "EmbeddingError": "The ids are data. TPU709 reports the misuse that the source shows.",
     "GradientColocationError": "TensorFlow asserts this in one combination of its own contexts.",
     "InternalError": "It is a fault of tpulint.",
+    "PartialNanWarning": "Many faults end in NaN, and some data has it.",
     "UnorderedAccessWarning": "The program may still compute what its author means.",
 }
 OTHERS = """

@@ -35,6 +35,9 @@ __all__ = [
     "DivergentCollectiveError",
     "EagerExecutionError",
     "EmbeddingError",
+    "EmptyReplicaWarning",
+    "EqualRandomNumbersWarning",
+    "EqualRowsWarning",
     "EscapedTensorError",
     "GradientColocationError",
     "HostOnlyInputError",
@@ -50,6 +53,7 @@ __all__ = [
     "OutputOrderError",
     "OutsideCompilationNoOpWarning",
     "PaddingWarning",
+    "PartialNanWarning",
     "RuntimeFault",
     "RuntimeFaultWarning",
     "StaleVariableWarning",
@@ -178,6 +182,28 @@ class UnsynchronizedVariableWarning(RuntimeFaultWarning):
     """The replicas' copies of a variable differ, as nothing combines what they assign."""
 
     rule = "TPU710"
+
+
+class EqualRandomNumbersWarning(RuntimeFaultWarning):
+    """A stateless draw has the same seed on all replicas, and so the same numbers."""
+
+    rule = "TPU716"
+
+
+class EqualRowsWarning(RuntimeFaultWarning):
+    """The input pipelines of several hosts give the same rows."""
+
+    rule = "TPU714"
+
+
+class EmptyReplicaWarning(RuntimeFaultWarning):
+    """A replica gets no rows in a step in which another one has some."""
+
+    rule = "TPU605"
+
+
+class PartialNanWarning(RuntimeFaultWarning):
+    """A result of a step is not a number on some replicas only."""
 
 
 class NestedClusterError(RuntimeFault, NotImplementedError):

@@ -48,6 +48,17 @@ def operation_location(op: Any) -> str | None:
     return _innermost(_stack_of(op))
 
 
+def is_made_by_user(op: Any) -> bool:
+    """Return whether the user's code, and no library but TensorFlow, called what made `op`."""
+    for filename, _ in reversed(_stack_of(op)):
+        if is_users(filename):
+            return True
+        is_generated = filename.startswith("<") or "__autograph_generated_file" in filename
+        if not (is_generated or filename.startswith(_LIBRARIES)):
+            return False
+    return False
+
+
 def note_host_function(graph: Any, first: int, function: Callable[..., Any]) -> None:
     """Note that the operations of `graph` from number `first` on were made by a host function."""
     while isinstance(function, functools.partial):

@@ -63,6 +63,21 @@ def test_a_fault_is_followed_by_its_finding_word_for_word() -> None:
     assert f"\n{said}\n\n{block(DEADLOCK, CONTEXT)}" in text(report(fault), CONTEXT)
 
 
+def test_every_form_has_the_warnings_about_replicas() -> None:
+    empty = RunFault("EmptyReplicaWarning", "TPU605", "trainer.py:9", None)
+    equal = RunFault("EqualRowsWarning", "TPU714", "trainer.py:9", None)
+    nan = "PartialNanWarning: A result of a step is not a number (NaN) on replica 1"
+    ran = report(empty, equal)._replace(notes=(nan,))
+    for form in (text, html):
+        written = form(ran, CONTEXT)
+        assert "EmptyReplicaWarning at trainer.py:9 " in written
+        assert "EqualRowsWarning at trainer.py:9 " in written
+        assert nan in written
+    data = json.loads(json_text(ran, CONTEXT))
+    assert [fault["code"] for fault in data["faults"]] == ["TPU605", "TPU714"]
+    assert data["notes"] == [nan]
+
+
 def test_a_silent_check_differs_from_a_failed_one() -> None:
     silent = RunFault("SomeError", "TPU501", "", None)
     assert text(report(silent), CONTEXT).endswith(": `tpulint check` is silent there.\n")

@@ -6,7 +6,6 @@ variable are compared after a step: on a TPU nothing says that they differ.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import UnsynchronizedVariableWarning
-from tpulint.runtime.execute.raising import call_python
+from tpulint.runtime.execute.raising import call_python_if, warn_in_step
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import devices
@@ -107,12 +106,7 @@ def _compare(variable: UnsynchronizedVariable, images: Sequence[TensorMap]) -> O
     )
     differs = tf.stack([_have_different_values(first, other) for other in others])
     report = _first_call_only(lambda *values: _warn_of_difference(variable, *values))
-
-    def note() -> Tensor:
-        with tf.control_dependencies([call_python(report, [differs])]):
-            return tf.constant(True)
-
-    return tf.cond(tf.reduce_any(differs), note, lambda: tf.constant(False)).op
+    return call_python_if(tf.reduce_any(differs), report, [differs])
 
 
 def _have_different_values(first: Tensor, other: Tensor) -> Tensor:
@@ -143,7 +137,4 @@ def _warn_of_difference(variable: UnsynchronizedVariable, differs: Any) -> None:
         "(`tf.VariableAggregation.MEAN`), or reduce the value over the replicas first"
     )
     place = operation_location(variable.write)
-    warning = UnsynchronizedVariableWarning(message, place=place)
-    filename, _, line = (place or "").rpartition(":")
-    # This thread is TensorFlow's: no frame of the user's is on its stack.
-    warnings.warn_explicit(warning, type(warning), filename or __file__, int(line or 1))
+    warn_in_step(UnsynchronizedVariableWarning(message, place=place))

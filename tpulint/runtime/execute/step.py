@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from tpulint.runtime.emulate.system import is_initialized
 from tpulint.runtime.errors import UninitializedSystemError
+from tpulint.runtime.execute.comparisons import compare_replicas
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import compare_copies, make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
@@ -249,7 +250,6 @@ def run_replicas(scheduled: Schedule, around: TensorMap, recorded: Recorded | No
         *services.deadline.end(ended),
         *watching,
     ]
-    ended += services.failures.end(ended)
     outputs = [
         [
             constant_or_image(program.region, out.name, here, on_host=False)
@@ -257,6 +257,9 @@ def run_replicas(scheduled: Schedule, around: TensorMap, recorded: Recorded | No
         ]
         for here in images
     ]
+    if services.probes.wanted:
+        ended += compare_replicas(program, images, outputs, ended)
+    ended += services.failures.end(ended)
     ended += record_rounds(recorded, outputs)
     token = token_after([*ended, *mutex.release(ended)])
     count = len(program.region.outputs) - (len(recorded.rounds) if recorded else 0)

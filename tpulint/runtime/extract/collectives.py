@@ -244,6 +244,33 @@ def _groups(op: Operation, replicas: int) -> Groups:
     return (*groups, *((replica,) for replica in range(replicas) if replica not in together))
 
 
+# The seed among the inputs of a stateless draw: of the first kind itself, then a key and a counter.
+_SEEDS = {
+    f"Stateless{name}{version}": places
+    for name in (
+        *("RandomUniform", "RandomNormal", "TruncatedNormal"),
+        *("RandomUniformInt", "RandomUniformFullInt"),
+    )
+    for version, places in (("", (1,)), ("V2", (1, 2)))
+}
+
+
+def equal_draws(program: ReplicatedProgram) -> Iterator[Operation]:
+    """Yield the stateless draws of random numbers that have the same seed on all replicas."""
+    if program.num_replicas > 1:
+        yield from _equal_draws(program.region, agreements_on_inputs(program))
+
+
+def _equal_draws(region: Region, inputs: Agreements) -> Iterator[Operation]:
+    agreed = agreements(region, inputs)
+    for op in region.ops:
+        seeds = [op.inputs[place].name for place in _SEEDS.get(op.type, ())]
+        if seeds and all(agreed.get(name) is Truth.YES for name in seeds):
+            yield op
+        for body in bodies(region, op):
+            yield from _equal_draws(body, agreements_in_body(region, op, body, agreed))
+
+
 def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
     """Return, by variable, the first write of a value that may differ between replicas."""
     agreed_by_graph: dict[Graph, dict[str, Truth]] = {}

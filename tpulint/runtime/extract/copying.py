@@ -30,15 +30,23 @@ class DynamicSize:
     size: str
 
 
+_SET_SIZE = "XlaSetDynamicDimensionSize"
+
+
 def is_cut(op: Operation) -> bool:
     """Return whether `op` says the size of a dimension that is cut to it."""
-    return op.type == "XlaSetDynamicDimensionSize" and operations.xla_compares_sizes()
+    return op.type == _SET_SIZE and operations.xla_compares_sizes()
 
 
 def find_cut_sizes(region: Region) -> Iterator[DynamicSize]:
     """Yield the dimensions of the inputs of `region` that are cut."""
+    return find_sizes(region) if operations.xla_compares_sizes() else iter(())
+
+
+def find_sizes(region: Region) -> Iterator[DynamicSize]:
+    """Yield the dimensions of the inputs of `region` that have a size of their own."""
     for op in region.ops:
-        if is_cut(op):
+        if op.type == _SET_SIZE:
             tensor = op.inputs[0]
             # The size of one dimension is set after that of another.
             while tensor.op.type == op.type:

@@ -10,9 +10,18 @@ from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tpulint.runtime.emulator import Options
-from tpulint.runtime.errors import RuntimeFaultWarning, UnorderedAccessWarning
+from tpulint.runtime.errors import (
+    EqualRandomNumbersWarning,
+    RuntimeFaultWarning,
+    UnorderedAccessWarning,
+)
 from tpulint.runtime.extract.bodies import READS, bodies, function_names
-from tpulint.runtime.extract.collectives import Collective, assigned_groups, find_collectives
+from tpulint.runtime.extract.collectives import (
+    Collective,
+    assigned_groups,
+    equal_draws,
+    find_collectives,
+)
 from tpulint.runtime.extract.order import UnorderedAccesses, order_operations
 from tpulint.runtime.extract.program import ReplicatedProgram, find_feeds
 from tpulint.runtime.extract.region import (
@@ -39,7 +48,7 @@ from tpulint.runtime.schedule.variables import (
     unsynchronized_variables,
     variables_of,
 )
-from tpulint.runtime.source_location import operation_location
+from tpulint.runtime.source_location import is_made_by_user, operation_location
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +177,22 @@ def unordered_access_warning(accesses: UnorderedAccesses) -> UnorderedAccessWarn
     )
 
 
+def equal_draw_warnings(program: ReplicatedProgram) -> Iterator[EqualRandomNumbersWarning]:
+    """Yield a warning for each line that draws the same random numbers on all replicas.
+
+    A layer of a library draws them for reasons of its own, such as one mask for all.
+    """
+    draws = filter(is_made_by_user, equal_draws(program))
+    for place in dict.fromkeys(map(operation_location, draws)):
+        yield EqualRandomNumbersWarning(
+            f"All {program.num_replicas} replicas draw the same random numbers here, because the "
+            "seed is the same on all of them. Add the replica's id to it "
+            "(`tf.distribute.get_replica_context().replica_id_in_sync_group`), or use a "
+            "`tf.random.Generator` that was created under the scope",
+            place=place,
+        )
+
+
 def _access(op: Operation) -> str:
     if function_names(op.graph, op.node_def):
         does = "inner control flow"
@@ -225,7 +250,11 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
         unsynchronized=unsynchronized_variables(program, variables),
         rendezvous=tuple(find_rendezvous((before, during, after), find_collectives(program))),
         feeds=find_feeds(program.region),
-        warnings=(*access_schedule.warnings, *map(unordered_access_warning, program.unordered)),
+        warnings=(
+            *access_schedule.warnings,
+            *map(unordered_access_warning, program.unordered),
+            *equal_draw_warnings(program),
+        ),
     )
 
 

@@ -1,0 +1,233 @@
+"""What a watched step shows of its replicas: no rows, equal rows, results that are no numbers.
+
+On one core such a program is right, and on several nothing fails: only the numbers are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import python_functions
+from tpulint.runtime.errors import (
+    EmptyReplicaWarning,
+    EqualRowsWarning,
+    PartialNanWarning,
+    RuntimeFaultWarning,
+)
+from tpulint.runtime.execute.raising import call_python_if, warn_in_step
+from tpulint.runtime.execute.tensor_map import TensorMap
+from tpulint.runtime.extract.copying import find_sizes
+from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.pods import devices
+from tpulint.runtime.source_location import operation_location, user_location
+
+# Steps in which hosts have to read the same before it is no accident.
+_EQUAL_STEPS = 2
+_BUCKETS = 2**62
+
+
+def compare_replicas(
+    program: ReplicatedProgram,
+    images: Sequence[TensorMap],
+    outputs: Sequence[Sequence[Tensor]],
+    waits_for: Sequence[Operation],
+) -> list[Operation]:
+    """Return operations that compare what the replicas got, and their `outputs`, and warn.
+
+    What is in other processes is not compared: every step would have to fetch it.
+    """
+    if len(images) == 1 or devices.hosts_are_remote():
+        return []
+    with tf.control_dependencies(waits_for):
+        return [
+            *_compare_values(program, images, outputs),
+            *_compare_hosts(program, images),
+        ]
+
+
+def _batches(program: ReplicatedProgram) -> list[str]:
+    """Return the names of the inputs that have rows, of which each replica gets its own."""
+    return [
+        name
+        for name, tensors in program.boundary.items()
+        if tensors[0].dtype not in (tf.resource, tf.variant)
+        and len({tensor.name for tensor in tensors}) > 1
+        and (tensors[0].shape.rank or 0) > 0
+    ]
+
+
+def _compare_values(
+    program: ReplicatedProgram, images: Sequence[TensorMap], outputs: Sequence[Sequence[Tensor]]
+) -> list[Operation]:
+    """Return operations that warn of replicas without rows, or with results that are no numbers."""
+    rows = _rows(program, images)
+    results = {
+        number: result
+        for number, result in enumerate(program.marked.outputs)
+        if result.dtype.is_floating and result.shape.rank in (0, 1)
+    }
+    if rows is None and not results:
+        return []
+    is_nan = tf.stack(
+        [tf.zeros([len(images)], tf.bool)]
+        + [tf.stack([_is_nan(here[number]) for here in outputs]) for number in results]
+    )
+    rows = tf.ones([len(images)], tf.int32) if rows is None else rows
+    condition = tf.reduce_any(rows == 0) & tf.reduce_any(rows > 0)
+    condition |= tf.reduce_any(tf.reduce_any(is_nan, axis=1) & ~tf.reduce_all(is_nan, axis=1))
+    # The places are known now: the operations may be gone when the step runs.
+    values = _ReplicaValues(user_location(), list(map(_place, results.values())))
+    return [call_python_if(condition, values.note, [rows, is_nan])]
+
+
+def _place(result: Tensor) -> str | None:
+    """Return the line that computes `result`, not the one that has it returned."""
+    op = result.op
+    while op.type == "Identity":
+        op = op.inputs[0].op
+    return operation_location(op)
+
+
+def _rows(program: ReplicatedProgram, images: Sequence[TensorMap]) -> Tensor | None:
+    """Return the most rows that each replica gets in a batch; None if they cannot differ."""
+    names = [
+        name
+        for name in _batches(program)
+        if None in (lengths := {tensor.shape[0] for tensor in program.boundary[name]})
+        or len(lengths) > 1
+    ]
+    if not names:
+        return None
+    sizes = {size.name: size.size for size in find_sizes(program.region) if size.dimension == 0}
+
+    def rows_of(name: str, here: TensorMap) -> Tensor:
+        # What is filled up to a size comes with the number of its rows.
+        if name in sizes and sizes[name] in here.tensors:
+            return tf.reshape(tf.cast(here.tensors[sizes[name]], tf.int32), [])
+        return tf.shape(here.tensors[name])[0]
+
+    counts = [tf.stack([rows_of(name, here) for name in names]) for here in images]
+    return tf.reduce_max(tf.stack(counts), axis=1)
+
+
+def _is_nan(value: Tensor) -> Tensor:
+    return tf.reduce_all(tf.math.is_nan(value)) & (tf.size(value) > 0)
+
+
+class _ReplicaValues:
+    """What the replicas of a computation get and give; `places` are the lines of its results."""
+
+    def __init__(self, place: str | None, places: Sequence[str | None]) -> None:
+        self._place = place
+        self._places = places
+        self._has_warned = False
+
+    def note(self, rows: Any, is_nan: Any) -> None:
+        """Warn the first time that a replica has no rows, or a result that is no number."""
+        empty = {replica for replica, count in enumerate(rows) if count == 0}
+        # The first row stands for no result.
+        nan = [{replica for replica, one in enumerate(here) if one} for here in is_nan[1:]]
+        counts = not nan or any(not empty.isdisjoint(replicas) for replicas in nan)
+        warning: RuntimeFaultWarning | None = None
+        if 0 < len(empty) < len(rows) and counts:
+            warning = self._empty(sorted(empty), max(rows))
+        elif not empty:
+            partial = zip(nan, self._places, strict=True)
+            warning = next(
+                (self._nan(sorted(some), at) for some, at in partial if 0 < len(some) < len(rows)),
+                None,
+            )
+        if warning is not None and not self._has_warned:
+            self._has_warned = True
+            warn_in_step(warning)
+
+    def _empty(self, replicas: Sequence[int], most: int) -> EmptyReplicaWarning:
+        return EmptyReplicaWarning(
+            f"{_named(replicas).capitalize()} got no rows in a step in which another one got "
+            f"{most}: a mean over no rows is not a number (0 / 0), and neither is what it is added "
+            "to. Drop the last batch (`drop_remainder=True`), or divide sums by the number of all "
+            "rows",
+            place=self._place,
+        )
+
+    def _nan(self, replicas: Sequence[int], place: str | None) -> PartialNanWarning:
+        return PartialNanWarning(
+            f"A result of a step is not a number (NaN) on {_named(replicas)}, and is one on the "
+            "others. What shows the value of one replica, or leaves NaN out of a mean, hides it",
+            place=place,
+        )
+
+
+def _named(replicas: Sequence[int]) -> str:
+    return f"replica{'s' * (len(replicas) > 1)} {', '.join(map(str, replicas))}"
+
+
+def _compare_hosts(program: ReplicatedProgram, images: Sequence[TensorMap]) -> list[Operation]:
+    """Return operations that warn of hosts that give their replicas the same rows."""
+    firsts: dict[str, TensorMap] = {}
+    for core, here in zip(cores_of_replicas(program.marked, logical_core=0), images, strict=True):
+        firsts.setdefault(devices.remote_host_of_core(core) or "", here)
+    names = _batches(program)
+    if len(firsts) == 1 or not names:
+        return []
+    place = user_location()
+    equal = _EqualSteps(place)
+    (wanted,) = python_functions.python_function(equal.are_wanted, [], [tf.bool])
+    wanted.set_shape([])
+
+    def differ_by_rows() -> Tensor:
+        marks = [[_mark(here.tensors[name]) for name in names] for here in firsts.values()]
+        return tf.stack(marks)
+
+    nothing = tf.zeros([len(firsts), len(names)], tf.int64)
+    marks = tf.cond(wanted, differ_by_rows, lambda: nothing)
+    return [call_python_if(wanted, equal.note, [marks])]
+
+
+def _mark(tensor: Tensor) -> Tensor:
+    """Return a number that tells the values of `tensor` from others; 0 if they are all the same."""
+    mark = tf.strings.to_hash_bucket_fast(tf.io.serialize_tensor(tensor), _BUCKETS) + 1
+    flat = tf.reshape(tensor, [-1])
+    different = tf.cond(
+        tf.size(flat) > 1,
+        lambda: tf.reduce_any(tf.not_equal(flat, flat[:1])),
+        lambda: tf.constant(False),
+    )
+    return tf.where(different, mark, tf.zeros([], tf.int64))
+
+
+class _EqualSteps:
+    """The first steps of a computation, for as long as the hosts have read the same in them."""
+
+    def __init__(self, place: str | None) -> None:
+        self._place = place
+        self._equal = 0
+        self._may_be_equal = True
+
+    def are_wanted(self) -> bool:
+        """Return whether the next step is to be compared."""
+        return self._may_be_equal
+
+    def note(self, marks: Any) -> None:
+        """Note the marks of a step, those of each host in a row."""
+        # A mask or a weight that is the same everywhere says nothing.
+        telling = [column for column in marks.T if column.any()]
+        if not telling:
+            return
+        self._may_be_equal = all(len(set(column.tolist())) == 1 for column in telling)
+        self._equal += self._may_be_equal
+        if self._equal >= _EQUAL_STEPS:
+            self._may_be_equal = False
+            warn_in_step(
+                EqualRowsWarning(
+                    f"All {len(marks)} hosts have given their replicas the same rows in "
+                    f"{self._equal} steps, so the TPU computes the same several times. In the "
+                    "dataset function, take the host's part: "
+                    "`shard(context.num_input_pipelines, context.input_pipeline_id)`",
+                    place=self._place,
+                )
+            )
