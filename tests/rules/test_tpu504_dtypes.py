@@ -73,7 +73,7 @@ wide = tf.zeros([4], tf.uint8) if len(sys.argv) > 1 else tf.zeros([4])
 
 def computation(x):
     kept = tf.constant(2, dtype=tf.uint8) if len(sys.argv) > 1 else x
-    return tf.math.cumprod(kept)  # possible: TPU504
+    return tf.math.cumprod(kept), x  # possible: TPU504
 
 tf.tpu.rewrite(computation, [text])  # possible: TPU504
 tf.tpu.rewrite(computation, [tf.constant("a")])  # error: TPU504

@@ -14,11 +14,12 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module
-from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.structures import parts
 from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value, options
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.shapes import described
 from tpulint.syntax.nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.
@@ -241,10 +242,7 @@ def comes_out_even(batch: ExternalObject) -> bool:
         step = before(step)
     if not isinstance(step, ExternalObject) or step.last != "from_tensor_slices":
         return False
-    counts = {
-        (tensor.shape or (None,))[0] for _, value in step.arguments for tensor in tensors(value)
-    }
-    rows = counts.pop() if len(counts) == 1 else None
+    rows = _rows([value for _, value in step.arguments])
     if rows is None or not isinstance(size, Const) or type(size.value) is not int:
         return False
     # Rows that divide evenly leave no remainder.
@@ -422,8 +420,17 @@ def _amount_of_source(step: ExternalObject) -> Amount | None:
 
 def _rows(arguments: list[Value]) -> int | None:
     """Return how many rows the tensors have; None where that is not seen."""
-    counts = {(tensor.shape or (None,))[0] for value in arguments for tensor in tensors(value)}
+    counts = {count for value in arguments for count in _row_counts(value)}
     return counts.pop() if len(counts) == 1 else None
+
+
+def _row_counts(value: Value) -> set[int | None]:
+    """Return the numbers of rows in a structure; tf.data makes one tensor of a list."""
+    if isinstance(value, Choice):
+        return {None}
+    if isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind == "tuple"):
+        return {None} if value.open else {n for part in parts(value) for n in _row_counts(part)}
+    return {(described(value)[1] or (None,))[0]}
 
 
 def _handed_on(step: ExternalObject, amount: Amount) -> Amount | None:

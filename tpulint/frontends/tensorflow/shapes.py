@@ -47,6 +47,8 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
         return None, ()
     if isinstance(value, Const):
         return _NUMBERS.get(type(value.value)), () if value != NONE else None
+    if isinstance(value, ExternalObject) and value.path.startswith("numpy."):
+        return _of_array(value)
     if isinstance(value, Sequence) and not value.open:
         rows = [described(each) for each in value.items]
         dtypes, shapes = {row[0] for row in rows}, {row[1] for row in rows}
@@ -60,4 +62,21 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
     return None, None
 
 
+def _of_array(array: ExternalObject) -> tuple[str | None, Shape | None]:
+    """Return the dtype and the shape of an array that NumPy fills, as far as they are written."""
+    if array.last in ("rand", "randn"):
+        return None, tuple(_number(value) for _, value in array.arguments)
+    name = _SIZED.get(array.last)
+    size = array.argument(*name) if name is not None else None
+    if isinstance(size, Const) and size != NONE:
+        return dtype_of(array.argument("dtype")), (_number(size),)
+    return dtype_of(array.argument("dtype")), shape_of(size)
+
+
+# Functions of NumPy, and the argument that is the shape: a number is one dimension.
+_SIZED = {
+    **dict.fromkeys(("zeros", "ones", "empty", "full"), ("shape", 0)),
+    **dict.fromkeys(("random", "random_sample", "standard_normal"), ("size", 0)),
+    **dict.fromkeys(("normal", "uniform", "randint"), ("size", 2)),
+}
 _NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
+from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const, External, Value
@@ -152,22 +153,37 @@ def _check_inputs(program: Program, report: Report) -> None:
 def refused_inputs(program: Program, computation: Computation) -> Iterator[tuple[Site, str, bool]]:
     """Yield the place and dtype of inputs that no TPU has, and whether others may be given.
 
-    Of the elements of a dataset, TensorFlow leaves out what the computation leaves alone.
+    TensorFlow leaves out what the computation leaves alone.
     """
     call = computation.call
-    for argument in call.arguments:
-        for tensor, is_alternative in with_alternatives(argument.value):
-            if tensor.dtype in NO_TPU_HAS and tensor.of_all is None:
-                yield argument.site, tensor.dtype, is_alternative
-    given = call.argument("args", 1)
+    given = [argument for argument in call.arguments if refused_tensors(argument.value)]
     for parameter in computation.parameters:
-        for tensor, is_alternative in with_alternatives(parameter):
-            if (
-                tensor.dtype in NO_TPU_HAS
-                and tensor.split
-                and is_taken(program, computation, tensor)
-            ):
-                yield (given or call).site, tensor.dtype, is_alternative
+        for tensor, is_alternative in refused_tensors(parameter):
+            if is_taken(program, computation, tensor):
+                place = given[0] if given else call.argument("args", 1) or call
+                yield place.site, tensor.dtype or "", is_alternative
+    # Those of a graph's computation are placeholders, without the dtypes of the inputs.
+    for argument in given if computation.mode == "graph" else ():
+        for item, parameter in zip(_inputs(argument.value), computation.parameters):
+            placeholders = all_tensors([parameter])
+            if any(is_taken(program, computation, tensor) for tensor in placeholders):
+                for tensor, is_alternative in refused_tensors(item):
+                    yield argument.site, tensor.dtype or "", is_alternative
+
+
+def refused_tensors(value: Value) -> list[tuple[Tensor, bool]]:
+    """Return the tensors in a value that no TPU has, and whether it may be another one."""
+    return [
+        (tensor, is_alternative)
+        for tensor, is_alternative in with_alternatives(value)
+        if tensor.dtype in NO_TPU_HAS and (tensor.split or tensor.of_all is None)
+    ]
+
+
+def _inputs(value: Value) -> list[Value]:
+    """Return the inputs of one replica: `replicate` takes a list of them for each."""
+    items = value.items if isinstance(value, Sequence) else []
+    return items[0].items if items and isinstance(items[0], Sequence) else items
 
 
 def is_taken(program: Program, computation: Computation, tensor: Tensor) -> bool:

@@ -29,6 +29,8 @@ from tpulint.rules.base import Report, Rule, register
 
 # Functions of TensorFlow, with the argument that is saved and the one that names the place.
 SAVES = {"save": ("obj", 0, "export_dir", 1), "save_model": ("model", 0, "filepath", 1)}
+LOADS = {"load": "export_dir", "load_model": "filepath"}
+READS = frozenset(["read", "restore", "load_weights", *LOADS])
 # Methods of checkpoints, whose first argument is the path, and those of Keras' models.
 OF_CHECKPOINTS = frozenset(["write", "save", "read", "restore"])
 OF_MODELS = frozenset(["save", "save_weights", "load_weights"])
@@ -53,6 +55,7 @@ class SavedFile(NamedTuple):
 def saved_files(program: Program) -> Iterator[SavedFile]:
     """Yield the places of models and checkpoints whose variables a TPUStrategy holds."""
     for call in program.calls:
+        yield from _loaded(call)
         target = _target(program, call)
         if target is None:
             continue
@@ -60,6 +63,19 @@ def saved_files(program: Program) -> Iterator[SavedFile]:
         strategy = _strategy_of(program, held, DEPTH)
         if strategy is not None and not _is_written_here(call, path):
             yield SavedFile(call, path, named, strategy)
+
+
+def _loaded(call: ApiCall) -> Iterator[SavedFile]:
+    """Yield the path of a model that is loaded under the scope of a TPUStrategy."""
+    module = call.path.rpartition(".")[0]
+    if call.last not in LOADS or not module.endswith(("saved_model", "keras.models")):
+        return
+    path = call.argument(LOADS[call.last], 0)
+    strategy = scope_strategy(call.context)
+    if path is None or strategy is None or strategy.kind != "tpu":
+        return
+    if not _is_written_here(call, path.value):
+        yield SavedFile(call, path.value, path, strategy)
 
 
 def _target(program: Program, call: ApiCall) -> tuple[Value, Value, Argument | None] | None:
@@ -243,7 +259,7 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
     for call in config_calls:
         if folder is None and call.result is config:
             folder = call.argument("model_dir")
-    if certainty is not None and folder is not None and is_local(folder.value):
+    if certainty is not None and folder is not None and is_local_place(folder.value):
         report(
             folder.site.span,
             "the host of a remote TPU writes the checkpoints, but cannot write to this folder:"
@@ -257,15 +273,15 @@ def _check_saved(saved: SavedFile, report: Report) -> None:
     certainty = remoteness(saved.strategy)
     if certainty is None or not may_be_local(saved.path):
         return
-    if not is_local(saved.path) and certainty is Certainty.POSSIBLE:
+    is_mounted = not is_local_place(saved.path)
+    if is_mounted and certainty is Certainty.POSSIBLE:
         return
-    is_mounted = not is_local(saved.path)
     if is_mounted or saved.call.context.is_guess:
         certainty = Certainty.POSSIBLE
     mend = 'pass options with `experimental_io_device="/job:localhost"`'
     if saved.call.last in CALLBACKS:
         mend = "name a gs:// path"
-    verb = "reads" if saved.call.last in ("read", "restore", "load_weights") else "writes"
+    verb = "reads" if saved.call.last in READS else "writes"
     site = saved.call.site if saved.named is None else saved.named.site
     report(
         site.span,
@@ -279,7 +295,15 @@ def _check_saved(saved: SavedFile, report: Report) -> None:
 def may_be_local(path: Value) -> bool:
     """Return whether this may be a path of a disk: those of other file systems have a scheme."""
     starts = start_of(path)
-    return starts is not None and (is_local_path(starts) or starts.startswith("/"))
+    return is_local_place(path) or (starts is not None and starts.startswith("/"))
+
+
+def is_local_place(path: Value) -> bool:
+    """Return whether a file or folder of this machine is named where nothing else can be."""
+    if isinstance(path, Const) and isinstance(path.value, str):
+        is_bare = bool(path.value) and not {":", "/"} & set(path.value)
+        return is_bare or is_local(path)
+    return is_local(path)
 
 
 def _check_initial(computation: Computation, report: Report) -> None:
@@ -289,7 +313,7 @@ def _check_initial(computation: Computation, report: Report) -> None:
         path = call.argument("ckpt_dir_or_file", 0)
         if call.last != "init_from_checkpoint" or path is None or certainty is None:
             continue
-        if is_local(path.value):
+        if is_local_place(path.value):
             report(
                 path.site.span,
                 "the host of a remote TPU reads this checkpoint, but cannot read this folder: copy"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Const, Partial, Value, options
+from tpulint.absint.domain.values import NONE, Const, Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
@@ -21,6 +21,8 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 
+# Arguments of TPUEstimatorSpec without which it can only serve predictions.
+NOT_TO_PREDICT = (("loss", 2), ("train_op", 3), ("eval_metrics", 4))
 PAIRS = {"eval_metrics": 4, "host_call": 7}  # arguments of TPUEstimatorSpec
 
 
@@ -34,6 +36,7 @@ class WrongEstimatorSpec(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         _check_pairs(program, report)
+        _check_predictions(program, report)
         check_params(program, report)
         for computation, spec, is_certain in plain_specifications(program):
             report(
@@ -66,6 +69,44 @@ def _check_pairs(program: Program, report: Report) -> None:
                         ),
                         trace=device_path(computation, call.context),
                     )
+
+
+def _check_predictions(program: Program, report: Report) -> None:
+    """Check what `predict` gets: tpu_estimator.py, `_verify_tpu_spec_predictions`."""
+    predicting = {id(feed.owner) for feed in program.feeds if feed.kind == "predict"}
+    for computation in program.computations:
+        if computation.kind != MODEL_FN or id(computation.call.result) not in predicting:
+            continue
+        made = {id(call.result) for call in computation.calls if call.last in GIVES_ONE_TENSOR}
+        for call in computation.calls:
+            argument = call.argument("predictions", 1)
+            if call.last != "TPUEstimatorSpec" or argument is None or serves_others(call):
+                continue
+            if all(is_no_dict(option, made) for option in options(argument.value)):
+                report(
+                    argument.site.span,
+                    "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
+                    ' `{"name": tensor}`',
+                    certainty=definite_if(
+                        not call.context.is_guess, is_on_tpu(computation, call.context)
+                    ),
+                    trace=device_path(computation, call.context),
+                )
+
+
+def serves_others(specification: ApiCall) -> bool:
+    """Return whether it also serves training or evaluation, which take any predictions."""
+    given = [specification.argument(*place) for place in NOT_TO_PREDICT]
+    return any(argument is not None and argument.value != NONE for argument in given) or any(
+        argument.star for argument in specification.arguments
+    )
+
+
+def is_no_dict(value: Value, made: set[int]) -> bool:
+    """Return whether it is a tensor, or a list or tuple of them; `made`: ids of single tensors."""
+    if isinstance(value, Sequence):
+        return value.kind in ("list", "tuple")
+    return id(value) in made or (isinstance(value, Tensor) and value.single)
 
 
 def check_params(program: Program, report: Report) -> None:

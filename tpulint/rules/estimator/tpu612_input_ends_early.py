@@ -10,7 +10,7 @@ from tpulint.absint.domain.context import DATA, LOOP, WHILE, Scope
 from tpulint.absint.domain.events import ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.values import NONE, Value
+from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST
@@ -30,6 +30,7 @@ from tpulint.rules.base import Report, Rule, register
 # How many rows of a batch each host takes at least: one for each of its cores.
 FEWEST_CORES = 4
 # tensorflow_estimator/python/estimator/estimator.py: the arguments that say how many steps.
+SPECS = {"train": "TrainSpec", "evaluate": "EvalSpec"}
 STEPS = {"train": (("steps", 2), ("max_steps", 3)), "evaluate": (("steps", 1),)}
 
 
@@ -54,6 +55,7 @@ class InputEndsEarly(Rule):
             estimator = estimator_of(program, feed)
             if estimator is None or feed.kind not in STEPS or not may_use_tpu(estimator):
                 continue
+            _check_number(program, feed, estimator, report)
             asked = steps_of(program, feed)
             ways = amounts(data_of(program, feed))
             amount = ways[0]
@@ -63,6 +65,55 @@ class InputEndsEarly(Rule):
             short = shortage(feed, estimator, asked, amount)
             if short is not None:
                 _report(feed, amount, short, report)
+
+
+def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Report) -> None:
+    """Report a use without a number of steps: on a TPU nothing ends it."""
+    given = call_with_steps(program, feed)
+    if given is None or not lacks_steps(given, feed.kind):
+        return
+    on_tpu = estimator.argument("eval_on_tpu", 9)
+    may_be_on_host = feed.kind == "evaluate" and on_tpu is not None and on_tpu.value != Const(True)
+    keyword = STEPS[feed.kind][-1][0]
+    report(
+        given.site.span,
+        f"no `{keyword}` says when to stop: on a TPU, `{feed.kind}` raises a ValueError; pass it",
+        certainty=definite_if(
+            surely_uses_tpu(estimator),
+            not may_be_on_host,
+            not estimator.context.is_guess,
+            not feed.context.is_guess,
+        ),
+        trace=(
+            traces.step(HOST_LANE, estimator.site, "makes the estimator for a TPU"),
+            traces.step(HOST_LANE, given.site, f"gives no `{keyword}`"),
+        ),
+    )
+
+
+def call_with_steps(program: Program, feed: Feed) -> ApiCall | None:
+    """Return the call that may say how many steps: `train`, `evaluate`, or a specification's."""
+    name = SPECS[feed.kind]
+    for call in program.at.get(feed.site, ()):
+        if call.last == feed.kind:
+            return call
+        if call.last == "train_and_evaluate":
+            specifications = [argument.value for argument in call.arguments]
+            makers = [program.by_result.get(id(value), ()) for value in specifications]
+            return next((call for calls in makers for call in calls if call.last == name), None)
+    return None
+
+
+def lacks_steps(call: ApiCall, kind: str) -> bool:
+    """Return whether it certainly says None. EvalSpec has a number of its own by default."""
+    if any(argument.star for argument in call.arguments):
+        return False
+    is_specification = call.last == SPECS[kind]
+    places = ((STEPS[kind][-1][0], 1),) if is_specification else STEPS[kind]
+    given = [call.argument(*place) for place in places]
+    if is_specification and kind == "evaluate" and given == [None]:
+        return False
+    return all(argument is None or argument.value == NONE for argument in given)
 
 
 def _report(feed: Feed, amount: Amount, short: Shortage, report: Report) -> None:

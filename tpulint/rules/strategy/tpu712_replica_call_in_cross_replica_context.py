@@ -14,11 +14,14 @@ from tpulint.absint.domain.context import (
     Scope,
 )
 from tpulint.absint.domain.events import Access, ApiCall, Context
+from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.values import Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import SUMS_AND_DIFFERENCES
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
@@ -37,10 +40,23 @@ class ReplicaCallInCrossReplicaContext(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for call in program.calls:
-            if call.last in UPDATES and is_optimizer(call.receiver):
+            if call.last in UPDATES and takes_replicas(call.receiver):
                 optimizer_update(call, report)
         for access in program.accesses:
             written(program, access, report)
+
+
+def takes_replicas(optimizer: Value | None) -> bool:
+    """Return whether an optimizer, of Keras or of TensorFlow 1, refuses to work for all replicas.
+
+    Those of TensorFlow 1: tensorflow/python/training/optimizer.py, `apply_gradients`.
+    """
+    return is_optimizer(optimizer) or (
+        isinstance(optimizer, ExternalObject)
+        and is_tensorflow(optimizer.path)
+        and ".train." in optimizer.path
+        and optimizer.last.endswith("Optimizer")
+    )
 
 
 def optimizer_update(call: ApiCall, report: Report) -> None:

@@ -283,6 +283,13 @@ def _load_dataset(call: Call) -> Value | None:
     return loaded
 
 
+@model(*(f"numpy.{name}" for name in ("zeros", "ones", "empty", "full")))
+@model(*(f"numpy.random.{name}" for name in ("rand", "randn", "random", "normal", "randint")))
+def _array(call: Call) -> Value | None:
+    """Return an array that is filled on the host, with the arguments that say its shape."""
+    return None if call.frame.context.on_device else _loaded(call)
+
+
 def _loaded(call: Call) -> ExternalObject:
     dataset = ExternalObject(call.path, call.site, call.frame.context)
     dataset.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
