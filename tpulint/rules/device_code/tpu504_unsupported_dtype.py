@@ -6,18 +6,22 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
 from tpulint.absint.domain.objects import Sequence
+from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, with_alternatives
-from tpulint.absint.domain.values import UNKNOWN, Const, External, Value
+from tpulint.absint.domain.values import UNKNOWN, Const, External, Value, options
+from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
+from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
 from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_softly_placed
 from tpulint.queries.environment import entry_modules, may_share_a_process, operation_built
+from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.rules.base import Report, Rule, register
 
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
@@ -54,6 +58,10 @@ TAKES = {
 }
 POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
 MIXED = "mixed_float16"
+RAGGED = frozenset(["constant", "stack", "range", "boolean_mask"])  # functions of tf.ragged
+# Steps of a pipeline whose elements are those before, or batches of them.
+KEEP_ELEMENTS = frozenset(["batch", "cache", "prefetch", "repeat", "shuffle", "take", "skip"])
+KEEP_ELEMENTS |= {"with_options"}
 NO_TPU_HAS = ("string", "complex128")
 LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
 
@@ -70,6 +78,7 @@ class UnsupportedDtype(Rule):
         _check_calls(program, report)
         _check_kernels(program, report)
         _check_inputs(program, report)
+        _check_ragged(program, report)
         check_transfers(program, report)
         check_policies(program, report)
 
@@ -148,6 +157,57 @@ def _check_inputs(program: Program, report: Report) -> None:
                     computation, computation.context, site, f"a {dtype} enters the device"
                 ),
             )
+
+
+def _check_ragged(program: Program, report: Report) -> None:
+    """Check datasets of ragged tensors: tpu_strategy.py, `_check_spec`."""
+    for feed in program.feeds:
+        if not isinstance(feed.owner, Strategy) or may_stay_on_host(program, feed):
+            continue
+        alternatives = options(data_of(program, feed))
+        makers = [ragged_source(program, data) for data in alternatives]
+        if makers and makers[0] is not None and None not in makers:
+            report(
+                makers[0].site.span,
+                f"`{makers[0].last}` makes ragged tensors, which a TPUStrategy refuses in a"
+                " dataset: make dense ones, with `to_tensor(shape=...)`",
+                certainty=definite_if(not feed.context.is_guess, len(makers) == 1),
+                trace=(
+                    traces.step(HOST_LANE, makers[0].site, "makes ragged tensors"),
+                    traces.step(HOST_LANE, feed.site, "gives them to the replicas"),
+                ),
+            )
+
+
+def may_stay_on_host(program: Program, feed: Feed) -> bool:
+    """Return whether options are given, which may say that no element is sent to the device."""
+    if feed.kind != "distribute":
+        return False
+    calls = program.at.get(feed.site, ())
+    return any(len(call.arguments) > 1 for call in calls)
+
+
+def ragged_source(program: Program, data: Value) -> ApiCall | None:
+    """Return the call that makes a ragged component of a dataset; None where none is seen.
+
+    What maps the elements may make them dense.
+    """
+    for step in steps(data):
+        if step.last in KEEP_ELEMENTS:
+            continue
+        made = [part for _, given in step.arguments for part in all_tensors([given])]
+        calls = [call for tensor in made for call in program.by_result.get(id(tensor), ())]
+        is_source = step.last in ("from_tensors", "from_tensor_slices")
+        return next((call for call in calls if is_source and makes_ragged(call)), None)
+    return None
+
+
+def makes_ragged(call: ApiCall) -> bool:
+    """Return whether a call makes a ragged tensor, as its name says."""
+    owner = call.path.rpartition(".")[0].rpartition(".")[2]
+    return (owner == "ragged" and call.last in RAGGED) or (
+        owner == "RaggedTensor" and call.last.startswith("from_")
+    )
 
 
 def refused_inputs(program: Program, computation: Computation) -> Iterator[tuple[Site, str, bool]]:

@@ -220,6 +220,15 @@ def _note_fit(call: Call) -> None:
             _note(call, Feed(kind, call.site, call.frame.context, strategy, data))
 
 
+# transformers/modeling_tf_utils.py: classes whose names begin so are models of Keras.
+@model("?.from_pretrained")
+def _pretrained(call: Call) -> Value | None:
+    parts = call.path.split(".")
+    if parts[0] != "transformers" or not parts[-2].startswith("TF"):
+        return None
+    return ExternalObject(call.path, call.site, call.frame.context)
+
+
 def _note(call: Call, feed: Feed) -> None:
     if not call.frame.context.is_unrecorded:
         call.frame.session.program.feeds.append(feed)
