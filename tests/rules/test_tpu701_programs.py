@@ -119,6 +119,15 @@ def step(x, scale):
 
 strategy.run(functools.partial(step, scale=2.0), args=(tf.ones([4]),))  # error: TPU701
 """,
+    "a false alarm: tf.function of a method, of a class that an unseen package gives": SYSTEM
+    + """
+import normalizers
+
+def update_with(normalizer):
+    strategy.run(tf.function(normalizer.update), args=(tf.ones([4]),))
+
+update_with(normalizers.Mean())
+""",
     "names of TensorFlow 1 with version 2 behavior": """
 import tensorflow.compat.v1 as tf
 

@@ -15,12 +15,13 @@ from tpulint.absint.domain.context import (
 from tpulint.absint.domain.events import Computation, Context
 from tpulint.absint.domain.objects import Function, Instance
 from tpulint.absint.domain.site import Module
-from tpulint.absint.domain.values import Bound, Choice, Partial, Value
+from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import call_method
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
+from tpulint.frontends.tensorflow.knowledge.tf_names import TRACED_METHOD
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.syntax.nodes import Import, ImportFrom
 
@@ -122,7 +123,8 @@ def is_traced_function(callee: Value | None) -> bool | None:
     if isinstance(callee, Bound):
         return is_traced_function(callee.function)
     if isinstance(callee, Partial):
-        return False  # functools.partial(f) is none, whatever f is
+        # functools.partial(f) is none, whatever f is
+        return callee.function == External(TRACED_METHOD)
     if isinstance(callee, Choice):
         answers = {is_traced_function(option) for option in callee.options}
         return answers.pop() if len(answers) == 1 else None

@@ -35,6 +35,9 @@ TPU_MODULES = words(
     """
 )
 
+# What `tf.function(method)` gives of a method of an outside object.
+TRACED_METHOD = "tensorflow.function.__call__"
+
 # tensorflow/python/tpu/tpu_replication.py
 OUTSIDE_COMPILATION = words("outside_compilation experimental_map_outside_compilation")
 

@@ -37,6 +37,7 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import expressions, transfer
 from tpulint.absint.interpreter.calls import traced
+from tpulint.frontends.tensorflow.knowledge.tf_names import TRACED_METHOD
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
     Call,
@@ -58,7 +59,6 @@ from tpulint.syntax.nodes import (
 
 # What clears the control flow around it, as Mesh TensorFlow, Lingvo and their kin call it.
 REWRITES = "outside_all_rewrites"
-TRACED_METHOD = "tensorflow.function.__call__"
 IN_OPS = "tf.python.framework.ops"  # where these are defined: libraries import them from there
 
 
