@@ -65,7 +65,61 @@ class Trainer:
     def step(self, batch):
         return tf.py_function(abs, [batch], tf.float32)  # possible: TPU501
 """
+CALLED_BACK = """
+# file: loop.py
+import library
+import tensorflow as tf
+
+class Loop(library.Loop):
+    def __init__(self, model, loss=None):
+        self.strategy = tf.distribute.get_strategy()
+        self.model, self.loss = model, loss
+
+    def train_step(self, iterator):
+        def step(x):
+            self.model.evaluate(x)
+            return self.loss(x)
+        self.strategy.run(step, args=(next(iterator),))
+
+class Unused(library.Loop):
+    def train_step(self, iterator):
+        def step(x):
+            return self.loss(x)
+        tf.distribute.TPUStrategy().run(step, args=(next(iterator),))
+# file: model.py
+import tensorflow as tf
+
+class Model(tf.Module):
+    def evaluate(self, x):
+        return tf.py_function(abs, [x], tf.float32)  # error: TPU501
+
+class Other(tf.Module):
+    def evaluate(self, x):
+        return tf.py_function(abs, [x], tf.float32)
+
+def loss(x):
+    return tf.py_function(abs, [x], tf.float32)  # error: TPU501
+# file: main_test.py
+import loop
+import tensorflow as tf
+import model
+
+with tf.distribute.TPUStrategy().scope():
+    loop.Loop(model.Other())
+# file: main.py
+import library
+import loop
+import model
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+strategy = tf.distribute.TPUStrategy(resolver)
+with strategy.scope():
+    trainer = loop.Loop(model.Model(), loss=model.loss)
+library.Controller(trainer=trainer).train(4)
+"""
 PROGRAMS = {
+    "a method that an unseen base calls, with the object that is made": CALLED_BACK,
     "a closure that a factory hands on": HANDED_ON,
     "a closure of a known strategy": OF_A_KNOWN_STRATEGY,
     "a method that is read for what it sets": LOOKED_INTO,

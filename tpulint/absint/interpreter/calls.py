@@ -162,6 +162,7 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     if value is not None:
         return value
     instance = Instance(cls, site, frame.context)
+    frame.session.note_made(instance)
     bases = mro(cls)
     if any(isinstance(base, External) for base in bases):
         frame.count_possible_operation()

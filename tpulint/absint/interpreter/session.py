@@ -22,6 +22,7 @@ from tpulint.absint.domain.objects import (
     Mapping,
     Sequence,
     function_of,
+    mro,
 )
 from tpulint.absint.domain.program import ProgramEvents, ReadingFailure
 from tpulint.absint.domain.site import CallStep, Site
@@ -107,6 +108,7 @@ MAX_ALIKE_VISITS = (
     64  # readings of one function in one run after which it is read once a distinct call
 )
 MAX_CALLS = 20_000  # readings of all functions in one run
+MAX_MADE = 8  # objects of one class that are kept
 RECURSION = "recursion"
 
 
@@ -263,6 +265,7 @@ class Session(ModuleLinker):
         self.graph = GraphOperations()
         self._variables: dict[object, Variable] = {}
         self._generic: dict[int, Instance] = {}
+        self._made: dict[int, list[Instance]] = {}
         self._budgets = Budgets()
         self._reasons: dict[int, dict[str, None]] = {}  # why calls were not followed, by code
         self._unfollowed: dict[tuple[Site, str, str, str], None] = {}  # with names and reasons
@@ -383,3 +386,14 @@ class Session(ModuleLinker):
             instance = Instance(cls, None, None)
             self._generic[id(cls)] = instance
         return instance
+
+    def note_made(self, instance: Instance) -> None:
+        """Keep the first objects of a class that are made in different places."""
+        for base in mro(instance.cls):
+            made = self._made.setdefault(id(base), [])
+            if len(made) < MAX_MADE and all(each.site != instance.site for each in made):
+                made.append(instance)
+
+    def made(self, cls: Class) -> list[Instance]:
+        """Return objects of the class or of derived ones, those of the class itself first."""
+        return sorted(self._made.get(id(cls), ()), key=lambda instance: instance.cls is not cls)

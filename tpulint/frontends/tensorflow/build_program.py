@@ -190,8 +190,10 @@ def read_all(
     interpreter.opens_clusters = any(
         opens_clusters(module.text.encode(), wrappers) for module in modules
     )
+    left: list[UncalledMethod] = []
     for module in modules:
-        read(interpreter, module, names, wrappers)
+        read(interpreter, module, names, wrappers, left)
+    _read_methods(interpreter, left)
     for _ in range(CALLERS):
         wanted, interpreter.wanted = interpreter.wanted, {}
         if not wanted:
@@ -202,22 +204,49 @@ def read_all(
         modules = modules + leading
         for module in modules:
             if module.facts.names_any(wanted_names):
-                read(interpreter, module, wanted_names, wrappers)
+                read(interpreter, module, wanted_names, wrappers, left)
+        _read_methods(interpreter, left)
     for function in list(interpreter.closures.values()):
         if not makes_spec(function):
             _read_function(interpreter, function, None, names)
 
 
+class UncalledMethod(NamedTuple):
+    """A method of a class with a base that is not seen, which may call it."""
+
+    owner: Class
+    function: Function
+    names: frozenset[str]
+    follow_all: bool
+
+
 def read(
-    interpreter: Interpreter, module: Module, names: frozenset[str], wrappers: Sequence[str]
+    interpreter: Interpreter,
+    module: Module,
+    names: frozenset[str],
+    wrappers: Sequence[str],
+    left: list[UncalledMethod],
 ) -> None:
-    """Read the module's body, then each function that mentions `names` and is still unread."""
+    """Read the module's body, then each function that mentions `names` and is still unread.
+
+    Methods that an unseen base may call are added to those `left`.
+    """
     interpreter.follow_all = opens_clusters(module.text.encode(), wrappers)
     with interpreter.guarded(module.filename):
         interpreter.module_env(module)
     seen: set[int] = set()
     for value in sorted(interpreter.module_env(module).names.values(), key=_names_no_estimator):
-        _read_value(interpreter, module, value, names, seen)
+        _read_value(interpreter, module, value, names, seen, left)
+
+
+def _read_methods(interpreter: Interpreter, left: list[UncalledMethod]) -> None:
+    """Read the methods that are left, each with an object of its class that the program makes."""
+    while left:
+        owner, function, names, interpreter.follow_all = left.pop(0)
+        made = interpreter.made(owner)
+        real = [each for each in made if each.site and not is_test(each.site.module.path)]
+        instance = real[0] if real else interpreter.generic_instance(owner)
+        _read_function(interpreter, function, instance, names)
 
 
 def _names_no_estimator(value: Value) -> bool:
@@ -226,7 +255,12 @@ def _names_no_estimator(value: Value) -> bool:
 
 
 def _read_value(
-    interpreter: Interpreter, module: Module, value: Value, names: frozenset[str], seen: set[int]
+    interpreter: Interpreter,
+    module: Module,
+    value: Value,
+    names: frozenset[str],
+    seen: set[int],
+    left: list[UncalledMethod],
 ) -> None:
     """Read a function, or the methods of a class: each class once, for some hold themselves."""
     function = value.function if isinstance(value, (Bound, Partial)) else value
@@ -237,14 +271,19 @@ def _read_value(
         instance = interpreter.generic_instance(value)
         if any(isinstance(base, External) and base.last in MAKES_ESTIMATOR for base in mro(value)):
             names = names | {"__init__"}
+        is_called_back = any(isinstance(base, External) for base in mro(value))
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
-            if isinstance(inner, Function) and inner.module is module:
+            if not isinstance(inner, Function) or inner.module is not module:
+                pass
+            elif is_called_back and inner.hints.isdisjoint(("classmethod", "staticmethod")):
+                left.append(UncalledMethod(value, inner, names, interpreter.follow_all))
+            else:
                 owner = value if "classmethod" in inner.hints else instance
                 receiver = None if "staticmethod" in inner.hints else owner
                 _read_function(interpreter, inner, receiver, names)
-            elif isinstance(inner, Class):
-                _read_value(interpreter, module, inner, names, seen)
+            if isinstance(inner, Class):
+                _read_value(interpreter, module, inner, names, seen, left)
 
 
 def _read_function(
