@@ -29,6 +29,7 @@ SIGN = re.compile(r"^([%!]+)\s+")
 FLAG = re.compile(r"-.")
 FLAGS = frozenset(["-p", "--parents", "-v", "-1", "-A", "-a", "-l", "-h", "-al", "-la", "-lh"])
 PRIVATE = 0xE000  # Unicode gives these characters no meaning
+INSTALLATION = re.compile(r"[!%]?(?:pip3?|conda|mamba|python3? -m pip)\s+install\b")
 MEASURED = re.compile(r"%(?:time|timeit|prun|memit)\s+(?!-)(?=\S)")
 
 
@@ -43,6 +44,7 @@ class Commands:
         self._skip = skip
         self._note = note
         self._seen: set[tuple[int, str]] = set()
+        self._installations: list[str] = []
         self._work: dict[str, Callable[[Sequence[str]], str]] = {
             "%cd": _change_folder,
             "%env": _set_variable,
@@ -122,11 +124,18 @@ class Commands:
             self._leave_out(number, command, words)
         return None
 
+    def note_missing(self, module: str) -> None:
+        """Note that a module is missing that the notebook may have wanted to install."""
+        for installation in self._installations:
+            self._note(f"{installation} was not run, and `{module}` is missing: install it")
+
     def _leave_out(self, number: int, command: str, words: Sequence[str]) -> None:
         if (number, command) in self._seen:
             return
         self._seen.add((number, command))
         self._skip(number, command)
+        if INSTALLATION.match(command):
+            self._installations.append(f"cell {number}: `{command}`")
         place = _downloaded_to(words)
         if place and not os.path.exists(place):
             self._note(f"cell {number}: `{command}` was not run: put what it downloads at {place}")

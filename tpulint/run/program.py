@@ -200,7 +200,11 @@ def run_notebook(path: str, note: Callable[[str], None]) -> None:
     sys.modules["__main__"] = module
     for number, first, last in source.cells:
         text = commands.python_of(number, "".join(lines[first - 1 : last]))
-        run_cell(path, number, text, first, vars(module))
+        try:
+            run_cell(path, number, text, first, vars(module))
+        except ModuleNotFoundError as error:
+            commands.note_missing(error.name or "")
+            raise
 
 
 def run_cell(path: str, number: int, text: str, row: int, names: dict[str, object]) -> None:

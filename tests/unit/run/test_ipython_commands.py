@@ -94,6 +94,13 @@ def test_no_other_command_runs(
     assert notebook.notes == []
 
 
+def test_the_report_names_the_installation_of_a_missing_package(notebook: Notebook) -> None:
+    with pytest.raises(ModuleNotFoundError):
+        notebook.run("!pip install -q nobody-has-it", "!pip list", "import nobody_has_it.part")
+    said = "cell 1: `!pip install -q nobody-has-it` was not run, and `nobody_has_it` is missing"
+    assert notebook.notes == [f"{said}: install it"]
+
+
 def test_a_cell_for_a_shell_does_not_run(
     notebook: Notebook, capfd: pytest.CaptureFixture[str]
 ) -> None:
