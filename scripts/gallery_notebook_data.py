@@ -3,8 +3,8 @@
     python scripts/gallery_notebook_data.py KIND FOLDER
 
 In `FOLDER`, `buckets` is the storage of `tpulint run` (Drive is in there, and what Kaggle keeps),
-`home` is the home directory with the folders of Keras and TensorFlow Datasets, and `work` is where
-the notebook runs.
+`home` is the home directory with the folders of Keras and TensorFlow Datasets, `work` is where the
+notebook runs, and `content` has the files of Colab's folder `/content`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from scripts.gallery_images import write_digits
 from scripts.gallery_records import write_records
 
 KERAS = Path("home", ".keras")
+DRIVE = Path("buckets", "drive", "MyDrive")
 
 
 def main() -> None:
@@ -76,6 +77,19 @@ def write_nothing(folder: Path) -> None:
 def write_fashion(folder: Path) -> None:
     """Write Fashion-MNIST in Keras' folder."""
     _write_idx(folder / KERAS / "datasets" / "fashion-mnist", {"train": 960, "t10k": 64})
+
+
+def write_fashion_in_drive(folder: Path) -> None:
+    """Write Fashion-MNIST where a notebook's author keeps it, with all its rows."""
+    _write_idx(folder / DRIVE / "Diplomado" / "01 Semana", {"train": 60000, "test": 10000})
+
+
+def write_plays(folder: Path) -> None:
+    """Write a long text where a notebook downloads Shakespeare's works to."""
+    words = ("To be, or not to be: that is the question.\n", "We know what we are.\n")
+    chance = _chance()
+    text = "".join(words[chance.randint(2)] for _ in range(5000))
+    _under(folder, "content", "shakespeare.txt").write_text(text, encoding="utf-8")
 
 
 def write_mnist(folder: Path) -> None:
@@ -209,6 +223,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "": write_nothing,
     "CIFAR-10": write_cifar10,
     "Fashion-MNIST": write_fashion,
+    "Fashion-MNIST in Drive": write_fashion_in_drive,
     "MNIST": write_mnist,
     "MNIST of TensorFlow Datasets": write_digits_for_tfds,
     "X-rays": write_x_rays,
@@ -219,6 +234,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "irises": write_iris,
     "paintings and photos": write_paintings,
     "petals, weights of VGG16": write_petals_and_vgg16,
+    "plays": write_plays,
 }
 
 

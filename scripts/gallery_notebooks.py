@@ -19,6 +19,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from scripts.gallery_rows import Environment, read_table
 TABLE = Path(__file__).with_name("notebooks.toml")
 PAGE = Path(__file__).parents[1] / "docs" / "gallery.md"
 CACHE = Path.home() / ".cache" / "tpulint-gallery"
+CONTENT = Path("/content")
 _LAUNCH = ROOT / "scripts" / "gallery_notebook_launch.py"
 _DATA = ROOT / "scripts" / "gallery_notebook_data.py"
 
@@ -124,7 +126,7 @@ def run_of(notebook: Notebook, environment: str, python: str, cache: Path, secon
     folder = cache / "notebook-runs" / f"{notebook.name}-{environment}"
     shutil.rmtree(folder, ignore_errors=True)
     _data(notebook.data, folder, python, cache)
-    for name in ("home", "work", "buckets"):
+    for name in ("home", "work", "buckets", "content"):
         (folder / name).mkdir(exist_ok=True)
     shutil.copy(_downloaded(notebook, cache), folder / "work" / "notebook.ipynb")
     limit = ["--steps", str(notebook.steps)] if notebook.steps else []
@@ -132,7 +134,8 @@ def run_of(notebook: Notebook, environment: str, python: str, cache: Path, secon
     machine = ["--replicas", str(notebook.replicas), "--storage", str(folder / "buckets")]
     command = [python, str(_LAUNCH), *limit, "--", "run", *machine, *report, "notebook.ipynb"]
     began = time.monotonic()
-    ended, megabytes = _ended(command, folder, seconds)
+    with _at_content(folder / "content"):
+        ended, megabytes = _ended(command, folder, seconds)
     took = time.monotonic() - began
     run = Run(notebook.name, environment, took, _steps(folder / "report.json"), megabytes, ended)
     path = _result(cache, notebook.name, environment)
@@ -163,6 +166,21 @@ def _downloaded(notebook: Notebook, cache: Path) -> Path:
         with urllib.request.urlopen(f"https://raw.githubusercontent.com/{place}") as answer:
             path.write_bytes(answer.read())
     return path
+
+
+@contextmanager
+def _at_content(folder: Path) -> Iterator[None]:
+    """In here, the files of the folder are in `/content` as well, as on Colab."""
+    links = {CONTENT / path.name: path for path in folder.iterdir()}
+    if links:
+        CONTENT.mkdir(exist_ok=True)
+    for link, path in links.items():
+        link.symlink_to(path)
+    try:
+        yield
+    finally:
+        for link in links:
+            link.unlink()
 
 
 def _ended(command: list[str], folder: Path, seconds: int) -> tuple[str, int]:

@@ -37,6 +37,10 @@ same batches; the reference run reads the examples in the order in which the rep
 receive them. Seconds are those of the emulated run, with imports and compilation, on two busy
 cores.
 
+The tutorial on distributed Keras writes the weights of each epoch to `gs://my-bucket/training` and
+reads them again. `tpulint run --storage` serves the bucket from a folder of the run. The reference
+run uses a local folder.
+
 | program | trains with | release | TensorFlow | replicas | hosts | seconds | loss | verdict |
 |---|---|---|---|---|---|---|---|---|
 """

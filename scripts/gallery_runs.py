@@ -57,6 +57,7 @@ def result_of(
         return [word.format(**known) for word in given]
 
     pod = ["--replicas", str(replicas), "--hosts", str(hosts)]
+    pod += ["--storage", str(folder / "buckets")]
     on_tpu = [python, "-m", "tpulint", "run", *pod, _LAUNCH]
     began = time.monotonic()
     ended = _run([*on_tpu, *arguments("tpu", program.on_tpu)], folder / "tpu.log", seconds)
