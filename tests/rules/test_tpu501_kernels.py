@@ -142,6 +142,8 @@ def computation(x, boxes):
     tf.image.combined_non_max_suppression(boxes, x, 4, 4)  # error: TPU501
     tf.random.gamma([4], 0.2)  # error: TPU501
     tf.unique_with_counts(x)  # error: TPU501
+    tf.image.non_max_suppression_with_scores(boxes, x, 4)  # error: TPU501
+    tf.sparse.softmax(x)  # error: TPU501
     tf.random.stateless_gamma([4], [1, 2], 0.2)  # possible: TPU501
     return tf.linalg.det(x)  # possible: TPU501
 

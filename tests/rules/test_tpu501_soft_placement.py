@@ -46,6 +46,43 @@ PROGRAMS = {
     + f"# file: settings.py\nimport tensorflow as tf\n{SOFT}\n",
     "a function of a library, which may never be called": trainer("train", "import tools", POSSIBLE)
     + f"# file: tools.py\nimport tensorflow as tf\n\ndef softly():\n    {SOFT}\n",
+    "the branch that makes the TPU's strategy": """
+import sys
+import tensorflow as tf
+
+class Trainer:
+    def __init__(self, kind):
+        if kind == "tpu":
+            self.strategy = tf.distribute.TPUStrategy()
+            tf.config.set_soft_device_placement(True)
+        else:
+            self.strategy = tf.distribute.MirroredStrategy()
+
+    @tf.function
+    def train(self, x):
+        return self.strategy.run(lambda x: tf.py_function(abs, [x], tf.float32), args=(x,))
+
+Trainer(sys.argv[1]).train(tf.ones([8]))
+""",
+    "a branch of its own": """
+import sys
+import tensorflow as tf
+
+def main(kind, is_soft):
+    strategy = tf.distribute.TPUStrategy()
+    if is_soft:
+        tf.config.set_soft_device_placement(True)
+
+    @tf.function
+    def train(x):
+        def step(x):
+            return tf.py_function(abs, [x], tf.float32)  # possible: TPU501
+        return strategy.run(step, args=(x,))
+
+    train(tf.ones([8]))
+
+main(sys.argv[1], len(sys.argv) > 2)
+""",
     "a comment": trainer("train", f"# {SOFT}", DEFINITE),
     "no placement": trainer("train", SOFT.replace("True", "False"), DEFINITE),
 }

@@ -81,6 +81,16 @@ PROGRAMS = DATASETS | {
             return tf.cast(x, np.complex128), wide  # error: TPU504
         result = tf.tpu.rewrite(computation, [tf.ones([2])])
     """,
+    "seconds since 1970, and a sum": """
+        import tensorflow.compat.v1 as tf
+        def age(written):
+            return tf.timestamp() - tf.cast(written, tf.float64)  # error: TPU501
+        def total(x):
+            return tf.reduce_sum(tf.cast(x, tf.float64))  # possible: TPU504
+        def computation(x):
+            return tf.cast(age(x), tf.float32) + tf.cast(total(x), tf.float32)
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
 }
 
 

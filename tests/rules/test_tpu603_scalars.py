@@ -53,6 +53,8 @@ SCALARS = (
     "tf.losses.log_loss(labels, logits, reduction=tf.losses.Reduction.MEAN)",
 )
 OTHERS = (
+    "tf.expand_dims(loss, 0) if loss.shape.ndims == 0 else loss",
+    "tf.reshape(loss, [1]) if len(loss.shape) == 0 else loss",
     "logits",
     "features",
     "tf.reduce_sum(logits, 1)",

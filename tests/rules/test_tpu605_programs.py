@@ -373,6 +373,19 @@ def input_fn(params):
     return tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8).map(shaped)
 """
     + TRAIN_ESTIMATOR,
+    "a shape that is set by hand where all batches are whole": INPUT_FN
+    + """
+def set_size(row):
+    row.set_shape([64, 8])
+    return row
+
+def input_fn(params, repeat=library.REPEAT):
+    rows = library.rows(params).repeat(repeat).batch(params["batch_size"])
+    if repeat is None:
+        rows = rows.map(set_size)
+    return rows.prefetch(1)
+"""
+    + TRAIN_ESTIMATOR,
     "a shape that is set by hand, of a last batch that is smaller": INPUT_FN
     + """
 def shaped(rows):

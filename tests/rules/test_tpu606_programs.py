@@ -40,6 +40,30 @@ def main(rate):
         config=tf.estimator.tpu.RunConfig(),
     )
 """,
+    "params from which the size is taken where a TPU is meant": NETWORK
+    + """
+def main(flags, **given):
+    params = dict(rate=0.1, batch_size=flags.size)
+    config = tf.estimator.tpu.RunConfig()
+    if flags.use_tpu:
+        if "batch_size" in params:
+            params.pop("batch_size")
+        estimator = tf.estimator.tpu.TPUEstimator(model_fn, config=config, params=params)
+    else:
+        params["batch_size"] = flags.host_size
+        estimator = tf.estimator.Estimator(model_fn, params=params)
+    return estimator
+
+def some(flags):
+    params = dict(rate=0.1, batch_size=flags.size)
+    if flags.is_large:
+        params.pop("batch_size")
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        config=tf.estimator.tpu.RunConfig(),
+        params=params,  # possible: TPU606
+    )
+""",
     "params that are built up step by step": NETWORK
     + """
 def main(flags):

@@ -98,6 +98,22 @@ trainer = library.Trainer(config=None, train_batch_size=12)
 tf.estimator.Estimator(model_fn, params={"batch_size": 8})
 tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=64, use_tpu=True, config=None)
 """,
+    "a helper that asks which configuration it has": BEGIN
+    + """
+def either(given, config=None):
+    config = config or tf.estimator.RunConfig()
+    if isinstance(config, tf.contrib.tpu.RunConfig):
+        return tf.estimator.tpu.TPUEstimator(
+            model_fn,
+            config=config,
+            params=given,  # error: TPU606
+        )
+    assert isinstance(config, tf.estimator.RunConfig)
+    return tf.estimator.Estimator(model_fn, config=config, params=given)
+
+either({"rate": 0.1, "batch_size": 4})
+either({"batch_size": 8}, config())
+""",
     "options that are not seen": BEGIN
     + """
 tf.estimator.tpu.TPUEstimator(model_fn, **library.options())

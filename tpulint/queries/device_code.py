@@ -41,6 +41,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const, Value, options
 from tpulint.frontends.tensorflow.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax.nodes import CallNode
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
@@ -213,12 +214,18 @@ def is_softly_placed(program: Program, computation: Computation) -> bool:
 def soft_placement(program: Program, computation: Computation) -> str | None:
     """Return the soft placement of the programs that run the computation, found at each start.
 
-    What was set on the way to the computation holds in it: a builder sets it for its step.
+    What was set on the way to the computation holds in it: a builder sets it for its step, and
+    where it makes the strategy that runs the step.
     """
-    way = computation.context
+    ways = [computation.context]
+    strategy = computation.call.receiver
+    if isinstance(strategy, Strategy) and isinstance(strategy.made, Context):
+        ways.append(strategy.made)
     if any(
-        call.context.run == way.run
-        and call.context.conditions <= way.conditions
+        any(
+            call.context.run == way.run and call.context.conditions <= way.conditions
+            for way in ways
+        )
         and (enabled := call.argument("enabled", 0)) is not None
         and enabled.value == Const(True)
         for call in program.named.get(SETS_PLACEMENT, ())

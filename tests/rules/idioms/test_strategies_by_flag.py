@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import assert_marked, certainties
+from tests.rules.analysis import assert_marked, certainties, expected, reported
 
 FACTORY = """
 import sys
@@ -130,3 +130,46 @@ def test_a_system_that_nothing_initializes_where_the_flag_chooses_the_tpu(tmp_pa
     called = "\ntrain(0, 'tpu')\n"
     assert certainties(uninitialized + called, tmp_path, "TPU707") == ["definite"]
     assert certainties(text + called, tmp_path, "TPU707") == []
+
+
+LIBRARY = """
+# file: steps.py
+import tensorflow as tf
+
+class Evaluator:
+    def __init__(self):
+        self.strategy = tf.distribute.get_strategy()
+
+    def step(self, batch):
+        def one(x):
+            return tf.py_function(abs, [x], tf.float32){mark}
+        return self.strategy.run(one, args=(batch,))
+# file: train.py
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+# file: steps_test.py
+import tensorflow as tf
+import steps
+
+steps.Evaluator()
+"""
+SCRIPTS = {
+    "its scripts are for other devices": (
+        "",
+        "from steps import Evaluator\n\nif __name__ == '__main__':\n    Evaluator().step(1)\n",
+    ),
+    "a script gets its strategy from elsewhere": (
+        "  # possible: TPU501",
+        "import library\nfrom steps import Evaluator\n\nstrategy = library.make_strategy()\n"
+        "if __name__ == '__main__':\n    Evaluator().step(1)\n",
+    ),
+    "nothing but its test imports it": ("  # possible: TPU501", "pass\n"),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_step_of_a_library_under_whatever_strategy(name: str, tmp_path: Path) -> None:
+    mark, script = SCRIPTS[name]
+    text = LIBRARY.replace("{mark}", mark) + "# file: evaluate.py\n" + script
+    assert reported(text, tmp_path, ["TPU501"]) == expected(text, ["TPU501"])

@@ -293,8 +293,9 @@ class Sequence(Sized):
 class Mapping(Sized):
     """A dict; `open`: it may hold other `keys`.
 
-    maybe_absent: keys that it may lack. set_at: where a key was set later.
-    places: of the items that it was written with. complete: none of its values is unseen.
+    maybe_absent: keys that it may lack. set_at: where a key was set later. dropped_at: where
+    one of `maybe_absent` was taken away. places: of the items that it was written with.
+    complete: none of its values is unseen.
     """
 
     items: dict[Any, Value]
@@ -307,6 +308,7 @@ class Mapping(Sized):
     places: dict[Any, int] = field(default_factory=dict)
     complete: bool = False
     attributes: dict[str, Value] | None = None  # of the object of which this is the `__dict__`
+    dropped_at: dict[Any, Context] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.start_size()

@@ -96,6 +96,8 @@ def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
     """`mapping[key] = item` at `context`; perhaps, if that is under a condition."""
     current = mapping.items.get(key)
     mapping.places.pop(key, None)
+    if key in mapping.dropped_at and not mapping.dropped_at[key].excludes(context):
+        del mapping.dropped_at[key]
     if current is None or key in mapping.set_at:
         mapping.set_at[key] = context
     if context.runs_once_with(mapping.made):
@@ -120,7 +122,9 @@ def copied(
     maybe_absent = set(mapping.maybe_absent)
     places = dict(mapping.places)
     rest = keys, set_at, made, maybe_absent, places, mapping.complete
-    return Mapping(items, mapping.open, mapping.site, *rest)
+    copy = Mapping(items, mapping.open, mapping.site, *rest)
+    copy.dropped_at.update(mapping.dropped_at)
+    return copy
 
 
 def item_of(mapping: Mapping, key: Value) -> Value:
@@ -151,6 +155,7 @@ def drop(mapping: Mapping, key: object, context: Context) -> None:
         mapping.set_at.pop(key, None)
     elif key in mapping.items:
         mapping.maybe_absent.add(key)
+        mapping.dropped_at[key] = context
         mapping.open = True
 
 

@@ -36,7 +36,7 @@ from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, im
 from tpulint.absint.resolver.project import Project
 from tpulint.disk import Disk
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.file_facts import home_of, is_test
+from tpulint.frontends.tensorflow.file_facts import home_of, is_script, is_test
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -50,7 +50,7 @@ from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL_FNS
 from tpulint.frontends.tensorflow.models.registry import Models
 from tpulint.frontends.tensorflow.models.table import Call
-from tpulint.frontends.tensorflow.prefilter import opens_clusters
+from tpulint.frontends.tensorflow.prefilter import may_make_tpu_strategy, opens_clusters
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -89,6 +89,7 @@ def build_program(
         read_all(interpreter, modules, settings.boundary_names, Callers(project, callers))
     drop_disabled_estimators(program, files.disk)
     drop_refused_branches(program)
+    drop_runs_on_other_devices(program, files, callers)
     program.unreached = list(unreached(interpreter, program))
     store.release()
     program.failures = interpreter.failures
@@ -540,3 +541,47 @@ def _refuses(call: ApiCall) -> bool:
 def _is_guess(computation: Computation) -> bool:
     """Return whether no estimator was seen that takes the model_fn (see `roots`)."""
     return computation.kind == "model_fn" and not computation.call.arguments
+
+
+# `run` on a parameter, or on `tf.distribute.get_strategy()`: whoever starts the program decides.
+def drop_runs_on_other_devices(program: Program, files: Files, callers: Sequence[str]) -> None:
+    """Take away what strategies of unknown kind run that no script makes for a TPU.
+
+    callers: files that may call what is defined in the modules of the program.
+    """
+    paths = {each.site.module.path for each in program.computations if _may_run_elsewhere(each)}
+    if not paths:
+        return
+    graph = ImportGraph(files)
+    leading = [*map(os.path.abspath, callers), *(module.path for module in program.modules)]
+    above = importers(graph, leading)
+    elsewhere = {path for path in paths if _is_for_other_devices(path, above, graph, files)}
+    program.computations = [
+        each
+        for each in program.computations
+        if not (_may_run_elsewhere(each) and each.site.module.path in elsewhere)
+    ]
+
+
+def _may_run_elsewhere(computation: Computation) -> bool:
+    """Return whether this is what a strategy runs, and the strategy's kind is not known."""
+    return computation.kind in tf_names.STRATEGY_RUN and computation.certainty is Certainty.POSSIBLE
+
+
+def _is_for_other_devices(
+    path: str, above: Mapping[str, Sequence[str]], graph: ImportGraph, files: Files
+) -> bool:
+    """Return whether scripts lead to the module at `path`, and none can make a TPU's strategy.
+
+    Tests lead to whatever they test, on devices that are not the user's.
+    """
+    starts, seen, waiting = [], {path}, [path]
+    while waiting:
+        for importer in above.get(waiting.pop(), ()):
+            if importer not in seen and not is_test(importer):
+                seen.add(importer)
+                waiting.append(importer)
+                if is_script(files.data(importer)):
+                    starts.append(importer)
+    reached = {each for start in starts for each in graph.reached(start)}
+    return bool(starts) and not any(may_make_tpu_strategy(files.data(each)) for each in reached)

@@ -33,6 +33,7 @@ from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, keras
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import PLAIN_DECORATORS
 from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.tensorflow.shapes import shape_object
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax.nodes import Expression
 
@@ -130,6 +131,8 @@ class Hooks(Library):
         if isinstance(base, (Variable, Tensor)):
             if name == "dtype" and isinstance(base, Tensor) and base.dtype is not None:
                 return External(f"tensorflow.{base.dtype}")
+            if name == "shape" and isinstance(base, Tensor) and base.shape is not None:
+                return shape_object(base.shape, site, frame.context)
             if name in tf_names.STATIC_ATTRIBUTES:
                 return UNKNOWN
             return base if isinstance(base, Tensor) and name in tf_names.REPLICA_ID else None

@@ -41,6 +41,8 @@ _OBTAINED = re.compile(
     rb"[\w.]*\b[a-z0-9_]*(?:strategy|replicator)[a-z_]*\("
 )
 
+_OF_TPUS = (b"TPUStrategy", b"TPUDistributionStrategy", b"TPUClusterResolver", b"TpuReplicator")
+
 # Words that a module must hold to be read because another one imports it: the TPU API, collectives,
 # or arrays that grow; or records, in which strategies and functions are handed on.
 _MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size")
@@ -82,6 +84,11 @@ def makes_keras_objects(data: bytes) -> bool:
 def makes_tpu_strategy(data: bytes) -> bool:
     """Return whether a TPUStrategy is made here: then what its `run` calls matters."""
     return b"TPUStrategy(" in data
+
+
+def may_make_tpu_strategy(data: bytes) -> bool:
+    """Return whether a strategy that is made or got here may be a TPU's."""
+    return any(name in data for name in _OF_TPUS) or _obtains_a_strategy(data)
 
 
 def names_a_tpu(data: bytes) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Tensor, Variable
+from tpulint.absint.domain.events import Context, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Sequence
-from tpulint.absint.domain.values import NONE, Const, External, Value
+from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
 from tpulint.frontends.tensorflow.knowledge import tf_names
 
 Shape = tuple["int | None", ...]
@@ -32,6 +33,15 @@ def shape_of(value: Value | None) -> Shape | None:
     if not isinstance(value, Sequence) or value.open:
         return None
     return tuple(_number(each) for each in value.items)
+
+
+def shape_object(shape: Shape, site: Site, context: Context) -> ExternalObject:
+    """Return the `TensorShape` of a tensor of this shape."""
+    sizes: list[Value] = [UNKNOWN if size is None else Const(size) for size in shape]
+    made = ExternalObject("tensorflow.TensorShape", site, context)
+    made.arguments = ((None, Sequence("list", sizes)),)
+    made.attributes.update(ndims=Const(len(shape)), rank=Const(len(shape)))
+    return made
 
 
 def _number(value: Value) -> int | None:

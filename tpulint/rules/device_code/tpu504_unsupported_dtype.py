@@ -88,7 +88,9 @@ def _check_calls(program: Program, report: Report) -> None:
         for argument, dtype in asked_dtypes(call):
             lacking = dtype not in dtypes()
             # `if params.dtype == "float16":` around the call: the author chose that dtype there.
-            if not lacking and asks_about(call.context, naming.DTYPE):
+            if not lacking and (
+                asks_about(call.context, naming.DTYPE) or tells_time(computation, call)
+            ):
                 continue
             site = call.site if argument is None else argument.site
             why = "which no TPU supports" if lacking else SLOW[dtype][0]
@@ -103,6 +105,16 @@ def _check_calls(program: Program, report: Report) -> None:
                 doubt=doubt_about(program, computation, call.context),
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
+
+
+# Seconds since 1970 have more digits than a float32.
+def tells_time(computation: Computation, call: ApiCall) -> bool:
+    """Return whether the function that makes this call takes the time, too."""
+    chain = call.context.call_chain
+    return any(
+        other.last == "timestamp" and other.context.call_chain == chain
+        for other in computation.calls
+    )
 
 
 def _certainty(

@@ -9,7 +9,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
@@ -98,7 +98,8 @@ def _fault(
     if not FIXES.isdisjoint(later):
         # The graph has a static size, which a smaller last batch does not have when it comes.
         fits = is_endless(before(batch) or UNKNOWN) or comes_out_even(batch)
-        is_expected = bool(dropping) or fits or not PADS.isdisjoint(later)
+        knows = bool(dropping) or has_two_ways(data_of(program, feed), batch)
+        is_expected = fits or knows or not PADS.isdisjoint(later)
         return None if is_expected else _Fault(SET_BY_HAND, POSSIBLE)
     if dropping:
         begun = {id(source) for other in dropping for source in sources(other)}
@@ -107,6 +108,25 @@ def _fault(
         return None if chosen or leaves_tpu(batch.context) else _Fault(NO_STATIC_SIZE, POSSIBLE)
     is_certain = all(other is not None and keeps_remainder(other) for other in batches)
     return _Fault(NO_STATIC_SIZE, definite_if(is_certain, not feed.context.is_guess))
+
+
+# `if repeats: dataset = dataset.map(set_size)`: the author knows where the last batch is smaller.
+def has_two_ways(data: Value, batch: ExternalObject) -> bool:
+    """Return whether a way from the batch to `data` has a `map`, and another has none."""
+    is_mapped = set()
+    waiting, seen = [(data, False)], set[tuple[int, bool]]()
+    while waiting:
+        value, mapped = waiting.pop()
+        if (id(value), mapped) in seen:
+            continue
+        seen.add((id(value), mapped))
+        if value is batch:
+            is_mapped.add(mapped)
+        elif isinstance(value, Choice):
+            waiting += [(option, mapped) for option in value.options]
+        elif isinstance(value, ExternalObject) and (source := before(value)) is not None:
+            waiting.append((source, mapped or value.last == "map"))
+    return len(is_mapped) > 1
 
 
 def _feeds_embedding(feed: Feed) -> bool:

@@ -61,6 +61,9 @@ def _holds(params: Value, key: str, call: ApiCall) -> bool:
         return params.last == "HParams" and params.argument(key) is not None
     if not isinstance(params, Mapping) or key not in params.items:
         return False
+    dropped_at = params.dropped_at.get(key)
+    if dropped_at is not None and dropped_at.reached_whenever(call.context):
+        return False
     set_at = params.set_at.get(key)
     return set_at is None or set_at.reached_whenever(call.context)
 

@@ -61,7 +61,8 @@ def _check_initialization(
         return
     scopes = [other for other in reachable if _enters_tpu_scope(other)]
     strategies = [other for other in reachable if other.last in tf_names.TPU_STRATEGIES]
-    if not scopes and not strategies:
+    # A strategy alone holds nothing: what is built on it later is built after this one.
+    if not scopes and not (strategies and initializations):
         return
     if _is_notebook(call) and any(other.last in tf_names.TPU_STRATEGIES for other in later):
         return

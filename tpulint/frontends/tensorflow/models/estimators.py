@@ -213,3 +213,19 @@ def _keyed_items(sent: Sequence | Mapping) -> list[tuple[object, Value]]:
     if isinstance(sent, Mapping):
         return list(sent.items.items())
     return [(None, item) for item in sent.items]
+
+
+RUN_CONFIG = "RunConfig"
+
+
+# The RunConfig for TPUs is a class of its own, made from the other one.
+def is_run_config(asked: ExternalObject, classes: list[Value]) -> bool | None:
+    """Return whether a RunConfig is of one of the classes, by whether these are for TPUs."""
+    if not all(isinstance(each, External) and each.last == RUN_CONFIG for each in classes):
+        return None
+    wanted = {_is_for_tpus(each.path) for each in classes if isinstance(each, External)}
+    return _is_for_tpus(asked.path) or False in wanted
+
+
+def _is_for_tpus(path: str) -> bool:
+    return "tpu" in path.split(".")[:-1]

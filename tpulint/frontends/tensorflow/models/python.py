@@ -9,6 +9,7 @@ from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import (
     Class,
     ContextManagerValue,
+    ExternalObject,
     Function,
     Instance,
     Mapping,
@@ -42,7 +43,9 @@ from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import items_of
 from tpulint.frontends.tensorflow.hooks import running_strategy
 from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.models.estimators import RUN_CONFIG, is_run_config
 from tpulint.frontends.tensorflow.models.table import Call, model
+from tpulint.frontends.tensorflow.shapes import shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
 
 # Methods of lists after which the items, or their order, are no longer those that were seen.
@@ -261,7 +264,8 @@ def _len(call: Call) -> Value:
     source = call.values[0] if call.arguments else UNKNOWN
     if isinstance(source, (Sequence, Mapping)) and not source.open:
         return Const(len(source.items))
-    return UNKNOWN
+    shape = shape_of(source) if isinstance(source, ExternalObject) else None
+    return UNKNOWN if shape is None else Const(len(shape))
 
 
 @model("builtins.callable")
@@ -317,6 +321,8 @@ def _is_of_type(asked: Value, classes: Value) -> bool | None:
             own = {"dict", "object"}
         case Sequence():
             return False if names <= NO_SEQUENCES else None
+        case ExternalObject() if asked.last == RUN_CONFIG:
+            return is_run_config(asked, listed)
         case _:
             return None
     if names & own:
