@@ -12,13 +12,13 @@ from functools import lru_cache
 
 from tpulint.absint.domain.context import CALLED, ConditionKey
 from tpulint.absint.domain.events import ApiCall, Argument, Tensor
-from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, is_scalar, of_scalars, tensors, uniform
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.finding import OUTSIDE, UNREAD, Certainty
+from tpulint.finding import OUTSIDE, UNKNOWN_FUNCTION, UNREAD, Certainty
 from tpulint.frontends.tensorflow import keras_models
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
@@ -29,12 +29,15 @@ from tpulint.frontends.tensorflow.models import keras
 from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, model, parameter_count
 from tpulint.frontends.tensorflow.shapes import Shape, described, dtype_of, shape_of
 
+UNRESOLVED = "nothing tells which function it is"  # why a call is not followed
+
 
 def answer(call: Call) -> Value:
     """Return the result of a call that no model answers."""
     if isinstance(call.receiver, ExternalObject):
         return _of_object(call, call.receiver)
     if call.receiver is not None:
+        note_method(call)
         return unseen(call)
     kind = result_kind(call.path)
     if kind == "unseen":
@@ -219,6 +222,25 @@ def note_outside(frame: Frame, path: str, values: Iterable[Value], site: Site) -
         note_unread(frame, path, "its module was not read", UNREAD, values, site)
     else:
         note_unread(frame, path, f"`{root}` is not in the project", OUTSIDE, values, site)
+
+
+# Methods of Python's types and of TensorFlow's classes: the project need not define them.
+OWN_METHODS = frozenset().union(
+    *map(dir, (dict, list, str)),
+    tf_names.VARIABLE_METHODS,
+    tf_names.OPTIMIZER_UPDATES,
+    tf_names.METRIC_METHODS,
+    ("get_scaled_loss", "get_unscaled_gradients"),
+)
+OF_BASES = ("call", "build")  # `super().call(...)`: the class in the project has none of its own
+
+
+def note_method(call: Call) -> None:
+    """Note that device code hands tensors to a method, or a function in an attribute, not seen."""
+    of_class = isinstance(call.receiver, (Instance, Bound)) and call.name not in OF_BASES
+    if (of_class or call.receiver is UNKNOWN) and call.name not in OWN_METHODS:
+        name = call.name.lstrip("?.")
+        note_unread(call.frame, name, UNRESOLVED, UNKNOWN_FUNCTION, call.values, call.site)
 
 
 def note_unread(

@@ -138,7 +138,7 @@ class Models(Hooks):
         result = self._evaluate(call, is_resolved=False)
         if result is None:
             if callee != NONE:
-                why = "nothing tells which function it is"
+                why = operations.UNRESOLVED
                 operations.note_unread(frame, path, why, UNKNOWN_FUNCTION, call.values, site)
             return _with_frozen_arguments(frame, record, operations.unseen(call))
         record.result = result
