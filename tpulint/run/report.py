@@ -36,6 +36,9 @@ NOTE = (
 FEEDS = ("infeed", "outfeed")
 UNFINISHED = "Still running when the last step of their computation finished:"
 MOST_LINES = 10
+RECOMPILATION = "TPU509"
+MEANT_COMPILATIONS = 8
+"""As many settings of a program may be meant; the rule is silent about so many rounds, too."""
 EMPTY = "No TPU computation ran to its end."
 
 
@@ -84,7 +87,8 @@ class ComputationRun(NamedTuple):
 
     `compilations` counts the programs that XLA compiled for it: one per shape or Python argument.
     `launches` are the calls from Python that the steps ran in; `input_bytes` what all of them took
-    from the host when they began.
+    from the host when they began. `compile_seconds` are those of the first steps of the programs,
+    `differing` says which arguments of the tf.function made another one necessary.
     """
 
     place: str
@@ -94,6 +98,8 @@ class ComputationRun(NamedTuple):
     launches: int = 0
     input_bytes: int = 0
     unfinished: tuple[UnfinishedLane, ...] = ()
+    compile_seconds: float = 0.0
+    differing: tuple[str, ...] = ()
 
 
 class HostReads(NamedTuple):
@@ -176,6 +182,8 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
             f"{computation.place}: {steps} in {counted(computation.launches, 'launch')}, "
             f"{size:,.0f} bytes of input per step"
         )
+        if computation.compilations > 1:
+            yield compilation_line(computation)
     if ran.reads:
         number = sum(read.number for read in ran.reads)
         size = sum(read.bytes for read in ran.reads)
@@ -184,6 +192,15 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
         yield f"  {read.place}: {counted(read.number, 'read')}, {read.bytes:,} bytes"
     if len(ran.reads) > MOST_LINES:
         yield f"  ... and {len(ran.reads) - MOST_LINES} more lines"
+
+
+def compilation_line(computation: ComputationRun) -> str:
+    """Return what the compilations of a computation took, and the arguments that differed."""
+    number = counted(computation.compilations, "compilation")
+    said = f"  {number}, whose first steps took {computation.compile_seconds:.1f} s"
+    said += f": {'; '.join(computation.differing)}" if computation.differing else ""
+    is_many = computation.compilations > MEANT_COMPILATIONS
+    return f"{said} [{RECOMPILATION} {CODES[RECOMPILATION].name}]" if is_many else said
 
 
 def counted(number: int, noun: str) -> str:

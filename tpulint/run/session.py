@@ -19,9 +19,10 @@ from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 if TYPE_CHECKING:
     from tpulint.run.cost import StepCost
     from tpulint.run.explain import Explained
+    from tpulint.run.failure import RunFailure
     from tpulint.run.report import ComputationRun, FinishedRun, HostReads, UnfinishedLane
     from tpulint.run.surroundings import StandIns
-    from tpulint.runtime.execute.probes import UnfinishedSegment
+    from tpulint.runtime.execute.probes import Traced, UnfinishedSegment
     from tpulint.runtime.run_statistics import Totals, Watch
     from tpulint.storage.session import ServedStorage, StorageUse
 
@@ -152,6 +153,7 @@ class RunSession:
         hidden = hidden_fault(self.watch, self.ended, self.of_threads)
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, hidden]
         failures = [error for error in map(failure_of, errors) if error is not None]
+        failures += recompilations(self.watch)
         if hidden is not None:
             kind, text = type(hidden).__name__, str(hidden)
             self.notes.append(
@@ -379,7 +381,46 @@ def computation(
         len(totals.launches),
         totals.input_bytes,
         unfinished(segment for segment in segments if segment.computation == place),
+        sum(build.end - build.start for build in totals.builds.values()),
+        differing_arguments([build.traced for build in totals.builds.values()]),
     )
+
+
+SHOWN_VALUES = 3
+
+
+def differing_arguments(traced: Sequence[Traced | None]) -> tuple[str, ...]:
+    """Return a line for each argument of a tf.function that differed between its traces."""
+    arguments = [dict(one.arguments) for one in traced if one and one.arguments is not None]
+    if len(arguments) < max(len(traced), 2):
+        return ()
+    lines = []
+    for name in dict.fromkeys(name for values in arguments for name in values):
+        values = list(dict.fromkeys(one[name] for one in arguments if name in one))
+        if len(values) > 1:
+            shown_values = ", ".join(values[:SHOWN_VALUES])
+            more = ", ..." if len(values) > SHOWN_VALUES else ""
+            lines.append(f"`{name}` was {shown_values}{more}")
+    return tuple(lines) or ("its arguments were alike, so the function is made anew",)
+
+
+def recompilations(watch: Watch) -> list[RunFailure]:
+    """Return the computations that were compiled again and again, for the analyzer to explain.
+
+    With few of them it has to agree. With more the rule is named whether or not it is silent.
+    """
+    from tpulint.run.failure import RunFailure
+    from tpulint.run.report import MEANT_COMPILATIONS, RECOMPILATION
+
+    failures = []
+    for place, totals in watch.computations.items():
+        *_, last = [build.traced for build in totals.builds.values()]
+        if len(totals.builds) > 1 and last is not None:
+            code = RECOMPILATION if len(totals.builds) > MEANT_COMPILATIONS else ""
+            failures.append(
+                RunFailure("Recompilation", code, (RECOMPILATION,), place or "", last.frames)
+            )
+    return failures
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_s
 from tpulint.runtime.execute import raising, waiting
 from tpulint.runtime.execute.probes import (
     SegmentRun,
+    Traced,
     UnfinishedSegment,
     unfinished,
     watch_segments,
@@ -55,6 +56,16 @@ class Reads:
 
 
 @dataclass
+class Build:
+    """A program that was compiled: its first step, which includes the time of XLA's compiler."""
+
+    step: int
+    start: float
+    end: float
+    traced: Traced | None
+
+
+@dataclass
 class Totals:
     """The lanes of one computation by name, its steps, and the last step of each replica.
 
@@ -64,7 +75,7 @@ class Totals:
 
     lanes: dict[str, Total] = field(default_factory=dict)
     steps: set[int] = field(default_factory=set)
-    builds: set[int] = field(default_factory=set)
+    builds: dict[int, Build] = field(default_factory=dict)
     launches: set[int] = field(default_factory=set)
     input_bytes: int = 0
     last: dict[int, int] = field(default_factory=dict)
@@ -152,7 +163,12 @@ class Watch:
                 computation.input_bytes += event.input_bytes
                 launch = current_launch()
                 computation.launches.add(-1 - event.step if launch is None else launch)
-            computation.builds.add(event.build)
+            build = computation.builds.setdefault(
+                event.build, Build(event.step, event.start, event.end, event.traced)
+            )
+            if event.step == build.step:
+                build.start = min(build.start, event.start)
+                build.end = max(build.end, event.end)
             new = Total(event.place, function=event.function)
             total = computation.lanes.setdefault(event.lane, new)
             total.seconds += event.end - event.start

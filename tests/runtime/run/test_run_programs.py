@@ -310,6 +310,10 @@ def test_the_report_names_host_functions_and_counts_compilations(tmp_path: Path)
     done = tpulint(tmp_path, "run", "--replicas", "2", "train.py")
     assert done.returncode == 0, done.stderr
     assert "train.py:19, 3 steps, 3 compilations\n" in done.stderr
+    took = r"  3 compilations, whose first steps took \d+\.\d s: `n` was 0, 1, 2\n"
+    assert re.search(took, done.stderr)
+    # So few of them may be meant.
+    assert "TPU509" not in done.stderr
     assert re.search(r"host cluster 0 \(remember\) +6 ", done.stderr)
     assert re.search(r"host cluster 1 \(lambda\) +6 ", done.stderr)
     assert "An emulator cannot judge" in done.stderr

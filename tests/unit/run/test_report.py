@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import re
 import xml.dom.minidom
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from tests.unit.sample import CONTEXT, DEADLOCK
 from tpulint.output.full import block
@@ -21,6 +25,7 @@ from tpulint.run.report import (
     json_text,
     text,
 )
+from tpulint.run.session import differing_arguments
 
 DEVICE = Lane("device", "", 20, 0, 0, 0, 1.5)
 CLUSTER = Lane("host cluster 0", "a<b>.py:7", 2000, 1000, 12345678, 80, 0.0004, "log")
@@ -55,6 +60,35 @@ def test_launches_and_reads_follow_the_table() -> None:
     assert "\n12,000 host reads of values of the device, 48,000 bytes:\n" in written
     assert "\n  trainer.py:9: 1,000 reads, 4,000 bytes\n  ... and 2 more lines\n" in written
     assert "<li>trainer.py:9: 1,000 reads, 4,000 bytes</li>" in html(ran, CONTEXT)
+
+
+def test_compilations_name_what_they_took_and_which_argument_differed() -> None:
+    run = ComputationRun("trainer.py:18", 10, (DEVICE,), 3, launches=10)
+    run = run._replace(compile_seconds=12.34, differing=("`rate` was 0.1, 0.2, 0.3",))
+    said = "3 compilations, whose first steps took 12.3 s: `rate` was 0.1, 0.2, 0.3"
+    ran = report()._replace(computations=(run,))
+    for form in (text, html):
+        assert said in form(ran, CONTEXT)
+        assert "TPU509" not in form(ran, CONTEXT)
+    (computation,) = json.loads(json_text(ran, CONTEXT))["computations"]
+    assert computation["compile_seconds"] == 12.34
+    assert computation["differing"] == ["`rate` was 0.1, 0.2, 0.3"]
+    many = ran._replace(computations=(run._replace(compilations=9),))
+    assert "0.3 [TPU509 recompilation]" in text(many, CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ([(("n", "1"),), (("n", "2"),), (("n", "3"),), (("n", "4"),)], ("`n` was 1, 2, 3, ...",)),
+        ([(("x", "int32[8]"),), (("x", "int32[4]"),)], ("`x` was int32[8], int32[4]",)),
+        ([(("x", "int32[8]"),)] * 2, ("its arguments were alike, so the function is made anew",)),
+        ([(("n", "1"),), None], ()),
+    ],
+)
+def test_the_arguments_that_differed(arguments: list[Any], lines: tuple[str, ...]) -> None:
+    traced = [SimpleNamespace(arguments=one, frames=()) for one in arguments]
+    assert differing_arguments(traced) == lines  # type: ignore[arg-type]
 
 
 def test_a_fault_is_followed_by_its_finding_word_for_word() -> None:

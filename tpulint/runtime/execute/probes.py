@@ -28,7 +28,8 @@ import tensorflow as tf
 from tpulint.runtime.execute.raising import call_python
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.source_location import user_location
+from tpulint.runtime.source_location import is_users, user_location
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _watchers: list[Callable[[SegmentRun], None]] = []
 _of_starts: list[Callable[[str | None], None]] = []
@@ -60,6 +61,14 @@ class SegmentRun:
     build: int = 0
     function: str = ""
     input_bytes: int = 0
+    traced: Traced | None = None
+
+
+class Traced(NamedTuple):
+    """What a computation was built for: the arguments of the tf.function, and the user's lines."""
+
+    arguments: tuple[tuple[str, str], ...] | None
+    frames: tuple[tuple[str, int], ...]
 
 
 class WatchedSegment(NamedTuple):
@@ -117,6 +126,7 @@ class Probes:
         self.wanted = bool(_watchers)
         self._computation = user_location() if self.wanted else None
         self._build = next(_builds)
+        self._traced = _traced_now() if self.wanted else None
         self._step, self._input = -1, 0
         self._started: dict[tuple[int, WatchedSegment], tuple[float, int]] = {}
         self._lock = threading.Lock()
@@ -203,9 +213,15 @@ class Probes:
             self._build,
             segment.function,
             input_bytes,
+            self._traced,
         )
         for watcher in tuple(_watchers):
             watcher(event)
+
+
+def _traced_now() -> Traced:
+    frames = (frame for frame in operations.current_stack() if is_users(frame[0]))
+    return Traced(graphs.traced_arguments(), tuple(frames))
 
 
 def _bytes(tensors: Sequence[Tensor]) -> Tensor:

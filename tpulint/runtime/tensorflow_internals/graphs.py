@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -383,6 +385,56 @@ def _unregister(context: Any, handle: int, names: Sequence[str]) -> None:
     for name in names:
         if id(context._context_handle) == handle and context.has_function(name):
             context.remove_function(name)
+
+
+_TRACES = func_graph.func_graph_from_py_func.__code__
+_LONGEST = 60
+
+
+def traced_arguments() -> tuple[tuple[str, str], ...] | None:
+    """Return names and descriptions of the arguments for which a tf.function is traced now.
+
+    Of nested ones the outermost counts. None where none is traced. A tensor is described by its
+    dtype and shape, a number of Python by its value: for each of them there is another trace.
+    """
+    frame, outermost = sys._getframe(), None
+    while frame is not None:
+        if frame.f_code is _TRACES:
+            outermost = frame
+        frame = frame.f_back  # type: ignore[assignment]
+    if outermost is None:
+        return None
+    local = outermost.f_locals
+    arguments = local.get("func_args", local["args"]) or ()
+    named = dict(local.get("func_kwargs", local["kwargs"]) or {})
+    names = _parameter_names(local["python_func"], len(arguments))
+    return tuple(
+        (name, _describe(value)) for name, value in [*zip(names, arguments), *named.items()]
+    )
+
+
+def _parameter_names(function: Any, count: int) -> list[str]:
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = []
+    names = [name for name in names if name != "self"] if len(names) != count else names
+    return names if len(names) >= count else [f"argument {number}" for number in range(count)]
+
+
+def _describe(value: Any) -> str:
+    leaves = tf.nest.flatten(value, expand_composites=True)
+    text = ", ".join(map(_describe_leaf, leaves))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _describe_leaf(value: Any) -> str:
+    if tf.is_tensor(value):
+        shape = value.shape
+        sizes = "?" if shape.rank is None else ",".join(str(size or "?") for size in shape)
+        return f"{value.dtype.name}[{sizes}]"
+    plain = value is None or isinstance(value, (bool, int, float, str))
+    return repr(value) if plain else type(value).__name__
 
 
 _TOKEN = "token"
