@@ -100,13 +100,17 @@ def resolved(
     remaining: Sequence[Finding] = []
     if findings or suppressors:
         from tpulint.diagnostics.resolve import unsuppressed
+        from tpulint.incremental.memo import Memo
+        from tpulint.incremental.queries import KnownComments
         from tpulint.source import read_all
 
         names = {step.span.filename for finding in findings for step in finding.trace}
         result.sources.update(read_all(sorted(names | suppressors), unsaved))
+        facts = KnownComments(memo or Memo())
         remaining = unsuppressed(
-            findings, result.sources, sorted(suppressors), task.partial, request
+            findings, result.sources, sorted(suppressors), task.partial, request, facts.read
         )
+        facts.write()
     shown = [finding for finding in remaining if is_shown(finding, request)]
     result.hidden.update(
         finding.code

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from tpulint.codes import codes_by_default, codes_of, codes_selected_by, performance_codes
 from tpulint.config import Config
 from tpulint.config.files import Patterns
-from tpulint.diagnostics.suppress import MARK, read_comments, unused
+from tpulint.diagnostics.suppress import MARK, CommentReader, comment_facts, read_comments, unused
 from tpulint.finding import Finding
 from tpulint.source import Source
 
@@ -70,11 +70,13 @@ def unsuppressed(
     suppressors: Iterable[str],
     partial: Collection[str],
     request: SuppressionSettings,
+    read: CommentReader = comment_facts,
 ) -> list[Finding]:
     """Return the findings that nothing suppresses, with TPU002 for comments that suppress nothing.
 
     `partial` files were looked at without the project around them: what their suppressions
     are for may show only with it, so TPU002 is definite only where the file itself decides.
+    `read` gives what is to be known of the comments in a file.
     """
     remaining: list[Finding] = []
     by_file: dict[str, list[Finding]] = {}
@@ -95,7 +97,7 @@ def unsuppressed(
         if not MARK.search(source.text):  # most files: no need to look for their comments
             remaining += findings
             continue
-        comments = read_comments(source, request.noqa)
+        comments = read_comments(source, request.noqa, read)
         remaining += [finding for finding in findings if not comments.suppress(finding)]
         if "TPU002" in asked and not broken:
             idle = unused(comments, asked, source if filename in partial else None)

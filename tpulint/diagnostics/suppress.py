@@ -11,10 +11,10 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.codes import CODES, codes_of
 from tpulint.diagnostics.fix import edited
@@ -62,19 +62,43 @@ class Suppression:
         return bool(fitting)
 
 
+class CommentFacts(NamedTuple):
+    """The facts of a tree that suppressions need, which depend on the text of the file alone.
+
+    comments: those that may be suppressions, with their places. last_rows: each row that a
+    backslash or a string continues, with the last row of these.
+    """
+
+    comments: tuple[tuple[Location, str], ...]
+    last_rows: Mapping[int, int]
+
+
+def comment_facts(source: Source) -> CommentFacts | None:
+    """Return the facts of a file; None where it cannot be parsed."""
+    tree = _tree_of(source)
+    if tree is None:
+        return None
+    comments = ((place, text) for place, text in tree.comments if MARK.search(text))
+    return CommentFacts(tuple(comments), tree.last_rows)
+
+
+CommentReader = Callable[[Source], CommentFacts | None]
+
+
 @dataclass(frozen=True)
 class Comments:
-    """The suppressions of one file."""
+    """The suppressions of one file; `read` gives the facts of its tree."""
 
     source: Source
     suppressions: tuple[Suppression, ...]
+    read: CommentReader = comment_facts
 
     def suppress(self, finding: Finding) -> bool:
         """Return whether a comment suppresses `finding`."""
         if not self.suppressions:
             return False
         first, last = finding.span.start.row, finding.span.end.row
-        rows = {first, last, comment_row(self.source, first), comment_row(self.source, last)}
+        rows = {first, last, *(comment_row(self.source, row, self.read) for row in (first, last))}
         # Each of them is asked: what suppresses a finding a second time is in use too.
         near = chain.from_iterable(self._by_row.get(row, ()) for row in {None, *rows})
         answers = [suppression.suppresses(finding.code, rows) for suppression in near]
@@ -90,7 +114,9 @@ class Comments:
         return by_row
 
 
-def read_comments(source: Source, noqa: bool = True) -> Comments:
+def read_comments(
+    source: Source, noqa: bool = True, read: CommentReader = comment_facts
+) -> Comments:
     """Return the suppressions of `source`, without the `# noqa` where another tool applies those.
 
     A file that cannot be parsed has no tree, but its error may be suppressed all the same: there
@@ -98,9 +124,9 @@ def read_comments(source: Source, noqa: bool = True) -> Comments:
     """
     if not may_concern_rules(source.text, noqa):
         return Comments(source, ())
-    tree = _tree_of(source)
-    comments = tree.comments if tree is not None else text_after_marks(source)
-    return Comments(source, tuple(_suppressions(source, comments, noqa)))
+    facts = read(source)
+    comments = facts.comments if facts is not None else text_after_marks(source)
+    return Comments(source, tuple(_suppressions(source, comments, noqa)), read)
 
 
 def may_concern_rules(text: str, noqa: bool) -> bool:
@@ -188,7 +214,7 @@ def row_below(code_rows: Sequence[int], row: int) -> int:
     return code_rows[below] if below < len(code_rows) else row
 
 
-def comment_row(source: Source, row: int) -> int:
+def comment_row(source: Source, row: int, read: CommentReader = comment_facts) -> int:
     """Return the row whose end has room for a comment on what begins in `row`.
 
     It is a later one where a backslash or a string of several rows continues `row`.
@@ -196,8 +222,8 @@ def comment_row(source: Source, row: int) -> int:
     # The tree is made only if one of these may be there.
     if row not in _rows_of_strings(source) and not source.line(row).endswith("\\"):
         return row
-    tree = _tree_of(source)
-    return row if tree is None else tree.last_rows.get(row, row)
+    facts = read(source)
+    return row if facts is None else facts.last_rows.get(row, row)
 
 
 @functools.lru_cache(maxsize=8)  # files

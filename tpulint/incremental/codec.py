@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from tpulint.diagnostics.suppress import CommentFacts
 from tpulint.disk import PassedOver
 from tpulint.finding import (
     Applicability,
@@ -297,6 +298,23 @@ def _finding(row: Mapping[str, Any]) -> Finding:
     return Finding(
         row["code"], row["message"], _span(row["span"]), certainty, trace, fix_of(row["fix"])
     )
+
+
+def comment_facts_row(facts: CommentFacts | None) -> Row:
+    """Return the facts of comments for JSON; a row of nothing where the file cannot be parsed."""
+    if facts is None:
+        return []
+    return [[[*place, text] for place, text in facts.comments], [*facts.last_rows.items()]]
+
+
+def comment_facts_of(row: Row) -> tuple[CommentFacts | None]:
+    """Return the facts of comments that a row has, or that there are none."""
+    parts = [*row]
+    if not parts:
+        return (None,)
+    comments, last_rows = parts
+    places = ((Location(int(first), int(column)), str(text)) for first, column, text in comments)
+    return (CommentFacts(tuple(places), {int(first): int(last) for first, last in last_rows}),)
 
 
 def completed_fix(row: Row) -> tuple[Fix | None]:

@@ -42,6 +42,7 @@ create table if not exists results(
 
 FACTS, IMPORTS, PROGRAMS, FINDINGS = "facts", "imports", "programs", "findings"
 FIXES = "fixes"
+COMMENTS = "comments"
 
 
 class Result(NamedTuple):

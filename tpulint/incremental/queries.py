@@ -17,11 +17,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tpulint.cache_dir import sealed, unsealed
+from tpulint.diagnostics.suppress import CommentFacts, comment_facts
 from tpulint.disk import absolute_paths
 from tpulint.finding import Finding, Fix
 from tpulint.incremental import codec
 from tpulint.incremental.disk import CheckedDisk, DiskDependencies
 from tpulint.incremental.memo import (
+    COMMENTS,
     FACTS,
     FINDINGS,
     FIXES,
@@ -288,7 +290,38 @@ class Queries:
         self._disk.keep_new()
 
 
-# Fixes of findings.
+# Comments and fixes in files with findings.
+
+
+class KnownComments:
+    """The facts of comments that were read before, and those that are read now.
+
+    libcst reads a file for them, which takes longer than all else in a check after which nothing
+    has changed.
+    """
+
+    def __init__(self, memo: Memo) -> None:
+        self._memo = memo
+        self._head = package_hash()[:HEAD_CHARACTERS]
+        self._read: dict[str, CommentFacts | None] = {}
+        self._new: list[Result] = []
+
+    def read(self, source: Source) -> CommentFacts | None:
+        """Return the facts of the comments of a file; None where it cannot be parsed."""
+        key = hashed([source.text])
+        if key not in self._read:
+            text = self._memo.some(COMMENTS, self._head, [key]).get(key)
+            known = None if text is None else codec.decoded(codec.comment_facts_of, text)
+            if known is None:
+                known = (comment_facts(source),)
+                row = codec.encoded(codec.comment_facts_row(known[0]))
+                self._new.append(Result(COMMENTS, self._head, key, row))
+            (self._read[key],) = known
+        return self._read[key]
+
+    def write(self) -> None:
+        """Write down what is new."""
+        self._memo.write(self._new, {})
 
 
 def with_fixes(
