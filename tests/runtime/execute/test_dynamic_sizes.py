@@ -104,3 +104,21 @@ def test_killed_a_result_as_long_as_its_input_keeps_its_shape() -> None:
 
         values = [value.numpy() for _ in range(2) for value in step()]
     np.testing.assert_array_equal(np.concatenate(values), x + 1.0)
+
+
+def test_strings_of_unknown_size_are_refused_for_their_dtype() -> None:
+    """Was TPU501: the size that TensorFlow itself adds to the input has no kernel for strings."""
+    with tpu.emulated_tpu(num_replicas=2):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+        names = tf.data.Dataset.from_tensor_slices(tf.constant(["a", "b", "c"])).batch(2)
+        iterator = iter(strategy.experimental_distribute_dataset(names))
+
+        @tf.function
+        def step() -> Any:
+            return strategy.run(lambda name: name, args=(next(iterator),))
+
+        with pytest.raises(tpu.UnsupportedOpError, match="string") as raised:
+            step()
+    assert raised.value.rule == "TPU504"
