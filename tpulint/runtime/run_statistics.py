@@ -260,7 +260,7 @@ def running(
     ):
         watch = Watch(cancel, StorageWaits(storage) if storage else None)
         with (
-            watch_segments(watch.add),
+            watch_segments(watch.add, merged=True),
             watch_starts(watch.start),
             watch_reads(watch.read),
             warnings_sent_to(watch.warn),

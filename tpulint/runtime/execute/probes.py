@@ -32,6 +32,8 @@ from tpulint.runtime.source_location import is_users, user_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _watchers: list[Callable[[SegmentRun], None]] = []
+_of_each: list[Callable[[SegmentRun], None]] = []
+"""Those of the watchers that no segments are merged for."""
 _of_starts: list[Callable[[str | None], None]] = []
 _steps = itertools.count()
 _builds = itertools.count()
@@ -81,13 +83,23 @@ class WatchedSegment(NamedTuple):
 
 
 @contextmanager
-def watch_segments(watcher: Callable[[SegmentRun], None]) -> Iterator[None]:
-    """Add probes to all that is built in the context, and pass their events to `watcher`."""
+def watch_segments(
+    watcher: Callable[[SegmentRun], None], *, merged: bool = False
+) -> Iterator[None]:
+    """Add probes to all that is built in the context, and pass their events to `watcher`.
+
+    With `merged`, a replica of a step without a host part is one segment, which lasts as long as
+    the step. It takes two calls of Python a step, and not two for each segment of each replica.
+    """
     _watchers.append(watcher)
+    if not merged:
+        _of_each.append(watcher)
     try:
         yield
     finally:
         _watchers.remove(watcher)
+        if not merged:
+            _of_each.remove(watcher)
 
 
 @contextmanager
@@ -119,11 +131,16 @@ def unfinished() -> list[UnfinishedSegment]:
 class Probes:
     """The probes of one computation; without a watcher when it is built it has none.
 
+    `may_merge` says whether its segments are all of the device, and no error names those that run.
     Python's clock measures: op determinism forbids TensorFlow's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_merge: bool = False) -> None:
         self.wanted = bool(_watchers)
+        self._merges = may_merge and not _of_each
+        self._merged: WatchedSegment | None = None
+        """The first segment, for all of them."""
+        self._begun = 0.0
         self._computation = user_location() if self.wanted else None
         self._build = next(_builds)
         self._traced = _traced_now() if self.wanted else None
@@ -160,7 +177,9 @@ class Probes:
         waits_for: Sequence[Operation],
     ) -> list[Operation]:
         """Return operations that note the start of `segment`; `takes` cross lanes."""
-        if not self.wanted:
+        if self._merges:
+            self._merged = self._merged or segment
+        if not self.wanted or self._merges:
             return []
         with tf.control_dependencies(waits_for):
             values = [in_this_graph(replica), _bytes(takes)]
@@ -180,9 +199,23 @@ class Probes:
             values = [in_this_graph(replica), _bytes(gives)]
             return [call_python(partial(self._end, segment), values)]
 
+    def end_step(self, replicas: int, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Return operations that note the end of a step whose segments are merged."""
+        merged = self._merged
+        if not self._merges or merged is None:
+            return []
+
+        def end() -> None:
+            for replica in range(replicas):
+                self._pass_on(merged, replica, self._begun, 0, 0)
+
+        with tf.control_dependencies(waits_for):
+            return [call_python(end)]
+
     def _begin(self, size: Any) -> None:
         with self._lock:
             self._step, self._input = next(_steps), int(size)
+            self._begun = time.perf_counter()
             # What a failed step has left does not belong to this one.
             self._started.clear()
         for watcher in tuple(_of_starts):
@@ -195,24 +228,30 @@ class Probes:
             watcher(segment.lane)
 
     def _end(self, segment: WatchedSegment, number: Any, size: Any) -> None:
-        now, replica = time.perf_counter(), int(number)
+        replica = int(number)
         with self._lock:
             # It is missing where a step began in between, after a failure.
-            start, taken = self._started.pop((replica, segment), (now, 0))
-            step, input_bytes = self._step, self._input
+            now = (time.perf_counter(), 0)
+            start, taken = self._started.pop((replica, segment), now)
+        self._pass_on(segment, replica, start, taken, int(size))
+
+    def _pass_on(
+        self, segment: WatchedSegment, replica: int, start: float, taken: int, given: int
+    ) -> None:
+        """Pass a segment to the watchers that ends now, and whose tensors have so many bytes."""
         event = SegmentRun(
-            step,
+            self._step,
             replica,
             segment.lane,
             start,
-            now,
+            time.perf_counter(),
             taken,
-            int(size),
+            given,
             self._computation,
             segment.place,
             self._build,
             segment.function,
-            input_bytes,
+            self._input,
             self._traced,
         )
         for watcher in tuple(_watchers):

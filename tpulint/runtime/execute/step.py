@@ -242,6 +242,7 @@ def run_replicas(scheduled: Schedule, around: TensorMap, recorded: Recorded | No
     serving = services.exchanges.run([start.first, *start.cleared])
     ended = _run_parts(scheduled, replicas, start)
     ended = _run_deferred(replicas, start, mutex, ended)
+    ended += services.probes.end_step(program.num_replicas, ended)
     ended += compare_copies(scheduled.unsynchronized, images, ended)
     # The watch and the servers end when they are told that the step has.
     ended += [
@@ -270,14 +271,16 @@ def _make_services(scheduled: Schedule, names: Sequence[str]) -> StepServices:
     program, seconds = scheduled.program, scheduled.options.deadline
     # With a deadline all rendezvous are followed, so that its error can say who waits for whom.
     rendezvous = RendezvousReports(scheduled.rendezvous, names, all_of_them=seconds is not None)
-    waits, probes = CurrentWaits(), Probes()
+    waits = CurrentWaits()
     feeds = Feeds(scheduled.feeds, program.marked, names, waits)
+    limited = seconds is not None or feeds.may_wait or may_wait(program.region)
+    probes = Probes(may_merge=not limited and scheduled.is_of_device)
     deadline = Deadline(
         seconds,
         waits,
         rendezvous.waits,
         probes.started,
-        may_wait=feeds.may_wait or may_wait(program.region),
+        may_wait=limited,
     )
     return StepServices(
         rendezvous=rendezvous,

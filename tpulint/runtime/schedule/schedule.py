@@ -67,6 +67,15 @@ class Plan:
     """The operations of the body that run only when the device program has ended."""
 
 
+def is_of_device(planned: Plan) -> bool:
+    """Return whether no segment of `planned`, and of the bodies in it, is of the host or a feed."""
+    return planned.deferred is None and all(
+        segment.side not in (Side.HOST, Side.FEED)
+        and all(map(is_of_device, planned.nested.get(segment.ops[0].name, ())))
+        for segment in planned.segments
+    )
+
+
 def plan_region(region: Region, deferred: Container[Key] = ()) -> Plan:
     """Cut `region` and the bodies in it; operations in `deferred` are planned apart."""
     late = [op for op in region.ops if key_of(region, op) in deferred]
@@ -223,6 +232,12 @@ class Schedule:
     feeds: frozenset[Operation]
     """The infeed and outfeed operations."""
     warnings: tuple[RuntimeFaultWarning, ...]
+
+    @property
+    def is_of_device(self) -> bool:
+        """Whether no part of the program runs on the host."""
+        around = (*self.before.region.ops, *self.after.region.ops)
+        return not around and is_of_device(self.during)
 
 
 def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
