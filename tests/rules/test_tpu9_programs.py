@@ -135,6 +135,85 @@ model.fit(tf.data.TFRecordDataset("gs://bucket/train").batch(1024, True), steps_
     )
 
 
+CONTRIB = FIT.replace("tf.config.experimental_connect_to_cluster(resolver)\n", "").replace(
+    "tf.distribute.TPUStrategy", "tf.contrib.distribute.TPUStrategy"
+)
+
+
+def test_the_keras_of_contrib_has_neither_the_setting_nor_a_policy(tmp_path: Path) -> None:
+    text = f"""{CONTRIB}
+    model.compile("sgd", "mse")
+model.fit(tf.data.TFRecordDataset("gs://bucket/train").batch(1024, True), steps_per_epoch=100)
+"""
+    (found,) = findings(of_rule("TPU901", text), tmp_path)
+    assert found.message.endswith("pass `steps_per_run=100` to `TPUStrategy`")
+
+
+@pytest.mark.parametrize(
+    ("data", "number"),
+    [
+        ("tf.keras.datasets.cifar10.load_data()[0]", 0),
+        ('tfds.load("mnist:3.*.*", split="train")', 0),
+        ('tfds.load(name="imagenet2012", split="train")', 1),
+    ],
+)
+def test_a_small_example_may_use_float32(data: str, number: int, tmp_path: Path) -> None:
+    text = f"""import tensorflow_datasets as tfds
+{FIT}
+    model.compile("sgd", "mse", steps_per_execution=100)
+data = {data}
+model.fit(tf.data.Dataset.from_tensor_slices(data).batch(1024, True), steps_per_epoch=100)
+"""
+    found = [each.code for each in findings(of_rule("TPU906", text), tmp_path)]
+    assert found.count("TPU906") == number
+
+
+@pytest.mark.parametrize(("workers", "number"), [("", 1), (", workers=8", 0)])
+def test_a_generator_that_has_workers_is_no_single_thread(
+    workers: str, number: int, tmp_path: Path
+) -> None:
+    text = f"""{FIT}
+    model.compile("sgd", "mse", steps_per_execution=100)
+
+
+def batches():
+    while True:
+        yield tf.zeros([1024, 8]), tf.zeros([1024, 1])
+
+
+model.fit(batches(), steps_per_epoch=100{workers})
+"""
+    found = [each.code for each in findings(of_rule("TPU903", text), tmp_path)]
+    assert found.count("TPU903") == number
+
+
+@pytest.mark.parametrize("code", ["TPU901", "TPU905"])
+def test_the_default_of_a_flag_is_not_what_a_run_uses(code: str, tmp_path: Path) -> None:
+    text = (
+        f"""from absl import flags
+{ESTIMATOR}""".replace(
+            "RunConfig()",
+            """RunConfig(
+    tpu_config=tf.estimator.tpu.TPUConfig(
+        iterations_per_loop=flags.FLAGS.iterations_per_loop, num_shards=8
+    )
+)""",
+        )
+        .replace("train_batch_size=1024", "train_batch_size=flags.FLAGS.train_batch_size")
+        .replace(
+            "\n\ndef model_fn",
+            """
+flags.DEFINE_integer("train_batch_size", 32, "examples of a step")
+flags.DEFINE_integer("iterations_per_loop", 1, "steps of a launch")
+
+
+def model_fn""",
+        )
+    )
+    training = of_rule(code, f"{text}estimator.train(input_fn, max_steps=50000)\n")
+    assert code not in [each.code for each in findings(training, tmp_path)]
+
+
 PARSED = f"""{FIT}
     model.compile("sgd", "mse")
 

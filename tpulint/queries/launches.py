@@ -106,6 +106,11 @@ def is_training_on_tpu(computation: Computation) -> bool:
     return not is_test(computation.site.module.path) and updates_weights(computation)
 
 
+def is_of_contrib(program: Program) -> bool:
+    """Return whether a strategy is one of TensorFlow 1's `contrib`, before Keras knew of TPUs."""
+    return any(".contrib." in call.path for call in program.named.get("TPUStrategy", ()))
+
+
 def updates_weights(computation: Computation) -> bool:
     """Return whether an optimizer certainly runs in the step."""
     if computation.call.last in KERAS_TRAINING or computation.updates:

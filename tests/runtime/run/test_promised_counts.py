@@ -46,7 +46,7 @@ def test_half_of_the_rows_that_a_small_batch_fills_are_padding(tmp_path: Path) -
     )
     (finding,) = findings(small, tmp_path)
     assert "each core gets 4 examples" in finding.message
-    assert "up to 8 rows: 50 % of the work on them is padding" in finding.message
+    assert "up to 8 rows: 50 % of a dense layer's work on them is padding" in finding.message
     costs = []
     for block in (small, better):
         write(block, tmp_path)

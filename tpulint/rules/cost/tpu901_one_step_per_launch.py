@@ -13,11 +13,19 @@ from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int, estimator_of, may_use_tpu, tpu_config_value
-from tpulint.queries.launches import FEW_STEPS, is_training_on_tpu, step_loops, steps_of_epoch
+from tpulint.queries.launches import (
+    FEW_STEPS,
+    is_of_contrib,
+    is_training_on_tpu,
+    step_loops,
+    steps_of_epoch,
+)
 from tpulint.rules.base import Report, Rule, register
 
 # keras/src/trainers/trainer.py, and its names in TensorFlow 2.2 and 2.3.
 SETTINGS = ("steps_per_execution", "experimental_steps_per_execution")
+# tensorflow/python/distribute/tpu_strategy.py: of TPUStrategyV1, 1 by default.
+OLD_SETTING = "steps_per_run"
 LAST_WITHOUT_SETTING, LAST_EXPERIMENTAL = "2.0", "2.3"
 DEBUGS = "run_eagerly"
 IN_A_FUNCTION = "make a tf.function with `for _ in tf.range(steps)` around the step"
@@ -48,7 +56,7 @@ def launches(steps: int | None, unit: str = "") -> str:
 def sets_steps_of_strategy(program: Program) -> bool:
     """Return whether a strategy of TensorFlow 1 was told how many steps it runs for a launch."""
     strategies = program.named.get("TPUStrategy", ())
-    return any(call.argument("steps_per_run") is not None for call in strategies)
+    return any(call.argument(OLD_SETTING) is not None for call in strategies)
 
 
 def check_fit(program: Program, computation: Computation, report: Report) -> None:
@@ -58,6 +66,7 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
     if sets_steps_of_strategy(program):
         return
     setting = setting_at(program, fit.site)
+    place = " to `TPUStrategy`" if setting == OLD_SETTING else ""
     compiles = [call for call in program.named.get("compile", ()) if call.receiver is model]
     if setting is None or len(compiles) != 1 or not launches_each_step(compiles[0]):
         return
@@ -70,7 +79,7 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
     report(
         compiles[0].site.span,
         f"`fit` trains with {launches(steps, ' of an epoch')}, and the TPU waits for Python between"
-        f" two of them: pass `{setting}={chunk}`",
+        f" two of them: pass `{setting}={chunk}`{place}",
         certainty=definite_if(
             computation.certainty is Certainty.DEFINITE,
             steps is not None,
@@ -86,7 +95,9 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
 
 
 def setting_at(program: Program, site: Site) -> str | None:
-    """Return the argument of `compile` in the TensorFlow of a file; None if it has none."""
+    """Return the argument that sets the steps in the TensorFlow of a file; None if it has none."""
+    if is_of_contrib(program):
+        return OLD_SETTING
     target = program.targets.of(site.module.filename)
     if target.stated and not target.mask & ~names.until(LAST_WITHOUT_SETTING):
         return None

@@ -51,6 +51,7 @@ HEAVY = tf_names.words(
 )
 PYTHON = tf_names.PYTHON_IN_GRAPH - {"from_generator"}
 FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
+WORKERS = frozenset(["workers", "use_multiprocessing"])
 # The readers, with the position of `num_parallel_reads`.
 READERS = {"TFRecordDataset": 3, "TextLineDataset": 3, "FixedLengthRecordDataset": 6}
 LISTS_FILES = frozenset(["glob", "Glob", "iglob", "list_files", "listdir", "matching_files"])
@@ -98,7 +99,7 @@ class StarvedInput(Rule):
                 continue
             data = data_of(program, feed)
             whole = ways(data)
-            slow = list(given_by_python(feed))
+            slow = list(given_by_python(program, feed))
             for way in whole:
                 slow += slow_steps(Pipeline(program, feed, way, is_sure and len(whole) == 1))
             for step in slow:
@@ -134,13 +135,15 @@ def is_training_feed(program: Program, feed: Feed) -> bool | None:
     return surely_uses_tpu(estimator) and not feed.context.is_guess
 
 
-def given_by_python(feed: Feed) -> Iterator[Slow]:
+def given_by_python(program: Program, feed: Feed) -> Iterator[Slow]:
     """Yield what Keras gets that is no dataset: what Python makes, and large arrays."""
     if feed.kind != "fit":
         return
     data = feed.data
     if all(map(is_pythons, options(data))) or all(map(_is_flow, options(data))):
         # Keras can run several of either; who asks for that has thought of it.
+        if any(_asks_for_workers(call) for call in program.at.get(feed.site, ())):
+            return
         yield Slow(
             feed.site,
             "`fit` gets its batches from Python, one after the other on one thread, and the TPU"
@@ -161,6 +164,10 @@ def given_by_python(feed: Feed) -> Iterator[Slow]:
                 "takes the whole array",
                 "if it has this type, and the host is not this machine",
             )
+
+
+def _asks_for_workers(fit: ApiCall) -> bool:
+    return any(argument.star or argument.keyword in WORKERS for argument in fit.arguments)
 
 
 def _is_flow(data: Value) -> bool:

@@ -100,7 +100,7 @@ def message_of(batch: CoreBatch) -> str:
     plural = "" if batch.size == 1 and not whole else "s"
     return (
         f"{cores} gets {batch.size:,}{whole} example{plural}, and a TPU fills them up to"
-        f" {filled:,} rows: {padding} % of the work on them is padding; {advice}"
+        f" {filled:,} rows: {padding} % of a dense layer's work on them is padding; {advice}"
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER
-from tpulint.absint.domain.events import Computation
+from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.file_facts import is_test
@@ -11,8 +12,12 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.launches import is_training_on_tpu, updates_weights
+from tpulint.queries.launches import is_of_contrib, is_training_on_tpu, updates_weights
 from tpulint.rules.base import Report, Rule, register
+
+LOADS = ("load_data", "load", "builder")
+# The other data of `tf.keras.datasets` are as small, and have no such name in `tfds`.
+SMALL_DATA = frozenset(["mnist", "fashion_mnist", "cifar10", "cifar100", "iris"])
 
 
 @register
@@ -35,6 +40,8 @@ class Float32Compute(Rule):
             training, key=lambda step: (step.certainty is not Certainty.DEFINITE, step.site.span)
         )
         is_estimator = first.kind == MODEL_FN
+        if trains_on_an_example(program) or (is_of_contrib(program) and not is_estimator):
+            return
         remedy = (
             "call `tf.compat.v1.tpu.bfloat16_scope` around the model"
             if is_estimator
@@ -48,6 +55,25 @@ class Float32Compute(Rule):
             trace=(traces.step(HOST_LANE, first.site, "trains in float32"),),
             doubt="if a TPU trains, and nothing that was not read sets a policy",
         )
+
+
+def trains_on_an_example(program: Program) -> bool:
+    """Return whether the program loads data of Keras' or `tfds` that any machine trains on."""
+    loads = (call for name in LOADS for call in program.named.get(name, ()))
+    return any(
+        ".keras.datasets." in f".{call.path}"
+        or (call.path.startswith("tensorflow_datasets.") and names_small_data(call))
+        for call in loads
+    )
+
+
+def names_small_data(call: ApiCall) -> bool:
+    """Return whether a call of `tfds` names data that fit into a few megabytes."""
+    name = call.argument("name", 0)
+    value = name.value if name is not None else None
+    if not isinstance(value, Const) or not isinstance(value.value, str):
+        return False
+    return value.value.partition("/")[0].partition(":")[0] in SMALL_DATA
 
 
 def is_training_model(computation: Computation) -> bool:
