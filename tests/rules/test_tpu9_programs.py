@@ -135,6 +135,28 @@ model.fit(tf.data.TFRecordDataset("gs://bucket/train").batch(1024, True), steps_
     )
 
 
+@pytest.mark.parametrize(
+    ("read", "number"), [("np.mean(loss)", 1), ("np.asarray(loss)", 1), ("np.shape(loss)", 0)]
+)
+def test_numpy_reads_the_memory_of_a_result(read: str, number: int, tmp_path: Path) -> None:
+    text = f"""import numpy as np
+{STEPS}
+
+@tf.function
+def train():
+    return strategy.reduce("SUM", strategy.run(replica_fn), axis=None)
+
+
+losses = []
+for _ in range(1000):
+    loss = train()
+    losses.append({read})
+print(np.mean(losses))
+"""
+    found = [each.code for each in findings(of_rule("TPU902", text), tmp_path)]
+    assert found.count("TPU902") == number
+
+
 CONTRIB = FIT.replace("tf.config.experimental_connect_to_cluster(resolver)\n", "").replace(
     "tf.distribute.TPUStrategy", "tf.contrib.distribute.TPUStrategy"
 )

@@ -106,9 +106,10 @@ def is_training_on_tpu(computation: Computation) -> bool:
     return not is_test(computation.site.module.path) and updates_weights(computation)
 
 
-def is_of_contrib(program: Program) -> bool:
-    """Return whether a strategy is one of TensorFlow 1's `contrib`, before Keras knew of TPUs."""
-    return any(".contrib." in call.path for call in program.named.get("TPUStrategy", ()))
+def is_of_contrib(program: Program, step: Context) -> bool:
+    """Return whether a strategy where a step runs is of TensorFlow 1's `contrib`."""
+    strategies = program.named.get("TPUStrategy", ())
+    return any(".contrib." in call.path and call.context.run == step.run for call in strategies)
 
 
 def updates_weights(computation: Computation) -> bool:

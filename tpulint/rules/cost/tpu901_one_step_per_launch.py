@@ -5,7 +5,6 @@ from __future__ import annotations
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
@@ -65,7 +64,7 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
     model = fit.receiver
     if sets_steps_of_strategy(program):
         return
-    setting = setting_at(program, fit.site)
+    setting = setting_at(program, fit)
     place = " to `TPUStrategy`" if setting == OLD_SETTING else ""
     compiles = [call for call in program.named.get("compile", ()) if call.receiver is model]
     if setting is None or len(compiles) != 1 or not launches_each_step(compiles[0]):
@@ -94,11 +93,11 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
     )
 
 
-def setting_at(program: Program, site: Site) -> str | None:
-    """Return the argument that sets the steps in the TensorFlow of a file; None if it has none."""
-    if is_of_contrib(program):
+def setting_at(program: Program, fit: ApiCall) -> str | None:
+    """Return the argument that sets the steps in the TensorFlow of a `fit`; None if it has none."""
+    if is_of_contrib(program, fit.context):
         return OLD_SETTING
-    target = program.targets.of(site.module.filename)
+    target = program.targets.of(fit.site.module.filename)
     if target.stated and not target.mask & ~names.until(LAST_WITHOUT_SETTING):
         return None
     is_old = target.stated and not target.mask & ~names.until(LAST_EXPERIMENTAL)

@@ -20,6 +20,7 @@ from tpulint.rules.base import Report, Rule, register
 
 CONVERSIONS = frozenset(["builtins.float", "builtins.int", "builtins.bool", "builtins.print"])
 METHODS = frozenset(["numpy", "item"])
+OF_SHAPES = frozenset(["shape", "ndim"])  # which NumPy asks a tensor for
 # tensorflow/python/ops/summary_ops_v2.py: what writes a value, and what says when.
 SUMMARIES = frozenset(["scalar", "histogram", "image", "text"])
 RECORDS = ("record_if", "should_record_summaries")
@@ -84,6 +85,8 @@ def reads_in(program: Program, steps: StepLoop) -> Iterator[LoopRead]:
             continue
         if call.path in CONVERSIONS or call.last in METHODS:
             yield LoopRead(call.site, f"`{call.last}`", True)
+        elif call.path.startswith("numpy.") and call.last not in OF_SHAPES:
+            yield LoopRead(call.site, f"`np.{call.last}`", True)
         elif is_tensorflow(call.path) and ".summary." in call.path and call.last in SUMMARIES:
             if sure_summary:
                 yield LoopRead(call.site, f"`summary.{call.last}`", False)

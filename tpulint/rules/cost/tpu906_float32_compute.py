@@ -40,7 +40,9 @@ class Float32Compute(Rule):
             training, key=lambda step: (step.certainty is not Certainty.DEFINITE, step.site.span)
         )
         is_estimator = first.kind == MODEL_FN
-        if trains_on_an_example(program) or (is_of_contrib(program) and not is_estimator):
+        if trains_on_an_example(program) or (
+            not is_estimator and is_of_contrib(program, first.context)
+        ):
             return
         remedy = (
             "call `tf.compat.v1.tpu.bfloat16_scope` around the model"
@@ -64,6 +66,7 @@ def trains_on_an_example(program: Program) -> bool:
         ".keras.datasets." in f".{call.path}"
         or (call.path.startswith("tensorflow_datasets.") and names_small_data(call))
         for call in loads
+        if not is_test(call.site.module.path)
     )
 
 
