@@ -49,15 +49,15 @@ def test_summaries_are_in_a_bucket(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits another process on Linux only")
 def test_a_full_disk_is_an_error_at_once_and_loses_nothing(tmp_path: Path) -> None:
     with emulated_tpu(2, storage=str(tmp_path)):
-        tf.io.write_file("gs://my-models/notes", "before")
+        tf.io.write_file("gs://my-models/run/notes", "before")
         server = session._serving[-1]._server.pid
         resource.prlimit(server, resource.RLIMIT_FSIZE, (1000, 1000))
         for name in ("notes", "new"):
             with pytest.raises(tf.errors.FailedPreconditionError, match="File too large"):
-                tf.io.write_file(f"gs://my-models/{name}", "x" * 10_000)
-        assert tf.io.gfile.listdir("gs://my-models") == ["notes"]
-        assert tf.io.read_file("gs://my-models/notes") == b"before"
-    assert (tmp_path / "my-models/notes").read_text() == "before"
+                tf.io.write_file(f"gs://my-models/run/{name}", "x" * 10_000)
+        assert tf.io.gfile.listdir("gs://my-models/run") == ["notes"]
+        assert tf.io.read_file("gs://my-models/run/notes") == b"before"
+    assert (tmp_path / "my-models/run/notes").read_text() == "before"
 
 
 def test_threads_read_and_write_at_once(tmp_path: Path) -> None:
