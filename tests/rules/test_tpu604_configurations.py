@@ -21,6 +21,8 @@ REPLICAS = {
             "num_shards=1 if len(sys.argv) > 1 else 8": False,
             "num_cores_per_replica=None": True,
             "num_cores_per_replica=8": False,
+            "num_cores_per_replica=8 if len(sys.argv) > 1 else 4": False,
+            "num_cores_per_replica=8 if len(sys.argv) > 1 else None": True,
             "100, 8": True,
             "100, 1": False,
             "100, 8, 8": False,

@@ -75,7 +75,7 @@ ASKED = [
     ("estimator().train(ragged if flag else even)", "possible"),
     ("estimator().train(foreign)", "definite"),
     ("estimator().train(foreign_even)", ""),
-    ("estimator().train(foreign_stack)", ""),
+    ("estimator().train(foreign_stack)", "possible"),
     ("def run(name):\n    estimator().train(ragged, max_steps=name)", "definite"),
     ("def run(made=estimator):\n    estimator = made\n    estimator().train(ragged)", ""),
     ("estimator().evaluate(ragged)", "definite"),

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import reported
+from tests.rules.analysis import assert_marked, reported
+from tests.rules.openings import ESTIMATOR as TPU_ESTIMATOR
+from tests.rules.openings import INPUT_FN
 
 ESTIMATOR = """
 import sys
@@ -99,7 +101,9 @@ DATASETS = {
     '{"x": tf.data.make_one_shot_iterator(numbers.batch(8)).get_next()}': "definite",
     '{"x": numbers.batch(8).make_one_shot_iterator().get_next()}': "definite",
     '{"x": numbers.batch(8).make_one_shot_iterator().get_next(),'
-    ' "y": lines.batch(8).make_one_shot_iterator().get_next()}': None,
+    ' "y": lines.batch(8).make_one_shot_iterator().get_next()}': "possible",
+    f'{{"x": {DROPS}.make_one_shot_iterator().get_next(),'
+    f' "y": {DROPS}.make_one_shot_iterator().get_next()}}': None,
     "tf.data.make_one_shot_iterator().get_next()": None,
     '{"x": tf.data.make_one_shot_iterator().get_next()}': None,
     "library.iterator().get_next()": None,
@@ -152,3 +156,129 @@ def test_a_batch_of_an_endless_dataset_is_never_the_last(dataset: str, tmp_path:
         for each in reported(STRATEGY.replace("{dataset}", dataset), tmp_path, ["TPU605"])
     ]
     assert found == (["unlikely"] if REPEATED[dataset] else [])
+
+
+TRAIN = TPU_ESTIMATOR + "\nestimator.train(input_fn, max_steps=1)\n"
+PROGRAMS = {
+    "a shape that is set by hand under a test, of one part, or of other batches": INPUT_FN
+    + """
+def shaped(rows):
+    rows.set_shape([8, 4])
+    return rows
+
+def tested(params):
+    def some(rows):
+        return shaped(rows) if more else rows
+
+    rows = tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8)  # possible: TPU605
+    return rows.map(some)
+
+def mapped_on_one_way(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8)
+    return rows.map(shaped) if more else rows
+
+def tested_both_ways(params):
+    def either(rows):
+        if more:
+            rows.set_shape([8, 4])
+        else:
+            rows.set_shape([8, None])
+        return rows
+
+    return tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8).map(either)
+
+def all_parts(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8)
+    rows, counts = rows.make_one_shot_iterator().get_next()
+    rows = rows if more else tf.random.uniform([8, 4])
+    return tf.reshape(rows, [8, 4]), tf.reshape(counts, [8])
+
+def of_a_part(params):
+    def counted(rows, count):
+        return rows, tf.reshape(tf.reduce_sum(count), [1])
+
+    rows = tf.data.TFRecordDataset("gs://bucket/x").repeat()
+    return rows.batch(8).map(counted)  # possible: TPU605
+
+def input_fn(params):
+    if more:
+        return tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8)  # possible: TPU605
+    return tf.data.TFRecordDataset("gs://bucket/y").map(shaped).batch(8, True)
+"""
+    + TRAIN
+    + """
+estimator.train(tested, max_steps=1)
+estimator.train(mapped_on_one_way, max_steps=1)
+estimator.train(tested_both_ways, max_steps=1)
+estimator.train(of_a_part, max_steps=1)
+estimator.train(all_parts, max_steps=1)
+""",
+    "batches of the rows with one key": INPUT_FN
+    + """
+def grouped(make):
+    rows = tf.data.TFRecordDataset("gs://bucket/x").repeat()
+    return rows.apply(tf.data.experimental.group_by_window(tf.size, make, 8))
+
+def shaped(rows):
+    rows.set_shape([8, 4])
+    return rows
+
+def input_fn(params):
+    return grouped(lambda key, rows: rows.batch(8))  # error: TPU605
+
+def by_method(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x").repeat()
+    make = lambda key, rows: rows.padded_batch(8, [9])  # error: TPU605
+    return rows.group_by_window(key_func=tf.size, reduce_func=make, window_size=8)
+
+def even(params):
+    return grouped(lambda key, rows: rows.batch(8, drop_remainder=True))
+
+def by_hand(params):
+    return grouped(lambda key, rows: rows.batch(8)).map(shaped)
+
+def grouped_elsewhere(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x")
+    if more:
+        return rows.padded_batch(8, [9], drop_remainder=True)
+    make = lambda key, rows: rows.padded_batch(8, [None])
+    return rows.apply(tf.data.experimental.group_by_window(tf.size, make, 8))
+
+def batched_again(params):
+    return grouped(lambda key, rows: rows.batch(8)).unbatch().batch(8, True)
+
+def seen_by_nobody(params):
+    return grouped(library.batches)
+"""
+    + TRAIN
+    + """
+estimator.train(by_method, max_steps=1)
+estimator.train(even, max_steps=1)
+estimator.train(by_hand, max_steps=1)
+estimator.train(batched_again, max_steps=1)
+estimator.train(grouped_elsewhere, max_steps=1)
+estimator.train(seen_by_nobody, max_steps=1)
+""",
+    "batches of what is not seen": INPUT_FN
+    + """
+def input_fn(params):
+    return library.rows(params).batch(8)  # possible: TPU605
+
+def parsed(row):
+    return library.parser(row).batch(8)
+
+def even(params):
+    return library.rows(params).map(parsed).batch(8, drop_remainder=True)
+
+library.rows(9).batch(8)
+"""
+    + TRAIN
+    + """
+estimator.train(even, max_steps=1)
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_the_batches_of_a_program_are_told_apart(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

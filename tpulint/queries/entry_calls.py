@@ -17,6 +17,7 @@ from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque,
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.ordering import Truth
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -189,12 +190,17 @@ def _feeds_each_core(mode: Value) -> bool:
     return isinstance(mode, Const) or (isinstance(mode, External) and mode.last[:4] == "PER_")
 
 
-def may_have_one_replica(estimator: ApiCall) -> bool:
-    """Return whether `num_shards=1` or model parallelism is configured: one replica is enough."""
-    shards = tpu_config_value(estimator, "num_shards", 1)
-    cores = tpu_config_value(estimator, "num_cores_per_replica", 2)
-    # Model parallelism spreads one replica over all cores of a small TPU.
-    return Const(1) in options(shards) or cores not in (NONE, UNKNOWN)
+def has_one_replica(estimator: ApiCall) -> Truth:
+    """Return whether `num_shards=1` or model parallelism is configured: one replica is enough.
+
+    MAYBE where a flag decides on model parallelism, which spreads one replica over all cores of a
+    small TPU.
+    """
+    if Const(1) in options(tpu_config_value(estimator, "num_shards", 1)):
+        return Truth.YES
+    cores = options(tpu_config_value(estimator, "num_cores_per_replica", 2))
+    alone = [count not in (NONE, UNKNOWN) for count in cores]
+    return Truth.YES if all(alone) else Truth.MAYBE if any(alone) else Truth.NO
 
 
 def host_calls(program: Program) -> Iterator[tuple[Computation, Cluster]]:

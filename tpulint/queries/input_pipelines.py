@@ -10,12 +10,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tpulint.absint.domain.context import DATA
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import parts
-from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value, options
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Const,
+    External,
+    Value,
+    join,
+    options,
+)
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
@@ -33,8 +43,8 @@ BATCHES = {
 }
 DROPS = frozenset(["batch_and_drop_remainder", "padded_batch_and_drop_remainder"])
 # Methods that take batches apart, or make elements of another kind.
-ENDS = frozenset(["unbatch", "rebatch", "window", "sparse_batch", "group_by_window", "reduce"])
-NESTS = frozenset(["flat_map", "interleave", "parallel_interleave"])
+ENDS = frozenset(["unbatch", "rebatch", "window", "sparse_batch", "reduce"])
+NESTS = frozenset(["flat_map", "interleave", "parallel_interleave", "group_by_window"])
 # Transformations for `apply` that hand batches on as they are.
 KEEPS = frozenset(
     ["shuffle_and_repeat", "ignore_errors", "prefetch_to_device", "assert_cardinality", "cache"]
@@ -52,15 +62,27 @@ def data_of(program: Program, feed: Feed) -> Value:
     """Return the dataset that feeds the TPU: the one handed over, or the one it was taken from."""
     if any(is_dataset(option) for option in options(feed.data)):
         return feed.data
-    taken = [
+    taken = iterated_of(program, feed)
+    # Of several iterators nobody sees which one feeds the TPU.
+    return taken[0] if len(taken) == 1 else UNKNOWN
+
+
+def seen_data_of(program: Program, feed: Feed) -> Value:
+    """Return the dataset that feeds the TPU, or what it is one of: several iterators are made."""
+    data = data_of(program, feed)
+    iterated = iterated_of(program, feed) if data is UNKNOWN else []
+    return join(iterated) if iterated else data
+
+
+def iterated_of(program: Program, feed: Feed) -> list[Value]:
+    """Return the datasets of which the input function makes iterators."""
+    return [
         source
         for call in calls_of(program, feed)
         if call.last in ITERATORS
         for source in [call.receiver or (call.arguments[0].value if call.arguments else None)]
         if source is not None
     ]
-    # Of several iterators nobody sees which one feeds the TPU.
-    return taken[0] if len(taken) == 1 else UNKNOWN
 
 
 def is_pythons(data: Value) -> bool:
@@ -85,6 +107,33 @@ def before(step: ExternalObject) -> Value | None:
     if step.last in ITERATORS and step.arguments:
         return step.arguments[0][1]
     return None
+
+
+def calls_behind(program: Program, feed: Feed, batch: ExternalObject) -> list[ApiCall]:
+    """Return what is called on the batches that a step makes, on its way to the TPU.
+
+    A function of a pipeline belongs to the step that it is given to.
+    """
+    calls = calls_of(program, feed)
+    positions = [number for number, call in enumerate(calls) if call.result is batch]
+    start = positions[-1] if positions else 0
+    later = {
+        step.site
+        for step in steps(seen_data_of(program, feed))
+        if step is not batch and any(earlier is batch for earlier in steps(step))
+    }
+    behind = []
+    for number, call in enumerate(calls):
+        around = [scope for scope in call.context.scopes if scope.kind == DATA]
+        is_step = bool(around) and around[-1].payload is None
+        if around[-1].site in later if is_step else number >= start:
+            behind.append(call)
+    return behind
+
+
+def is_window(data: Value) -> bool:
+    """Return whether this is what `group_by_window` gives to its function."""
+    return isinstance(data, ExternalObject) and data.last == "window" and data.source is None
 
 
 def sources(data: Value) -> list[Value]:

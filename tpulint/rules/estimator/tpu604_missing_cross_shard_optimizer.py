@@ -14,9 +14,10 @@ from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.ordering import Truth
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.collectives import collectives_with, may_sum_gradients
-from tpulint.queries.entry_calls import may_have_one_replica, replicas
+from tpulint.queries.entry_calls import has_one_replica, replicas
 from tpulint.rules.base import Report, Rule, register
 
 UPDATES = ("minimize", "apply_gradients")
@@ -52,7 +53,10 @@ def _certainty_of_replicas(computation: Computation) -> Certainty | None:
     exchange gradients with.
     """
     if computation.kind == tf_names.MODEL_FN:
-        return None if may_have_one_replica(computation.call) else computation.certainty
+        is_alone = has_one_replica(computation.call)
+        if is_alone is Truth.NO:
+            return computation.certainty
+        return None if is_alone is Truth.YES else Certainty.POSSIBLE
     if computation.kind not in tf_names.REPLICATE_FAMILY:
         return None
     count = replicas(computation)
@@ -177,7 +181,7 @@ def _doubt(
         return "unless the gradients are summed before"
     if not is_own:
         return f"unless `{name}` sums gradients itself"
-    if computation.kind != tf_names.MODEL_FN:
+    if computation.kind != tf_names.MODEL_FN or has_one_replica(computation.call) is Truth.MAYBE:
         return "if there are several replicas"
     if is_definite(computation) or _is_guessed_call(update):
         return f"if `{name}` is the one of several that is used"

@@ -5,22 +5,25 @@ from __future__ import annotations
 from itertools import chain
 from typing import NamedTuple
 
+from tpulint.absint.domain.events import ApiCall, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
+from tpulint.frontends.tensorflow.knowledge.tf_names import UNSEEN_DATASET
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.input_pipelines import (
     BATCHES,
     before,
+    calls_behind,
     calls_of,
     comes_out_even,
     data_of,
@@ -28,8 +31,10 @@ from tpulint.queries.input_pipelines import (
     is_endless,
     is_for_inference,
     is_never_short,
+    is_window,
     keeps_remainder,
     last_batches,
+    seen_data_of,
     sources,
     takes_mean,
 )
@@ -56,11 +61,19 @@ class MissingDropRemainder(Rule):
             # TPUEstimator and Keras fill up the last batch of a prediction themselves.
             if feed.kind == "predict" or _feeds_embedding(feed):
                 continue
-            batches = last_batches(data_of(program, feed))
+            batches = _batches(program, feed)
             for batch in batches:
                 fault = None if batch is None else _fault(program, feed, batch, batches)
                 if batch is not None and fault is not None:
                     _report_batch(program, feed, batch, fault, report)
+
+
+def _batches(program: Program, feed: Feed) -> list[ExternalObject | None]:
+    """Return the steps that make the batches; None among them where one is not seen."""
+    data = data_of(program, feed)
+    seen = data if isinstance(feed.owner, Strategy) else seen_data_of(program, feed)
+    # Nobody sees which of several iterators feeds the TPU.
+    return last_batches(data) if seen is data else [*last_batches(seen), None]
 
 
 class _Fault(NamedTuple):
@@ -71,6 +84,7 @@ class _Fault(NamedTuple):
 
 
 NO_STATIC_SIZE = "the batch has no static size, which TPUEstimator requires"
+MAY_BE_SET = "the batch has a static size only where the program sets it by hand"
 SET_BY_HAND = "its size is set by hand, and a smaller last batch does not have it"
 NO_TABLE_SIZE = "a `TPUEmbedding` takes batches of one static size, and this one has none"
 OTHER_SIZE = "the TPU program is compiled for one size, and a smaller last batch may fail"
@@ -94,20 +108,69 @@ def _fault(
             return _Fault(NO_TABLE_SIZE, definite_if(is_certain))
         # On one way to the TPU the program drops it: so it knows about it.
         return None if dropping else _fault_of_strategy(program, feed, batch)
-    later = _calls_behind(program, feed, batch)
-    if not FIXES.isdisjoint(later):
-        # The graph has a static size, which a smaller last batch does not have when it comes.
-        fits = is_endless(before(batch) or UNKNOWN) or comes_out_even(batch)
-        knows = bool(dropping) or has_two_ways(data_of(program, feed), batch)
-        is_expected = fits or knows or not PADS.isdisjoint(later)
-        return None if is_expected else _Fault(SET_BY_HAND, POSSIBLE)
+    by_hand = _set_by_hand(calls_behind(program, feed, batch), batch)
+    # The graph has a static size, which a smaller last batch does not have when it comes.
+    if by_hand.is_sure and (dropping or by_hand.fits):
+        return None
     if dropping:
         begun = {id(source) for other in dropping for source in sources(other)}
-        chosen = any(id(source) in begun for source in sources(batch))
+        chosen = any(id(source) in begun or is_window(source) for source in sources(batch))
         # Of one dataset the program drops the remainder where it must; of another it forgot to.
         return None if chosen or leaves_tpu(batch.context) else _Fault(NO_STATIC_SIZE, POSSIBLE)
+    if by_hand.why:
+        knows = has_two_ways(seen_data_of(program, feed), batch)
+        return None if knows else _Fault(by_hand.why, POSSIBLE)
     is_certain = all(other is not None and keeps_remainder(other) for other in batches)
-    return _Fault(NO_STATIC_SIZE, definite_if(is_certain, not feed.context.is_guess))
+    is_seen = not _is_unseen(batch)
+    return _Fault(NO_STATIC_SIZE, definite_if(is_certain, is_seen, not feed.context.is_guess))
+
+
+class _ByHand(NamedTuple):
+    """What the program does to give batches a static size.
+
+    is_sure: every component has one on every way. fits: no batch of another size comes. why: what
+    is left to fear.
+    """
+
+    is_sure: bool
+    fits: bool
+    why: str
+
+
+def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> _ByHand:
+    """Return how far the calls behind a batch set its size."""
+    fixes = [call for call in later if call.last in FIXES]
+    is_padded = not PADS.isdisjoint(call.last for call in later)
+    is_sure = _is_always_called([call for call in fixes if _sets_component(call)], batch)
+    is_fixed = _is_always_called(fixes, batch)
+    origin = before(batch) or UNKNOWN
+    is_whole = any(map(is_window, sources(origin))) or comes_out_even(batch)
+    fits = is_padded or is_whole or is_endless(origin)
+    why = SET_BY_HAND if is_fixed and not fits else MAY_BE_SET if fixes else ""
+    return _ByHand(is_sure or (is_fixed and is_padded), fits, why)
+
+
+def _sets_component(call: ApiCall) -> bool:
+    """Return whether a call sets the size of what is batched: a `reshape` may be of a sum of it."""
+    reshaped = options(call.arguments[0].value) if call.arguments else ()
+    is_computed = all(isinstance(each, Tensor) and each.sort == "tensor" for each in reshaped)
+    return call.last != "reshape" or not (reshaped and is_computed)
+
+
+def _is_always_called(calls: list[ApiCall], batch: ExternalObject) -> bool:
+    """Return whether one of the calls is made on every way: one tested both ways, too."""
+    choices = [call.context.choices_beyond(batch.context) for call in calls]
+    tested = {choice for several in choices for choice in several}
+    return not all(choices) or any((key, branch is False) in tested for key, branch in tested)
+
+
+def _is_unseen(batch: ExternalObject) -> bool:
+    """Return whether nothing but the name of its method tells that this is a dataset's."""
+    origins = sources(before(batch) or UNKNOWN)
+    is_named = any(keyword == "drop_remainder" for keyword, _ in batch.arguments)
+    return not is_named and any(
+        isinstance(origin, ExternalObject) and origin.path == UNSEEN_DATASET for origin in origins
+    )
 
 
 # `if repeats: dataset = dataset.map(set_size)`: the author knows where the last batch is smaller.
@@ -153,13 +216,6 @@ def is_looked_up(program: Program, feed: Feed) -> bool:
         )
         for call in program.named.get("enqueue", ())
     )
-
-
-def _calls_behind(program: Program, feed: Feed, batch: ExternalObject) -> set[str]:
-    """Return the names of what is called behind the step that makes the batches."""
-    calls = calls_of(program, feed)
-    positions = [number for number, call in enumerate(calls) if call.result is batch]
-    return {call.last for call in calls[positions[-1] if positions else 0 :]}
 
 
 def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _Fault | None:
@@ -233,6 +289,8 @@ def _doubt(feed: Feed, fault: _Fault) -> str:
     """Return what settles whether the last batch is a fault."""
     if fault.why == NO_STATIC_SIZE:
         return "if this pipeline feeds the TPU"
+    if fault.why == MAY_BE_SET:
+        return "unless that is done to each part of it"
     size = "its size divides the number of rows"
     return (
         ""

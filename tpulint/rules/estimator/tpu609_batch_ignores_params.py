@@ -12,12 +12,13 @@ from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.ordering import Truth
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import (
     broadcasts_input,
     constant_int,
     estimator_of,
-    may_have_one_replica,
+    has_one_replica,
     may_use_tpu,
     tpu_config_value,
 )
@@ -72,7 +73,7 @@ def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFau
     keyword, position = BATCH_SIZES[feed.kind]
     asked = estimator.argument(keyword, position)
     size = batch.argument("batch_size", POSITIONS.get(batch.last, 0))
-    if asked is None or size is None or may_have_one_replica(estimator):
+    if asked is None or size is None or has_one_replica(estimator) is not Truth.NO:
         return None
     is_certain = not (feed.context.is_guess or estimator.context.is_guess)
     certainty = definite_if(is_certain)

@@ -228,6 +228,8 @@ DATASET_METHODS = PIPELINE | words(
     get_next
     """
 )
+# What is taken for a dataset, because its methods are those of one.
+UNSEEN_DATASET = "tensorflow.data.Dataset"
 # Python run by a dataset: tensorflow/python/ops/script_ops.py has no kernel on a TPU's worker.
 PYTHON_IN_GRAPH = words("py_func py_function numpy_function eager_py_func from_generator")
 # Calls that read the file that their first argument names.

@@ -12,6 +12,7 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
+    Choice,
     Const,
     External,
     Opaque,
@@ -312,12 +313,41 @@ DATASET = "tf.data.Dataset"
 
 @model("?.batch", "?.padded_batch")
 def _batch_unseen(call: Call) -> Value | None:
-    """Take what is not seen for a dataset: nothing else has batches with a `drop_remainder`."""
-    if call.receiver is not UNKNOWN or call.get("drop_remainder") is None:
+    """Take what is not seen for a dataset: nothing else has batches with a `drop_remainder`.
+
+    Nor has anything else `batch` where an input function makes its dataset.
+    """
+    if call.receiver is not UNKNOWN:
         return None
-    return _plain_step(
-        call, ExternalObject("tensorflow.data.Dataset", call.site, call.frame.context)
-    )
+    around = [scope for scope in call.frame.context.scopes if scope.kind == DATA]
+    is_input = bool(around) and around[-1].payload is not None
+    if call.get("drop_remainder") is None and not is_input:
+        return None
+    return _plain_step(call, ExternalObject(tf_names.UNSEEN_DATASET, call.site, call.frame.context))
+
+
+# tensorflow/python/data/ops/group_by_window_op.py: the second function makes the elements, of a
+# dataset of those with one key.
+@model(
+    f"{DATASET}.group_by_window",
+    "tf.data.experimental.group_by_window",
+    "tf.contrib.data.group_by_window",
+)
+def _group_by_window(call: Call) -> Value:
+    if isinstance(call.receiver, (ExternalObject, Choice)):
+        step = _step(call, call.receiver)
+    else:
+        step = _loaded(call)
+    scope = Scope(DATA, call.site)
+    element = Tensor(None, call.site, "structure")
+    for function in options(call.get("key_func", 0) or UNKNOWN):
+        if isinstance(function, CALLABLE):
+            call.run_inside(scope, function, [element] * parameter_count(call, function))
+    reduce = call.get("reduce_func", 1)
+    if reduce is not None and all(isinstance(option, CALLABLE) for option in options(reduce)):
+        window = ExternalObject(f"{tf_names.UNSEEN_DATASET}.window", call.site, call.frame.context)
+        step.inner = call.run_inside(scope, reduce, [element, window])
+    return step
 
 
 # tensorflow/python/data/ops/dataset_ops.py: the function takes the dataset, not its elements.
@@ -331,7 +361,7 @@ def _apply(call: Call) -> Value:
 
 
 # tensorflow/python/data/ops/dataset_ops.py: their functions are traced for the host.
-@model(*(f"{DATASET}.{name}" for name in sorted(tf_names.PIPELINE - {"apply"})))
+@model(*(f"{DATASET}.{name}" for name in sorted(tf_names.PIPELINE - {"apply", "group_by_window"})))
 def _mapped_step(call: Call) -> Value:
     assert call.receiver is not None
     step = _step(call, call.receiver)
