@@ -37,12 +37,21 @@ def even_batches(tree: ast.Module) -> Iterator[ast.Constant]:
                 yield from drops
 
 
-def every_even_batch(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Yield each `drop_remainder=True` of a file, of whatever call."""
-    for node in ast.walk(tree):
-        drop = keyword(node, "drop_remainder") if isinstance(node, ast.Call) else None
-        if isinstance(drop, ast.Constant) and drop.value is True:
-            yield drop
+def every_even_batch(tree: ast.Module) -> Iterator[ast.keyword | ast.expr]:
+    """Yield each `drop_remainder` of a file that may be true, of whatever call.
+
+    One that batches can do without it, and gives the keyword; another call, only its value.
+    """
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        for given in call.keywords:
+            if given.arg == "drop_remainder" and not is_false(given.value):
+                yield given if "batch" in last_name(call.func) else given.value
+
+
+def is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
 
 
 def takes_params(function: ast.FunctionDef) -> bool:

@@ -9,6 +9,8 @@ from scripts.mutate.operators import Operator
 from scripts.mutate.pipelines import keyword
 from scripts.mutate.sites import Site
 
+MARK = "\0"
+BETWEEN_COMMAS = re.compile(rf"{MARK}\s*,[ ]?|,?\s*{MARK}")
 WORD = re.compile(r"\b(TF|TENSOR|STRATEGY|ARGS|PARAMS)\b")
 
 
@@ -40,6 +42,8 @@ def inserted(text: str, site: Site, operator: Operator) -> str:
 def replaced(text: str, site: Site, operator: Operator) -> str | None:
     """Return the template in place of the site's expression, or beside the call's keywords."""
     node = site.node
+    if isinstance(node, ast.keyword):
+        return without_keyword(text, node)
     if not operator.template:
         return without(text, node)
     name, equals, _ = operator.template.partition("=")
@@ -66,13 +70,19 @@ def without(text: str, node: ast.stmt | ast.expr) -> str:
     return "".join([*lines[: node.lineno - 1], *lines[node.end_lineno :]])
 
 
+def without_keyword(text: str, node: ast.keyword) -> str:
+    """Return the text without a keyword argument, and without a comma beside it."""
+    marked = spliced(text, node, MARK)
+    return BETWEEN_COMMAS.sub("", marked, count=1)
+
+
 def filled(template: str, site: Site, known: dict[str, str]) -> str:
     """Return the template with the names of the site."""
     names = {"TF": site.tf, "TENSOR": site.tensor, "STRATEGY": site.strategy, **known}
     return WORD.sub(lambda match: names.get(match[0], match[0]), template)
 
 
-def spliced(text: str, node: ast.stmt | ast.expr, new: str) -> str:
+def spliced(text: str, node: ast.stmt | ast.expr | ast.keyword, new: str) -> str:
     """Return the text with `new` in the place of `node`, whose columns count bytes."""
     lines = [each.encode() for each in text.splitlines(keepends=True)]
     assert node.end_lineno is not None

@@ -25,7 +25,7 @@ class Site:
 
     kind: str
     filename: str
-    node: ast.stmt | ast.expr
+    node: ast.stmt | ast.expr | ast.keyword
     tf: str
     tensor: str = ""
     strategy: str = ""

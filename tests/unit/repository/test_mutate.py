@@ -278,6 +278,23 @@ def test_a_public_repository_is_seeded_at_every_batch_and_optimizer(tmp_path: Pa
     assert "| TPU605 | 2 | 1 (50 %) | 1 (50 %) | 100 % |" in public.table(results)
 
 
+@pytest.mark.parametrize(
+    ("call", "seeded_call"),
+    [
+        ("rows.batch(8, drop_remainder=True)", "rows.batch(8)"),
+        ("rows.batch(drop_remainder=True, batch_size=8)", "rows.batch(batch_size=8)"),
+        ("map_and_batch(f, drop_remainder=is_training,)", "map_and_batch(f,)"),
+        ("make_input(rows, drop_remainder=flags.even)", "make_input(rows, drop_remainder=False)"),
+        ("rows.batch(8, drop_remainder=False)", None),
+    ],
+)
+def test_whatever_drops_a_remainder_is_a_site(call: str, seeded_call: str | None) -> None:
+    text = f"import tensorflow as tf\nmade = {call}\n"
+    (operator,) = [each for each in OPERATORS if each.kinds == ("drop remainder",)]
+    found = [seeded(text, site, operator) for site in sites_of("a.py", text, whole=True)]
+    assert found == ([text.replace(call, seeded_call)] if seeded_call else [])
+
+
 def test_without_a_network_the_repositories_that_are_there_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
