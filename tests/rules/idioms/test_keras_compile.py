@@ -105,6 +105,19 @@ class Classifier(keras.Model):
         return super().train_step(data)
 """
     + COMPILED,
+    "the compiled loss, by the model's attribute, in a loop of one's own": """
+with strategy.scope():
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile(model.optimizer, loss_of)
+
+
+@tf.function
+def train(x):
+    return strategy.run(lambda x: model.loss(x, model(x)), args=(x,))
+
+
+train(tf.ones([8, 3]))
+""",
     "compile of one's own": """
 class Classifier(keras.Model):
     def compile(self, optimizer, loss_fn):

@@ -300,6 +300,11 @@ COMPILED = {
 }
 
 
+# keras/src/trainers/trainer.py and keras/engine/training.py keep these as they are given: a name of
+# a loss stays a string there.
+GIVEN = frozenset(["optimizer", "loss"])
+
+
 # keras/src/trainers/trainer.py: losses, metrics and the optimizer run in every step.
 @table.observe("keras.Model.compile")
 def _compile_model(call: Call) -> None:
@@ -358,7 +363,10 @@ def _compile(call: Call, model: Model) -> None:
     for keyword, (kept, position) in COMPILED.items():
         value = call.get(keyword, position)
         if value is not None and value != NONE:
-            attributes.put(call.frame, model, kept, force_deferred(call, value))
+            given = force_deferred(call, value)
+            attributes.put(call.frame, model, kept, given)
+            if keyword in GIVEN and not isinstance(given, (Const, Mapping, Sequence)):
+                attributes.put(call.frame, model, keyword, given)
 
 
 def _run(call: Call, model: Model) -> None:
