@@ -1,11 +1,11 @@
-"""What a watched step shows of its replicas: no rows, equal rows, results that are no numbers.
+"""What replicas of a step should have alike, or not: variables, rows, results that are numbers.
 
 On one core such a program is right, and on several nothing fails: only the numbers are wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -16,6 +16,7 @@ from tpulint.runtime.errors import (
     EqualRowsWarning,
     PartialNanWarning,
     RuntimeFaultWarning,
+    UnsynchronizedVariableWarning,
 )
 from tpulint.runtime.execute.raising import call_python_if, warn_in_step
 from tpulint.runtime.execute.tensor_map import TensorMap
@@ -23,6 +24,7 @@ from tpulint.runtime.extract.copying import find_sizes
 from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import devices
+from tpulint.runtime.schedule.variables import UnsynchronizedVariable
 from tpulint.runtime.source_location import operation_location, user_location
 
 # Steps in which hosts have to read the same before it is no accident.
@@ -231,3 +233,59 @@ class _EqualSteps:
                     place=self._place,
                 )
             )
+
+
+def compare_copies(
+    variables: Sequence[UnsynchronizedVariable],
+    images: Sequence[TensorMap],
+    waits_for: Sequence[Operation],
+) -> list[Operation]:
+    """Return operations that compare the replicas' copies of `variables`, and warn if they differ.
+
+    Copies in other processes are not compared: every step would have to fetch them.
+    """
+    if devices.hosts_are_remote():
+        return []
+    with tf.control_dependencies(waits_for):
+        return [_compare_copies(variable, images) for variable in variables]
+
+
+def _compare_copies(variable: UnsynchronizedVariable, images: Sequence[TensorMap]) -> Operation:
+    first, *others = (
+        tf.raw_ops.ReadVariableOp(resource=here.tensors[variable.handle], dtype=variable.dtype)
+        for here in images
+    )
+    differs = tf.stack([_have_different_values(first, other) for other in others])
+    report = _first_call_only(lambda *values: _warn_of_difference(variable, *values))
+    return call_python_if(tf.reduce_any(differs), report, [differs])
+
+
+def _have_different_values(first: Tensor, other: Tensor) -> Tensor:
+    """Return whether two copies have different values; two that are not numbers are alike."""
+    differs = tf.not_equal(first, other)
+    if first.dtype.is_floating:
+        differs &= ~(tf.math.is_nan(first) & tf.math.is_nan(other))
+    return tf.reduce_any(differs)
+
+
+def _first_call_only(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that calls `function` the first time only."""
+    left = [function]
+
+    def call(*values: Any) -> None:
+        if left:
+            left.pop()(*values)
+
+    return call
+
+
+def _warn_of_difference(variable: UnsynchronizedVariable, differs: Any) -> None:
+    core = 1 + list(differs).index(True)
+    message = (
+        f"The copies of '{variable.name}' on cores 0 and {core} differ after a step. Each replica "
+        "assigns a value that depends on its own data, and the variable has no `aggregation` that "
+        'combines the values. Create it with `aggregation="mean"` '
+        "(`tf.VariableAggregation.MEAN`), or reduce the value over the replicas first"
+    )
+    place = operation_location(variable.write)
+    warn_in_step(UnsynchronizedVariableWarning(message, place=place))

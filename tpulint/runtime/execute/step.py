@@ -7,7 +7,7 @@ that TensorFlow's executor runs them concurrently; XLA compiles each device segm
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +15,8 @@ import tensorflow as tf
 
 from tpulint.runtime.emulate.system import is_initialized
 from tpulint.runtime.errors import UninitializedSystemError
-from tpulint.runtime.execute.comparisons import compare_replicas
+from tpulint.runtime.execute.comparisons import compare_copies, compare_replicas
 from tpulint.runtime.execute.compose import Composer
-from tpulint.runtime.execute.copies import compare_copies, make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.exchanges import Exchanges, RendezvousReports
 from tpulint.runtime.execute.feeds import Feeds
@@ -44,6 +43,7 @@ from tpulint.runtime.mark.marked import Marked, StepOutputs
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.locks import AccessSchedule
 from tpulint.runtime.schedule.schedule import Plan, Schedule
+from tpulint.runtime.schedule.variables import TouchedVariable
 from tpulint.runtime.schedule.work import Recorded, shape_of
 from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
@@ -103,6 +103,70 @@ def assert_system_initialized(marked: Marked) -> list[Operation]:
             )
 
     return [call_python(look)]
+
+
+# The shared_name with which VarHandleOp makes a variable of its own each time it runs
+# (tensorflow/core/framework/resource_handle.h, ResourceHandle::ANONYMOUS_NAME).
+_ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
+
+
+@dataclass(frozen=True, eq=False)
+class VariableCopies:
+    """The copies of one variable, one a replica."""
+
+    variable: TouchedVariable
+    original: Tensor
+    copies: tuple[Tensor, ...]
+
+
+def make_copies(
+    variables: Iterable[TouchedVariable],
+    images: Sequence[TensorMap],
+    cores: Sequence[int],
+    waits_for: Sequence[Operation],
+) -> tuple[list[VariableCopies], list[Operation]]:
+    """Return copies of `variables` for each replica, on `cores`, and what fills them."""
+    per_variable: list[VariableCopies] = []
+    filled: list[Operation] = []
+    for variable in variables:
+        dtype = variable.dtype
+        original = images[0].tensors[variable.handle]
+        # The host clusters before the device program have written by now.
+        with tf.control_dependencies(waits_for):
+            value = _read(original, dtype)
+        copies = []
+        for here, core in zip(images, cores, strict=True):
+            with devices.on_host_of_core(core):
+                copy = here.device_tensors[variable.handle] = _make_variable(dtype)
+                filled.append(_assign(copy, value))
+            copies.append(copy)
+        per_variable.append(VariableCopies(variable, original, tuple(copies)))
+    return per_variable, filled
+
+
+def write_back(copies: Iterable[VariableCopies], waits_for: Sequence[Operation]) -> list[Operation]:
+    """Assign the first replica's copies to the variables after a step, as on a TPU."""
+    written = []
+    for copy in copies:
+        if copy.variable.device_writes:
+            with tf.control_dependencies(waits_for):
+                value = _read(copy.copies[0], copy.variable.dtype)
+                written.append(_assign(copy.original, value))
+    return written
+
+
+def _make_variable(dtype: Any) -> Tensor:
+    return tf.raw_ops.VarHandleOp(
+        dtype=dtype, shape=tf.TensorShape(None), shared_name=_ANONYMOUS, container=""
+    )
+
+
+def _read(handle: Tensor, dtype: Any) -> Tensor:
+    return tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
+
+
+def _assign(handle: Tensor, value: Tensor) -> Operation:
+    return tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
 
 @dataclass(frozen=True, eq=False)
