@@ -32,6 +32,9 @@ BARE_COMMAND = re.compile(
     r"^(\s*)((?:pip3?|conda|ls|cd|cp|mv|rm|mkdir|rmdir|cat|pwd)(?:\s+[^\s=(,.\[:].*)?)$"
 )
 STAND_IN = re.compile(rf"(?:pass|None){MARK}")
+# A magic that runs a statement: `if 1: ` takes its place, so that the statement keeps its column.
+MEASURED = re.compile(r"^(\s*)(%(?:time|timeit|prun|memit) +)((?!-)\S.*)$")
+MEASURED_STAND_IN = re.compile(rf"^(\s*)(if +1: )(.*){MARK}(%\w+)$")
 # The characters that change how the next row begins.
 LEXEME = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|[()\[\]{}]|\\$")
 
@@ -92,6 +95,9 @@ def passed_over(cell: str) -> str:
 
 def restored(line: str) -> str:
     """Return the line as it is in the notebook."""
+    measured = MEASURED_STAND_IN.match(line)
+    if measured:
+        return f"{measured[1]}{measured[4].ljust(len(measured[2]))}{measured[3]}"
     return STAND_IN.sub("", line, count=1)
 
 
@@ -114,6 +120,11 @@ def _python_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _python_line(line: str) -> str:
+    measured = MEASURED.match(line)
+    if measured:
+        python = f"{'if'.ljust(len(measured[2]) - 3)}1: {measured[3]}"
+        if problem_of(python) is None:
+            return f"{measured[1]}{python}{MARK}{measured[2].rstrip()}"
     statement = STATEMENT.match(line)
     if statement:
         return f"{statement[1]}pass{MARK}{statement[2]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.notebook import Cell, python_cell
+from tpulint.notebook import Cell, python_cell, restored
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,26 @@ def test_a_cell_that_ipython_refuses_is_a_problem() -> None:
     cell = python_cell("x = 1\n  y = 2")
     assert cell.problem is not None
     assert cell.problem[0] == "unexpected indent"
+
+
+@pytest.mark.parametrize(
+    ("written", "python"),
+    [
+        ("%time model.fit(x)", "if 1: model.fit(x)  # magic: %time"),
+        ("%timeit  f('%time')  # g", "if    1: f('%time')  # g  # magic: %timeit"),
+        ("%timeit -n 3 f()", "pass  # magic: %timeit -n 3 f()"),
+        ("%time for x in y: f(x)", "pass  # magic: %time for x in y: f(x)"),
+        ("%time", "pass  # magic: %time"),
+    ],
+)
+def test_a_measured_statement_is_read(written: str, python: str) -> None:
+    """Missed before: `%time model.fit(...)` was passed over as a command."""
+    assert python_cell(written) == Cell(python)
+    assert python_cell(f"if x:\n    {written}") == Cell(f"if x:\n    {python}")
+    assert restored(python) == written
+    assert restored(f"    {python}") == f"    {written}"
+
+
+def test_a_measured_statement_keeps_its_column() -> None:
+    for magic in ("%time ", "%timeit ", "%prun   ", "%memit "):
+        assert python_cell(f"{magic}f()").text.index("f()") == len(magic)
