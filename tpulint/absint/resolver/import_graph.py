@@ -23,6 +23,8 @@ MAX_PARENT_FOLDERS = 8  # folders above a file's outermost package in which its 
 PROJECT_FILES = frozenset(
     ["pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg", "requirements.txt", "README.md"]
 )
+# What archives add to the name of a repository: a branch, a version or a commit.
+REVISION = r"master|main|develop|dev|trunk|v?\d[\w.]*|[0-9a-f]{7,40}"
 
 
 class Files:
@@ -73,21 +75,31 @@ class Files:
         key = (self._folder_of(path), first)
         if key not in self._text_with_start:
             roots = self._roots_of(key[0])
-            self._text_with_start[key] = any(self._holds(root, first) for root in roots)
+            self._text_with_start[key] = any(
+                self._holds(root, first) or is_checkout_of(root, first) for root in roots
+            )
         return self._text_with_start[key]
 
     def _search(self, path: str, parts: list[str]) -> str | None:
-        """Return the first root that holds the module.
-
-        A mere folder counts where it is a package's.
-        """
-        for root in self._roots_of(self._folder_of(path)):
+        """Return the module of the first root that holds it, or is its package's checkout."""
+        roots = self._roots_of(self._folder_of(path))
+        for root in roots:
             if self._holds(root, parts[0]):
-                located = self._find(root, parts)
-                if located is not None and (
-                    self.is_written(located) or self._owns(root, parts, path)
-                ):
+                located = self._find_below(root, parts, path)
+                if located is not None:
                     return located
+        for root in roots if len(parts) > 1 else ():
+            if is_checkout_of(root, parts[0]):
+                located = self._find_below(root, parts[1:], path)
+                if located is not None:
+                    return located
+        return None
+
+    def _find_below(self, root: str, parts: list[str], path: str) -> str | None:
+        """Return the file of a module in a root. A mere folder counts where it is a package's."""
+        located = self._find(root, parts)
+        if located is None or self.is_written(located) or self._owns(root, parts, path):
+            return located
         return None
 
     def _holds(self, root: str, name: str) -> bool:
@@ -200,6 +212,17 @@ class Files:
         roots = tuple(dict.fromkeys([folder, start, *between, *above]))
         self._roots[folder] = roots
         return roots
+
+
+@functools.lru_cache(maxsize=4096)
+def is_checkout_of(folder: str, package: str) -> bool:
+    """Return whether a folder is a package by its name, with its owner's or a revision's added.
+
+    So archives and mirrors name the folder of a repository that is imported as a package.
+    """
+    spelled = re.escape(package).replace("_", "[-_]")
+    name = rf"(?:.*(?:[+~@]|__))?{spelled}(?:[-_.@](?:{REVISION}))?"
+    return re.fullmatch(name, os.path.basename(folder), re.IGNORECASE) is not None
 
 
 Written: TypeAlias = "tuple[bytes, bytes]"

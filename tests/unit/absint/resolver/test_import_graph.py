@@ -52,6 +52,36 @@ def test_a_package_needs_no_init() -> None:
     assert found == "/x/net/layers/dense.py"
 
 
+@pytest.mark.parametrize(
+    ("folder", "is_found"),
+    [
+        ("net_lib-master", True),
+        ("net-lib-1.2.0", True),
+        ("owner+net-lib", True),
+        ("some-owner__net_lib", True),
+        ("net_lib@0a1b2c3d", True),
+        ("net_lib-examples", False),
+        ("my-net_lib", False),
+        ("lib-master", False),
+        ("copy", False),
+    ],
+)
+def test_a_checkout_of_a_package_may_have_more_in_its_name(folder: str, is_found: bool) -> None:
+    """Missed before: most files of a repository that is its own package, unpacked elsewhere."""
+    root = f"/x/{folder}"
+    others = (f"{root}/layers/dense.py", f"{root}/layers/__init__.py", f"{root}/net/lib.py")
+    found = meant(f"{root}/bin/train.py", "net_lib.layers.dense", *others)
+    assert found == (f"{root}/layers/dense.py" if is_found else None)
+    assert meant(f"{root}/bin/train.py", "net_lib.layers.wide", *others) is None
+    assert meant(f"{root}/bin/train.py", "net_lib", *others) is None
+
+
+def test_a_package_in_a_checkout_of_its_name_comes_first() -> None:
+    root = "/x/net-master"
+    inner = f"{root}/net/dense.py"
+    assert meant(f"{root}/train.py", "net.dense", f"{root}/dense.py", inner) == inner
+
+
 def test_an_init_at_the_root_moves_no_import() -> None:
     root = "/x/repository/__init__.py"
     found = meant("/x/repository/bin/train.py", "net.dense", root, "/x/repository/net/dense.py")
