@@ -222,7 +222,7 @@ import os
 import sys
 
 from tpulint.cli.main import main
-from tpulint.syntax import summaries
+from tpulint.syntax import lazy_module
 
 
 def killing(summarize):
@@ -234,7 +234,7 @@ def killing(summarize):
     return summarize_or_die
 
 
-summaries.summarize = killing(summaries.summarize)
+lazy_module.summarize = killing(lazy_module.summarize)
 sys.exit(main())
 """
 

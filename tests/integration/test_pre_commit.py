@@ -32,7 +32,7 @@ DATA = """\
 import tensorflow as tf
 
 def input_fn(params):
-    dataset = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0])
+    dataset = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).repeat()
     return dataset.batch(params["batch_size"])
 """
 SOUND_DATA = DATA.replace('["batch_size"])', '["batch_size"], drop_remainder=True)')

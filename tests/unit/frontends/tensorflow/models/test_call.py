@@ -20,6 +20,7 @@ LIST = Sequence("list", [TENSOR], True, SITE, CONTEXT, frozenset([1]), (7,))
 DICT = Mapping(
     {"a": TENSOR}, True, SITE, [Const("k")], {"a": CONTEXT}, CONTEXT, {"a"}, {"a": 5}, True
 )
+DICT.dropped_at["a"] = CONTEXT
 STRUCTURES = [LIST, DICT]
 
 
