@@ -64,6 +64,16 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """,
+    "a function that returns what it is given, called, not passed": V1
+    + """
+def keep(x):
+    return x
+
+def computation(x):
+    return tf.tpu.outside_compilation(keep(x)) + 1.0  # error: TPU205
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
     "a host function that is filled in later, or is no function": V1
     + """
 class Summaries:

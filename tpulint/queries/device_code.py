@@ -104,7 +104,7 @@ def calls_in_place(computation: Computation) -> set[Site]:
 def _is_no_function(value: Value) -> bool:
     """Return whether this certainly cannot be called."""
     if isinstance(value, Tensor):
-        return value.sort in ("tensor", "operation")
+        return value.sort != "unseen"
     return isinstance(value, (Const, Sequence, Mapping))
 
 
