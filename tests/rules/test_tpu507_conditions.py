@@ -112,6 +112,46 @@ def step(x):
     return x if tf.reduce_sum(x) > 0.0 else -x
 """
     + TRAINED,
+    "an error under a test of a tensor": STEP
+    + """
+def fail(x):
+    if len(sys.argv) > 3:
+        raise ValueError(x)
+
+def step(x):
+    if float(tf.reduce_sum(x)) > 10.0:
+        raise ValueError("diverged")  # error: TPU507
+    elif len(sys.argv) > 2:
+        raise ValueError("by a flag")
+    if tf.reduce_any(x > 0.0):
+        x = x + 1.0
+    else:
+        raise ValueError(x)  # error: TPU507
+    if tf.reduce_any(x > 0.0):
+        if len(sys.argv) > 1:
+            raise ValueError(x)
+        fail(x)
+    return x
+"""
+    + TRAINED,
+    "errors that shapes, modes and arguments decide": STEP
+    + """
+def step(x, name="a", scale=None):
+    if x.shape[0] is None or len(x.shape) > 3 or x.dtype != tf.float32:
+        raise ValueError("shape")
+    if name not in ("a", "b") or not isinstance(x, tf.Tensor):
+        raise TypeError(name)
+    if scale is not None and scale > 1.0:
+        raise ValueError(scale)
+    try:
+        if tf.reduce_any(x > 0.0):
+            raise ValueError("caught")
+    except ValueError:
+        pass
+    tf.debugging.assert_less(x, 10.0)
+    return x
+"""
+    + TRAINED,
     "a function that is not converted": STEP
     + """
 @tf.autograph.experimental.do_not_convert

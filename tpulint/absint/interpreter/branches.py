@@ -134,16 +134,25 @@ def _traced_if(frame: Frame, node: nodes.If, test: Tensor) -> bool:
     start, returned = dict(frame.env.names), len(frame.returns)
     transfer.touch(frame, [test], site, "predicate")
     with frame.within(Scope(COND, site, test, converted=True)):
-        ended = frame.block(node.body)
+        ended = _traced_branch(frame, node.body, test)
     then_names = frame.env.names
     frame.env.names = dict(start)
     with frame.within(Scope(COND, site, test, converted=True)):
-        else_ended = frame.block(node.orelse)
+        else_ended = _traced_branch(frame, node.orelse, test)
     names = _joined(then_names, frame.env.names)
     frame.env.names = _through(frame, start, names, test, site)
     if len(frame.returns) > returned and frame.context.computation is None:
         frame.open(Scope(WITH, site, effect=AFTER_RETURN))
     return ended and else_ended
+
+
+def _traced_branch(frame: Frame, block: nodes.Block, test: Tensor) -> bool:
+    """Read a branch that is traced whatever the test is, and so is the `raise` at its end."""
+    ended = frame.block(block)
+    last = block[-1] if block else None
+    if isinstance(last, nodes.Raise) and last.items:
+        transfer.note_failure(frame, test, frame.site(nodes.first_place(last.items[0])))
+    return ended
 
 
 def _through(frame: Frame, start: Names, names: Names, test: Value, site: Site) -> Names:

@@ -273,7 +273,7 @@ def leave_control(
     return each_tensor(value, out)
 
 
-ASKS = "asks"
+ASKS, FAILS = "asks", "fails"
 
 
 def note_tensor_test(
@@ -304,7 +304,16 @@ def note_tensor_test(
     computation.effects.append(Effect(ASKS, asks, site, context, site, is_certain))
 
 
-def _is_data(value: Value) -> bool:
+def note_failure(frame: Frame, test: Tensor, site: Site) -> None:
+    """Write down that a `raise` under a test of a tensor is traced, and so runs in each trace."""
+    context, computation = frame.context, frame.context.computation
+    if computation is None or context.is_unrecorded:
+        return
+    if context.on_device and _is_data(test):
+        computation.effects.append(Effect(FAILS, "raise", site, context, site, True))
+
+
+def _is_data(value: object) -> bool:
     """Return whether this is a tensor whose value is known at run time only.
 
     A part of the inputs may be a dict of tensors, which is asked whether it is empty.

@@ -24,7 +24,8 @@ from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.rules.base import Report, Rule, register
 
-ASKS = "asks"  # the kind of effect that Python's tests have
+# The kinds of effects that Python's tests have, and a `raise` under a test that is converted.
+ASKS, FAILS = "asks", "fails"
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
@@ -60,7 +61,7 @@ class ConcreteValueNeeded(Rule):
                     doubt=doubt_about(program, computation, call.context) or "if it is a tensor",
                 )
             for test in computation.effects:
-                if test.kind == ASKS and is_compiled(test.context) and not is_allowed(test.context):
+                if is_compiled(test.context) and not is_allowed(test.context):
                     report_test(computation, test, report)
 
 
@@ -84,17 +85,31 @@ def is_tried(context: Context) -> bool:
 
 
 def report_test(computation: Computation, test: Effect, report: Report) -> None:
+    """Report a test that is not converted, or a `raise` under one that is."""
+    if test.kind == ASKS:
+        message = (
+            f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
+            f" traced, and autograph does not convert this test: use {INSTEAD[test.name]}"
+        )
+        last = "tests a tensor"
+    elif test.kind == FAILS and not is_tried(test.context):
+        message = (
+            "this `raise` runs while the step is traced, whatever the tensor is that is tested:"
+            " return the tensor from the step, and test it outside"
+        )
+        last = "raises in each trace"
+    else:
+        return
     report(
         test.site.span,
-        f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
-        f" traced, and autograph does not convert this test: use {INSTEAD[test.name]}",
+        message,
         certainty=definite_if(
             test.sure,
             not test.context.is_guess,
             not is_tried(test.context),
             is_in_every_trace(computation, test.context),
         ),
-        trace=path_to_site(computation, test.context, test.site, "tests a tensor"),
+        trace=path_to_site(computation, test.context, test.site, last),
     )
 
 

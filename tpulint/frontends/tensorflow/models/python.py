@@ -115,6 +115,9 @@ def _number(call: Call) -> Value | None:
     given = call.values[0] if len(call.values) == 1 else None
     if isinstance(given, Scaled) and call.name != "bool":
         return given
+    if isinstance(given, Tensor) and given.sort == "tensor" and call.name in tf_names.CONVERTED:
+        # autograph/operators/py_builtins.py: an operation casts it.
+        return given if call.frame.context.converts_control_flow else None
     if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
         return None
     try:
