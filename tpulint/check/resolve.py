@@ -14,7 +14,7 @@ from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
 from tpulint.incremental.model import Analysis
 from tpulint.output import FOR_PEOPLE, load
-from tpulint.output.context import Coverage, RenderContext
+from tpulint.output.context import Coverage, RenderContext, Unchecked
 
 if TYPE_CHECKING:
     from tpulint.finding import Finding, UnfollowedCall
@@ -301,7 +301,7 @@ def context_of(result: CheckResult, style: Style) -> RenderContext:
         style.for_people and style.color,
         style.width,
         quiet=style.quiet,
-        incomplete=bool(result.failures),
+        unchecked=[Unchecked(str(part), getattr(part, "path", "")) for part in result.failures],
         unparsed=result.unparsed,
         files=result.files,
         unset=result.unset,

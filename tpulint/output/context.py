@@ -28,12 +28,19 @@ class Coverage(NamedTuple):
     using: Mapping[str, int] = MappingProxyType({})
 
 
+class Unchecked(NamedTuple):
+    """What was asked for and not checked: the reason, and the path where it is one file."""
+
+    reason: str
+    path: str = ""
+
+
 class RenderContext(NamedTuple):
     """The run's surroundings.
 
     `here` is the absolute working directory, `sources` hold the files that findings and
     their steps are in, `hidden` counts by code the possible findings that are not shown, and
-    `fixed` those that were fixed before. `incomplete` says that something asked for was not
+    `fixed` those that were fixed before. `unchecked` says what was asked for and not
     checked, `unfollowed` holds the calls that were not followed although they may matter,
     `unparsed` counts files that are no Python and of which no finding says so, `files`
     those that were looked at (None: not counted), `unset` holds the configuration keys
@@ -48,7 +55,7 @@ class RenderContext(NamedTuple):
     color: bool = False
     width: int = 100
     quiet: bool = False
-    incomplete: bool = False
+    unchecked: Sequence[Unchecked] = ()
     unparsed: int = 0
     files: int | None = None
     unset: frozenset[str] = frozenset()

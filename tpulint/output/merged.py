@@ -60,8 +60,12 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
     run["results"] = united(results, place_in_sarif)
     notifications = [row for run in runs for row in notifications_of(run)]
     if notifications:
-        shown = united(notifications, place_of_note)
-        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": shown}]
+        failures = [note for note in notifications if note["level"] == "error"]
+        calls = [note for note in notifications if note["level"] != "error"]
+        shown = united(failures, text_of_note) + united(calls, place_of_note)
+        run["invocations"] = [
+            {"executionSuccessful": not failures, "toolExecutionNotifications": shown}
+        ]
     properties = [run.get("properties", {}) for run in runs]
     parts = [each["coverage"] for each in properties if "coverage" in each]
     run.pop("properties", None)  # it comes last, as a run writes it
@@ -80,7 +84,7 @@ def summed(parts: Sequence[MergedRow]) -> MergedRow:
 
 
 def notifications_of(run: MergedRow) -> list[MergedRow]:
-    """Return what a run says of calls that were not analyzed."""
+    """Return what a run says of calls and files that were not analyzed."""
     return [
         row
         for invocation in run.get("invocations", [])
@@ -114,3 +118,7 @@ def place_in_sarif(row: MergedRow) -> tuple[object, ...]:
 def place_of_note(row: MergedRow) -> tuple[object, ...]:
     """Return the place of a notification, by which a run sorts."""
     return *place_in_sarif({"ruleId": "", **row}), row["message"]["text"]
+
+
+def text_of_note(row: MergedRow) -> tuple[object, ...]:
+    return (row["message"]["text"],)

@@ -21,7 +21,7 @@ from tpulint.finding import (
     Step,
     UnfollowedCall,
 )
-from tpulint.output.context import RenderContext
+from tpulint.output.context import RenderContext, Unchecked
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -45,7 +45,7 @@ def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
         "originalUriBaseIds": {"SRCROOT": {"uri": file_uri(context.here).rstrip("/") + "/"}},
         "results": [result(finding, codes, seen, context) for finding in findings],
     }
-    if context.unfollowed:
+    if context.unfollowed or context.unchecked:
         run["invocations"] = [invocation(context)]
     if context.coverage is not None:
         run["properties"] = {"coverage": coverage_item(context)}
@@ -54,9 +54,22 @@ def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 def invocation(context: RenderContext) -> dict[str, object]:
-    """Return the invocation, with a notification for each call that was not analyzed."""
-    notifications = [notification(call, context) for call in context.unfollowed]
-    return {"executionSuccessful": True, "toolExecutionNotifications": notifications}
+    """Return the invocation, with a notification for each failure and each call left out."""
+    notifications = [unchecked_item(part, context) for part in context.unchecked]
+    notifications += [notification(call, context) for call in context.unfollowed]
+    return {
+        "executionSuccessful": not context.unchecked,
+        "toolExecutionNotifications": notifications,
+    }
+
+
+def unchecked_item(part: Unchecked, context: RenderContext) -> dict[str, object]:
+    """Return what was asked for and not checked; the exit status of such a run is 2."""
+    item: dict[str, object] = {"level": "error", "message": {"text": part.reason}}
+    if part.path:
+        place = {"physicalLocation": {"artifactLocation": artifact(part.path, context)}}
+        item["locations"] = [place]
+    return item
 
 
 def coverage_item(context: RenderContext) -> dict[str, object]:

@@ -72,13 +72,13 @@ def count(number: int, word: str) -> str:
 
 def count_line(left: int, context: RenderContext) -> str:
     """Return the number of findings; where there is none, what was checked."""
-    unread = "; not everything was checked" if context.incomplete else ""
+    unread = "; not everything was checked" if context.unchecked else ""
     if context.fixed:
         done = f"({context.fixed} fixed, {left} remaining)"
         return f"Found {errors(left + context.fixed)} {done}{unread}."
     if left:
         return f"Found {errors(left)}{unread}."
-    if context.incomplete:
+    if context.unchecked:
         return "Found no errors, but not everything was checked."
     if context.unparsed:
         files = "1 file that cannot" if context.unparsed == 1 else f"{context.unparsed} that cannot"

@@ -116,6 +116,19 @@ def test_sarif_has_a_notification_of_each_cut_call(capsys: pytest.CaptureFixture
         assert coverage["callsNotAnalyzed"] == {"limit": 2 if log is text else 4}
 
 
+def test_sarif_of_an_incomplete_check_is_not_successful(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--output-format", "sarif", "missing.py"]) == 2
+    text = capsys.readouterr().out
+    for log in (text, merged([text, text])[0]):
+        (invocation,) = json.loads(log)["runs"][0]["invocations"]
+        assert not invocation["executionSuccessful"]
+        (note,) = invocation["toolExecutionNotifications"]
+        assert note["level"] == "error"
+        assert note["message"]["text"] == "missing.py: no such file or directory"
+        (location,) = note["locations"]
+        assert location["physicalLocation"]["artifactLocation"]["uri"] == "missing.py"
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Go to an empty project."""

@@ -33,7 +33,7 @@ from tpulint.finding import (
     UnfollowedCall,
 )
 from tpulint.output import FORMATS, load
-from tpulint.output.context import Coverage, RenderContext
+from tpulint.output.context import Coverage, RenderContext, Unchecked
 from tpulint.output.summary import hidden_lines, statistics, summary
 from tpulint.output.text import columns, flags, wanted
 from tpulint.source import read_source
@@ -238,7 +238,7 @@ def test_without_findings_the_summary_says_what_was_checked() -> None:
     )
     for other in (
         context._replace(files=0),
-        context._replace(incomplete=True),
+        context._replace(unchecked=[Unchecked("gone.py: no such file", "gone.py")]),
         context._replace(unparsed=1),
     ):
         assert "Checked" not in summary([], other)
@@ -247,7 +247,9 @@ def test_without_findings_the_summary_says_what_was_checked() -> None:
 def test_only_a_clean_result_is_green() -> None:
     context = RenderContext("/p", files=57, coverage=Coverage(3, 41, 57), color=True)
     assert "\x1b[" in summary([], context)
-    assert "\x1b[" not in summary([], context._replace(incomplete=True))
+    assert "\x1b[" not in summary(
+        [], context._replace(unchecked=[Unchecked("gone.py: no such file", "gone.py")])
+    )
 
 
 def test_the_summary_counts_what_was_left_out_by_its_kind() -> None:
@@ -260,9 +262,10 @@ def test_the_summary_counts_what_was_left_out_by_its_kind() -> None:
 
 
 def test_summaries_with_findings() -> None:
-    assert summary([NAME, NAME], RenderContext("/p", incomplete=True)).startswith(
-        "Found 2 errors; not everything was checked."
-    )
+    assert summary(
+        [NAME, NAME],
+        RenderContext("/p", unchecked=[Unchecked("gone.py: no such file", "gone.py")]),
+    ).startswith("Found 2 errors; not everything was checked.")
 
 
 @pytest.mark.parametrize("certainty", Certainty)

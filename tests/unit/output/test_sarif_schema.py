@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.sample import CONTEXT, FINDINGS
 from tpulint.finding import Finding
+from tpulint.output.context import Unchecked
 from tpulint.output.sarif import render_sarif
 
 
@@ -24,6 +25,18 @@ def validator() -> jsonschema.Draft4Validator:
 def test_valid(validator: jsonschema.Draft4Validator, found: tuple[Finding, ...]) -> None:
     log = json.loads(render_sarif(found, CONTEXT))
     assert [error.message for error in validator.iter_errors(log)] == []
+
+
+def test_valid_where_something_was_not_checked(validator: jsonschema.Draft4Validator) -> None:
+    unchecked = (
+        Unchecked("gone.py: no such file or directory", "gone.py"),
+        Unchecked("internal error in rule TPU101: KeyError: 'x'"),
+    )
+    log = json.loads(render_sarif((), CONTEXT._replace(unchecked=unchecked)))
+    assert [error.message for error in validator.iter_errors(log)] == []
+    (invocation,) = log["runs"][0]["invocations"]
+    levels = [note["level"] for note in invocation["toolExecutionNotifications"]]
+    assert (invocation["executionSuccessful"], levels) == (False, ["error", "error"])
 
 
 def test_the_schema_would_tell(validator: jsonschema.Draft4Validator) -> None:
