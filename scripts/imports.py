@@ -20,7 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     {"", "finding", "codes", "hardware", "ordering", "disk", "notebook", "cache_dir"}
     | {"collector", "installation", "storage"},
-    {"source", "config", "frontends", "frontends.tensorflow.knowledge"},
+    {"source", "config", "frontends.tensorflow.knowledge"},
     {"syntax"},
     {
         "frontends.tensorflow.settings",
@@ -30,7 +30,7 @@ LAYERS = (
     },
     {"absint", "absint.domain"},
     {"absint.resolver"},
-    {"absint.interpreter"},
+    {"absint.interpreter", "frontends"},
     {"frontends.tensorflow"},
     {"frontends.tensorflow.models"},
     {"frontends.tensorflow.build_program"},

@@ -27,7 +27,7 @@ LABELS = {
     "queries": "questions that several rules ask about a program",
     ENTRY: "the entry points of a program, and what they lead to",
     f"{_FRONT}.models": "models of TensorFlow calls, in one table",
-    _FRONT: "TensorFlow: strategies, Keras, flags, hooks",
+    _FRONT: "a front end: strategies, Keras, flags, hooks",
     "absint.interpreter": "the abstract interpreter of Python",
     "absint.resolver": "module resolution",
     "absint.domain": "sites, contexts, values, events, the program",
@@ -40,7 +40,7 @@ _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in name
 _FILES |= dict.fromkeys(LAYERS[3], FACTS) | dict.fromkeys(LAYERS[9], ENTRY)
 _FILES |= dict.fromkeys(LAYERS[16], FEATURES)
 _FILES |= {"map.pictures": "output", "__main__": "cli"}
-_FILES |= {"absint": "absint.domain"}
+_FILES |= {"absint": "absint.domain", "frontends": _FRONT}
 _FILES |= {"plugins": "rules", "extend": "cli", "worker_pool": "check", "testing": "cli"}
 
 

@@ -12,8 +12,8 @@ from tpulint.absint.domain.site import Module
 from tpulint.check.programs import unreadable
 from tpulint.codes import RULES
 from tpulint.finding import Finding
+from tpulint.frontends import is_start
 from tpulint.frontends.tensorflow.build_program import Summarized
-from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job, RuleFailure, describe
 from tpulint.source import Source
@@ -47,7 +47,7 @@ def read_sources(batch: Batch, job: Job) -> ProgramSources:
             reason = f"cannot be read: {error.strerror}"
             result.findings.append(unreadable(filename, reason, 1, 1))
             continue
-        if passes(data, batch.settings.boundary_names):
+        if is_start(data, batch.settings.boundary_names):
             _add_source(filename, data, result)
     return result
 

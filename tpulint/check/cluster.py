@@ -25,7 +25,7 @@ from tpulint.check.executor import LocalWorkers, ProgramStep, Search, SearchStep
 from tpulint.check.progress import Progress
 from tpulint.config import ConfigError
 from tpulint.finding import Finding, Span
-from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
+from tpulint.frontends import installed
 from tpulint.incremental.disk import (
     DiskSnapshot,
     NotInSnapshot,
@@ -260,7 +260,7 @@ def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
     from tpulint.frontends.tensorflow.target_release import Targets
 
     disk = TrackedDisk(batch.disk)
-    files = Files(disk, installed=INSTALLED)
+    files = Files(disk, installed=installed())
     graph = ImportGraph(files)
     targets = Targets(batch.settings.target_tensorflow, disk)
     reached = [graph.reached(os.path.abspath(seed)) for seed in job.seeds]

@@ -30,7 +30,7 @@ from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
 from tpulint.disk import Disk, take_passed_over
 from tpulint.finding import Finding
-from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
+from tpulint.frontends import installed
 from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.disk import CheckedDisk, TrackedDisk
 from tpulint.incremental.memo import Database, Memo, SharedCache
@@ -273,7 +273,7 @@ def divide(
     imports = TrackedDisk(batch.disk)
     imports.dependencies.update(search.asked_for_imports)
     imported = {**queries.imports(imports.dependencies), **search.imports}
-    graph = ImportGraph(Files(imports, installed=INSTALLED), imported)
+    graph = ImportGraph(Files(imports, installed=installed()), imported)
     jobs = split_into_programs(batch, prefiltered, graph, disk)
     # A new `__init__` above a file changes the package that it is of, and what its imports mean.
     for seed in prefiltered.seeds:
@@ -393,7 +393,7 @@ def read_program(
     from tpulint.frontends.tensorflow.build_program import build_program
     from tpulint.syntax.lazy_module import Store as NewStore
 
-    files = Files(batch.disk, installed=INSTALLED)
+    files = Files(batch.disk, installed=installed())
     summaries = store or NewStore()
 
     modules = summarize(sources, summaries)

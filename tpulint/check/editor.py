@@ -22,7 +22,7 @@ from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.executor import ProgramStep, Search, SearchStep
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding
-from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
+from tpulint.frontends import installed
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.target_release import Targets
@@ -258,7 +258,7 @@ class ProjectPrograms:
 
     def _graph(self) -> ImportGraph:
         return ImportGraph(
-            Files(self.batch.disk, installed=INSTALLED), self.queries.imports(DiskDependencies())
+            Files(self.batch.disk, installed=installed()), self.queries.imports(DiskDependencies())
         )
 
     def _read(self, batch: Batch, job: Job) -> ReadProgram:

@@ -18,7 +18,7 @@ from tpulint.check.programs import Prefiltered, merge
 from tpulint.check.progress import Progress
 from tpulint.collector import collect_by_hand, collect_if_many
 from tpulint.disk import PassedOver, note_passed_over, take_passed_over
-from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
+from tpulint.frontends import installed
 from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.disk import DiskDependencies, TrackedDisk
 from tpulint.incremental.model import Analysis, Batch, FileFailure, Job
@@ -227,7 +227,7 @@ class _Searcher:
         self.batch = batch
         self._for_imports = TrackedDisk(batch.disk)
         self._for_names = TrackedDisk(batch.disk)
-        self._graph = ImportGraph(Files(self._for_imports, installed=INSTALLED))
+        self._graph = ImportGraph(Files(self._for_imports, installed=installed()))
         self._targets = Targets(batch.settings.target_tensorflow, self._for_names)
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:

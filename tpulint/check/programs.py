@@ -25,6 +25,7 @@ from tpulint.absint.resolver.import_graph import (
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.disk import Disk
 from tpulint.finding import Finding, Location, Span
+from tpulint.frontends import is_start
 from tpulint.frontends.tensorflow.file_facts import (
     ON,
     PERHAPS,
@@ -35,7 +36,7 @@ from tpulint.frontends.tensorflow.file_facts import (
     names_estimators,
     placement_in,
 )
-from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes
+from tpulint.frontends.tensorflow.prefilter import names_a_tpu
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.spelling_search import (
     NamesInFile,
@@ -157,7 +158,7 @@ def facts_in(data: bytes, settings: Settings, written: Iterable[Written]) -> Fil
     """Search the bytes of a file; `written` are its import statements."""
     text = b"\0".join(chain.from_iterable(written))
     tpus = names_a_tpu(data)
-    names_tpu = passes(data, settings.boundary_names, tpus)
+    names_tpu = is_start(data, settings.boundary_names, tpus)
     missing = tuple(missing_somewhere(data))
     return FileFacts(
         hashlib.sha256(text).hexdigest()[:16] if text else "",

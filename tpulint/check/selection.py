@@ -15,9 +15,8 @@ from tpulint.check.discover import SUFFIXES, Task
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.disk import Disk, read_regular
+from tpulint.frontends import installed, is_start
 from tpulint.frontends.tensorflow.file_facts import by_home, names_estimators
-from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.target_release import FILES as REQUIREMENTS
 from tpulint.frontends.tensorflow.target_release import README
@@ -167,7 +166,7 @@ def transitive_dependents(
 ) -> set[str]:
     """Return the changed files, what imports them, and what any of these import."""
     gone = {path: b"" for path in changed if not os.path.exists(path)}
-    files = Files(Disk({**gone, **contents}), installed=INSTALLED)
+    files = Files(Disk({**gone, **contents}), installed=installed())
     graph = ImportGraph(files)
     importers: dict[str, list[str]] = {}
     everywhere = {*paths, *changed}
@@ -254,7 +253,7 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     disk = Disk()
     estimators = [path for path in sorted(seeds) if names_estimators(disk.read(path))]
     homes = by_home(estimators, disk)
-    graph = ImportGraph(Files(disk, installed=INSTALLED))
+    graph = ImportGraph(Files(disk, installed=installed()))
     programs = connected(graph, seeds, homes, sorted(by_path))
     bound_together = [sorted(program.all & by_path.keys()) for program in programs]
     bound = {path for group in bound_together for path in group}
@@ -267,7 +266,7 @@ def names_tpu_api(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
         data = read_regular(path)
     except OSError:
         return False
-    return any(passes(data, names) for names in wrappers)
+    return any(is_start(data, names) for names in wrappers)
 
 
 def balance(file_groups: list[list[str]], count: int) -> list[list[str]]:

@@ -13,8 +13,8 @@ from tpulint.check.programs import code_in
 from tpulint.check.request import Request
 from tpulint.explain.events import in_words, place_at
 from tpulint.explain.explanation import EventNote, PlaceNote
+from tpulint.frontends import installed
 from tpulint.frontends.tensorflow.file_facts import JAX, TENSORFLOW, TORCH_XLA, frameworks_in
-from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job
 from tpulint.output.context import Coverage
@@ -115,7 +115,7 @@ def _note(program: Program, job: Job, wanted: frozenset[str]) -> ProgramNote:
 
 def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterator[UnreadFile]:
     """Yield the files that are of no TPU program, each with what they use and why."""
-    imports = ImportGraph(Files(batch.disk, installed=INSTALLED))
+    imports = ImportGraph(Files(batch.disk, installed=installed()))
     seeds = {os.path.abspath(seed) for job in jobs for seed in job.seeds}
     reached = {path for seed in sorted(seeds) for path in imports.reached(seed)}
     for filename in filenames:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 from tpulint.absint.domain.context import ConditionKey, Scope
@@ -71,11 +73,20 @@ class Library:
     meaning of its own, and knows no library itself.
     """
 
+    # The roots of its packages.
+    packages: frozenset[str] = frozenset()
+    # Reading begins in functions that mention one of these.
+    entry_names: frozenset[str] = frozenset()
     # Attributes that ask what is open while device code is built.
     context_queries: frozenset[str] = frozenset()
     # The last names of calls that take a tensor without reading it.
     passing_calls: frozenset[str] = frozenset()
     traced_function = "a traced function"  # what `explain` calls one
+
+    @property
+    def parts(self) -> tuple[Library, ...]:
+        """The libraries that this one consists of."""
+        return (self,)
 
     # Calls
 
@@ -200,6 +211,63 @@ class Library:
     def is_generated(self, project: Project, path: str) -> bool:
         """Return whether the module at `path` holds nothing that runs, and is never read."""
         return False
+
+
+class Libraries(Library):
+    """The libraries of several front ends, in one program.
+
+    The first one that knows more than nothing answers. A function of one of them is its own.
+    """
+
+    def __init__(self, parts: Sequence[Library]) -> None:
+        self._parts = tuple(parts)
+        for name in ("packages", "entry_names", "context_queries", "passing_calls"):
+            setattr(self, name, frozenset().union(*(getattr(part, name) for part in parts)))
+        for name in HOOKS:
+            setattr(self, name, partial(self._ask, name))
+
+    @property
+    def parts(self) -> tuple[Library, ...]:
+        return self._parts
+
+    def _ask(self, hook: str, *arguments: object) -> object:
+        """Return the first answer to `hook` that is not that of a library which knows nothing."""
+        nothing = getattr(Library, hook)(self, *arguments)
+        answers = (getattr(part, hook)(*arguments) for part in self._parts)
+        return next((answer for answer in answers if answer != nothing), nothing)
+
+    def call(
+        self,
+        frame: Frame,
+        callee: External,
+        receiver: Value | None,
+        args: tuple[Argument, ...],
+        site: Site,
+    ) -> Value:
+        root = callee.path.partition(".")[0]
+        owner = next((part for part in self._parts if root in part.packages), self._parts[0])
+        return owner.call(frame, callee, receiver, args, site)
+
+    def callees(self, context: Context, callees: list[Value]) -> list[Value]:
+        for part in self._parts:
+            callees = part.callees(context, callees)
+        return callees
+
+    def follows(self, project: Project, path: str, asking: Importer | None) -> bool:
+        return any(part.follows(project, path, asking) for part in self._parts)
+
+
+# The questions of which one library knows the answer: the others have one of their own above.
+HOOKS = [
+    name
+    for name, hook in vars(Library).items()
+    if callable(hook) and not name.startswith("_") and name not in vars(Libraries)
+]
+
+
+def combine(libraries: Sequence[Library]) -> Library:
+    """Return the libraries as one."""
+    return libraries[0] if len(libraries) == 1 else Libraries(libraries)
 
 
 class Frame(ABC):

@@ -30,25 +30,23 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import calls, context_managers
 from tpulint.absint.interpreter.calls import opaque_arguments
-from tpulint.absint.interpreter.frame import Frame, Observer
+from tpulint.absint.interpreter.frame import Frame, Observer, combine
 from tpulint.absint.interpreter.interpreter import Interpreter, room_for_recursion
 from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, importers
 from tpulint.absint.resolver.project import Project
 from tpulint.disk import Disk
 from tpulint.finding import Certainty
+from tpulint.frontends import used_by
 from tpulint.frontends.tensorflow.file_facts import home_of, is_script, is_test
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     EVALUATION,
     MODEL_FN,
     PREDICTION,
     TRAINING,
 )
-from tpulint.frontends.tensorflow.models import feeds
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL_FNS
-from tpulint.frontends.tensorflow.models.registry import Models
 from tpulint.frontends.tensorflow.models.table import Call
 from tpulint.frontends.tensorflow.prefilter import may_make_tpu_strategy, opens_clusters
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
@@ -84,7 +82,9 @@ def build_program(
         project.add(summary.filename, summary.module)
     modules = [summary.module for summary in summarized if summary.module is not None]
     program = Program()
-    interpreter = Interpreter(project, Models(settings), observer, program)
+    used = used_by(module.text for module in modules)
+    library = combine([front_end.load(settings) for front_end in used])
+    interpreter = Interpreter(project, library, observer, program)
     with room_for_recursion():
         read_all(interpreter, modules, settings.boundary_names, Callers(project, callers))
     drop_disabled_estimators(program, files.disk)
@@ -125,18 +125,6 @@ def unreached(interpreter: Interpreter, program: Program) -> Iterator[Unreached]
                 listed.add(code.index)
                 yield Unreached(code.name, Site(module, code.place))
 
-
-ENTRY_NAMES = (
-    tf_names.REPLICATE_FAMILY
-    | tf_names.UNMISTAKABLE
-    | tf_names.STRATEGY_RUN
-    | tf_names.TPU_STRATEGIES
-    | INITIALIZES
-    | RUNS_EAGERLY
-    | feeds.DISTRIBUTES
-    | feeds.FROM_FUNCTION
-    | {"_outside_compilation_counter", "train_and_evaluate", "fit"}
-)
 
 MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
 SPEC = "TPUEstimatorSpec"
@@ -187,7 +175,7 @@ def read_all(
 
     At last come closures that nothing read calls: they were passed to something that does.
     """
-    names = ENTRY_NAMES | {wrapper.rpartition(".")[2] for wrapper in wrappers}
+    names = interpreter.library.entry_names | {wrapper.rpartition(".")[2] for wrapper in wrappers}
     interpreter.opens_clusters = any(
         opens_clusters(module.text.encode(), wrappers) for module in modules
     )

@@ -44,6 +44,7 @@ NO_MEMBERS: frozenset[str] = frozenset()
 class Hooks(Library):
     """The hooks of TensorFlow; `settings` are the user's."""
 
+    packages = frozenset(tf_names.TENSORFLOW_ROOTS)
     context_queries = tf_names.CONTEXT_STATE
     passing_calls = tf_names.CONTROL_TAKERS | {tf_names.SENT}
     traced_function = "tf.function"
@@ -234,8 +235,7 @@ def is_host_mode(test: Value, modes: frozenset[str]) -> bool:
 
 def settings_of(frame: Frame) -> Settings:
     """Return the user's settings for what `frame` reads."""
-    assert isinstance(frame.library, Hooks)
-    return frame.library.settings
+    return next(part.settings for part in frame.library.parts if isinstance(part, Hooks))
 
 
 def _call_of_layer(layer: Instance) -> Function | None:

@@ -33,6 +33,7 @@ from tpulint.finding import UNKNOWN_FUNCTION
 from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.knowledge.tables import CallFacts, call_facts
 from tpulint.frontends.tensorflow.models import (
     clusters,
@@ -62,9 +63,24 @@ WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
 # Packages of Python of which no function builds an operation by itself.
 STANDARD_LIBRARY = ("builtins.", "collections.", "contextlib.", "functools.", "os.", "typing.")
 
+# Reading begins in functions that mention one of these.
+ENTRY_NAMES = (
+    tf_names.REPLICATE_FAMILY
+    | tf_names.UNMISTAKABLE
+    | tf_names.STRATEGY_RUN
+    | tf_names.TPU_STRATEGIES
+    | INITIALIZES
+    | RUNS_EAGERLY
+    | feeds.DISTRIBUTES
+    | feeds.FROM_FUNCTION
+    | {"_outside_compilation_counter", "train_and_evaluate", "fit"}
+)
+
 
 class Models(Hooks):
     """The models of TensorFlow's calls, for an interpreter."""
+
+    entry_names = ENTRY_NAMES
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
