@@ -86,6 +86,26 @@ def test_a_variable_that_drifts_inside_control_flow(strategy: Any, inside: str) 
         step()
 
 
+@pytest.mark.parametrize("synchronized", [True, False])
+def test_the_averages_of_batch_normalization(strategy: Any, synchronized: bool) -> None:
+    """Some releases of Keras let them drift, and a layer that synchronizes does not."""
+    with strategy.scope():
+        layer = tf.keras.layers.BatchNormalization(synchronized=synchronized)
+        layer.build((None, 1))
+    combines = str(layer.moving_mean.aggregation).lower() != "none"
+
+    @tf.function
+    def step() -> None:
+        strategy.run(lambda: layer(tf.reshape(rank(), (1, 1)), training=True))
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        step()
+    told = [str(each.message) for each in caught if "The copies of" in str(each.message)]
+    assert bool(told) == (not combines and not synchronized)
+    assert all("made it, pass `synchronized=True` to the layer" in said for said in told)
+
+
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize(
     ("aggregation", "after"),

@@ -5,6 +5,7 @@ On one core such a program is right, and on several nothing fails: only the numb
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -284,8 +285,23 @@ def _warn_of_difference(variable: UnsynchronizedVariable, differs: Any) -> None:
     message = (
         f"The copies of '{variable.name}' on cores 0 and {core} differ after a step. Each replica "
         "assigns a value that depends on its own data, and the variable has no `aggregation` that "
-        'combines the values. Create it with `aggregation="mean"` '
-        "(`tf.VariableAggregation.MEAN`), or reduce the value over the replicas first"
+        f"combines the values. {_cure_of_drift(variable.name)}"
     )
     place = operation_location(variable.write)
     warn_in_step(UnsynchronizedVariableWarning(message, place=place))
+
+
+# Some releases of Keras 3 make these without `aggregation`, and no argument of the layer adds it.
+_NORMALIZATION = re.compile(r"(^|/)(moving_(mean|variance|stddev)|renorm_(mean|stddev))(_\d+)?$")
+
+
+def _cure_of_drift(name: str) -> str:
+    if _NORMALIZATION.search(name):
+        return (
+            "If Keras' `BatchNormalization` made it, pass `synchronized=True` to the layer; if you "
+            'did, create it with `aggregation="mean"` (`tf.VariableAggregation.MEAN`)'
+        )
+    return (
+        'Create it with `aggregation="mean"` (`tf.VariableAggregation.MEAN`), or reduce the value '
+        "over the replicas first"
+    )
