@@ -188,18 +188,25 @@ def test_python_sees_no_variable_of_it(served: ServedStorage) -> None:
 
 
 def test_a_run_that_asks_for_nothing_starts_and_ends_in_no_time(tmp_path: Path) -> None:
-    times = []
-    for _ in range(5):
+    """In 50 ms, or where the machine is busy, in less than a program that does nothing."""
+    passes = []
+    for seconds in (0.2, 0.2, 0.4, 0.8, 1.6, 3.2):
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True, timeout=60)
+        allowed = max(0.05, time.perf_counter() - begin)
         begin = time.perf_counter()
         served = ServedStorage(str(tmp_path))
-        times.append(time.perf_counter() - begin)
-        time.sleep(0.2)  # the program runs
+        took = time.perf_counter() - begin
+        time.sleep(seconds)  # the program runs, and the server gets ready
         begin = time.perf_counter()
         served.close()
-        times[-1] += time.perf_counter() - begin
+        took += time.perf_counter() - begin
         assert not served.uses
-    assert min(times) < 0.05
-    assert not os.listdir(tmp_path)
+        assert not os.listdir(tmp_path)
+        passes.append(took < allowed)
+        if passes[-1]:
+            break
+    assert passes[-1]
 
 
 def test_the_cloud_is_read_over_the_network_and_its_absence_is_an_answer(
