@@ -133,8 +133,9 @@ def write_cifar10(folder: Path) -> None:
             member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
             member.size = len(data)
             tar.addfile(member, BytesIO(data))
-    for name in ("cifar-10-batches-py.tar.gz", "cifar-10-batches-py_archive"):
-        _under(folder, str(KERAS), "datasets", name).write_bytes(archive.getvalue())
+    for name in (".tar.gz", "-target_archive"):
+        path = _under(folder, str(KERAS), "datasets", f"cifar-10-batches-py{name}")
+        path.write_bytes(archive.getvalue())
 
 
 def _flowers(side: int, number: int) -> Iterator[dict[str, Any]]:
