@@ -16,6 +16,7 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
+from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge.operations import builds
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     EVALUATION,
@@ -40,14 +41,16 @@ from tpulint.map.variables import variables_of
 from tpulint.ordering import Phase, Truth
 from tpulint.queries.device_code import is_compiled, is_softly_placed
 from tpulint.queries.happens_before import order_of
-from tpulint.queries.input_pipelines import data_of, steps
+from tpulint.queries.input_pipelines import data_of, ways
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 
 # The map of one computation.
 
 FOLDED = 24  # boxes above which control flow without a host cluster is folded away
 MOST = 60  # boxes of a picture
-CHAIN = 6  # steps of an input pipeline
+CHAIN = 8  # last steps of an input pipeline
+# The pipeline of a call of `fit` that each step of Keras does not get: `fit` has both.
+OTHER_STEPS = {"train_step": "evaluate", "test_step": "fit"}
 
 
 # What the calls of an estimator do, by the values that `mode` has then.
@@ -94,8 +97,11 @@ def _feeds(program: Program, computation: Computation) -> Sequence[Feed]:
     """Return the input pipelines of what builds the computation, or of its call itself."""
     owners = [computation.call.receiver, computation.call.result]
     owner_options = [option for owner in owners if owner is not None for option in options(owner)]
+    other = OTHER_STEPS.get(callee_name(computation.callee).strip("`"))
     feeds: dict[object, Feed] = {}
     for feed in program.feeds:
+        if feed.kind == other:
+            continue
         if feed.site == computation.site or any(
             option is owner for option in options(feed.owner) for owner in owner_options
         ):
@@ -294,11 +300,10 @@ def _cluster_node(box: OpenBox) -> model.MapNode:
 
 def _input_node(program: Program, feed: Feed, number: int) -> model.MapNode:
     """Return an input pipeline, with the steps of its dataset as they were written."""
-    names = []
-    for step in steps(data_of(program, feed)):
-        if isinstance(step, ExternalObject):
-            names.append(step.last)
-    chain = " \N{RIGHTWARDS ARROW} ".join(dict.fromkeys(reversed(names[:CHAIN])))
+    names = _step_names(data_of(program, feed))
+    if len(names) > CHAIN:
+        names[CHAIN:] = ["..."]
+    chain = " \N{RIGHTWARDS ARROW} ".join(reversed(names))
     lines = [model.Line(chain)] if chain else []
     function = function_of(feed.function) if feed.function is not None else None
     if function is not None:
@@ -312,6 +317,19 @@ def _input_node(program: Program, feed: Feed, number: int) -> model.MapNode:
         _span(feed.site),
         tuple(lines),
     )
+
+
+def _step_names(data: Value) -> list[str]:
+    """Return the names of the steps of a dataset, last first, on the longest way to it.
+
+    What made its arrays is no step of it, and `apply` has the name of what it applies.
+    """
+    calls = max(ways(data), key=len, default=[])
+    names = []
+    for step in [call for call in calls if is_dataset(call)] or calls:
+        applied = [value for _, value in step.arguments if isinstance(value, ExternalObject)]
+        names.append(applied[0].last if step.last == "apply" and applied else step.last)
+    return names
 
 
 def _plain(cluster: Cluster) -> str:

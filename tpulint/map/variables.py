@@ -10,7 +10,11 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Const
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.frontends.tensorflow.knowledge.tf_names import LAYERS_WITH_WEIGHTS, OPTIMIZER_UPDATES
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    FUNCTIONS_WITH_WEIGHTS,
+    LAYERS_WITH_WEIGHTS,
+    OPTIMIZER_UPDATES,
+)
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import EventBoxes, Part
 from tpulint.map.pictures import model
@@ -75,6 +79,7 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
         if access.mode in TOUCHES and access.how not in TAKEN
         if creations.is_there(access.variable)
     ]
+    touches += _reads_of_layer_functions(computation, lanes)
     updates = [
         call
         for call in computation.calls
@@ -95,6 +100,19 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
             for access in _read_before(computation, call, touches):
                 if creations.is_trained(access.variable):
                     yield _written(access, call, lanes)
+
+
+def _reads_of_layer_functions(computation: Computation, lanes: EventBoxes) -> Iterator[Access]:
+    """Yield a read of the weights that each call of a function such as `tf.layers.dense` makes."""
+    for call in computation.calls:
+        library, _, function = call.path.rpartition(".")
+        if function in FUNCTIONS_WITH_WEIGHTS and library.endswith(("layers", "slim")):
+            weights = Variable(f"{function}.weights", "weights", call.site, call.context)
+            operation = next((tensor.operation for tensor in tensors(call.result)), None)
+            read = Access(weights, "read", function, call.site, call.context, operation)
+            if id(call) in lanes.of_event:
+                lanes.of_event[id(read)] = lanes.of_event[id(call)]
+            yield read
 
 
 def _is_written_by(access: Access, call: ApiCall) -> bool:

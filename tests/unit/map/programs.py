@@ -117,6 +117,7 @@ MODES = """
     estimator.evaluate(input_fn, steps=2)
 """
 FIT = """
+    import numpy
     import tensorflow as tf
 
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
@@ -129,7 +130,8 @@ FIT = """
         model = tf.keras.Sequential(layers)
         model.compile(optimizer="adam", loss=tf.keras.losses.MeanSquaredError())
 
-    data = tf.data.Dataset.from_tensor_slices((tf.ones([16, 4]), tf.ones([16, 4])))
+    images = numpy.ones([16, 4]).astype("float32")
+    data = tf.data.Dataset.from_tensor_slices((images, tf.ones([16, 4])))
     model.fit(data.shuffle(4).batch(8, drop_remainder=True))
 """
 GRADIENTS = """

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.map.drawn import drawn, edge, found, node, of_file
 from tests.unit.map.programs import FIT, GRADIENTS, LAYERS, LOOP, MODES, SENT, VARIABLES
 from tpulint.map import computation as drawing
-from tpulint.map.pictures.model import CLUSTER, SEGMENT, ComputationMap, Crossing
+from tpulint.map.pictures.model import CLUSTER, INPUT, SEGMENT, ComputationMap, Crossing
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -257,6 +257,34 @@ def test_fit_has_its_input_pipeline_and_writes_the_weights(tmp_path: Path) -> No
     assert touches(made) == {"Sequential.weights": {("read", "Sequential"), ("write", "fit")}}
 
 
+def test_each_step_of_fit_has_its_own_input_pipeline(tmp_path: Path) -> None:
+    text = FIT.replace(
+        "drop_remainder=True))", "drop_remainder=True), validation_data=data.batch(4))"
+    )
+    maps = found(text, tmp_path).program.computations
+    pipelines = {
+        made.title: [(each.title, each.lines[0].text) for each in made.nodes if each.kind == INPUT]
+        for made in maps
+    }
+    arrow = " \N{RIGHTWARDS ARROW} "
+    assert pipelines == {
+        "train_step, compiled by fit": [
+            ("input pipeline of fit", arrow.join(["from_tensor_slices", "shuffle", "batch"]))
+        ],
+        "test_step, compiled by fit": [
+            ("input pipeline of evaluate", arrow.join(["from_tensor_slices", "batch"]))
+        ],
+    }
+
+
+def test_a_long_pipeline_is_in_order_and_applies_by_name(tmp_path: Path) -> None:
+    steps = "apply(tf.data.experimental.map_and_batch(len, 8))" + ".prefetch(1)" * 6
+    text = FIT.replace("data.shuffle(4).batch(8, drop_remainder=True)", f"data.shuffle(4).{steps}")
+    (line,) = node(drawn(text, tmp_path), "input pipeline of fit").lines
+    names = line.text.split(" \N{RIGHTWARDS ARROW} ")
+    assert names == ["...", "shuffle", "map_and_batch", *["prefetch"] * 6]
+
+
 def test_what_has_no_weights_is_no_variable_and_zip_no_operation(tmp_path: Path) -> None:
     made = drawn(GRADIENTS, tmp_path)
     assert touches(made) == {
@@ -266,6 +294,39 @@ def test_what_has_no_weights_is_no_variable_and_zip_no_operation(tmp_path: Path)
     details = [line.detail for each in made.nodes for line in each.lines]
     assert any("MeanSquaredError, compute_average_loss" in detail for detail in details)
     assert not [detail for detail in details if "zip" in detail or "__call__" in detail]
+
+
+def test_layers_that_are_functions_have_weights() -> None:
+    train = of_file(EXAMPLES / "estimator_host_call.py").program.computations[0]
+    assert touches(train) == {
+        "conv2d.weights": {("read", "conv2d"), ("write", "minimize")},
+        "dense.weights": {("read", "dense"), ("write", "minimize")},
+        "global_step": {
+            ("read", "exponential_decay"),
+            ("read", "reshape"),
+            ("write", "minimize"),
+        },
+    }
+
+
+def test_a_function_makes_weights_that_stay_as_they_are(tmp_path: Path) -> None:
+    made = drawn(
+        """
+        import tensorflow.compat.v1 as tf
+
+        def step(x):
+            hidden = tf.layers.dense(x, 4, trainable=False)
+            loss = tf.reduce_sum(tf.layers.conv1d(hidden, 4, 3))
+            return tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+        tf.tpu.rewrite(step, [tf.zeros([4, 8, 2])])
+        """,
+        tmp_path,
+    )
+    assert touches(made) == {
+        "dense.weights": {("read", "dense")},
+        "conv1d.weights": {("read", "conv1d"), ("write", "minimize")},
+    }
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,15 @@ LAYERS_WITH_WEIGHTS = words(
     LSTMCell GRUCell SimpleRNNCell ConvLSTM1D ConvLSTM2D ConvLSTM3D MultiHeadAttention
     """
 )
+# tf.layers, tf.contrib.layers and tf_slim: functions that create the variables of a layer.
+FUNCTIONS_WITH_WEIGHTS = words(
+    """
+    dense fully_connected linear conv1d conv2d conv3d convolution convolution1d convolution2d
+    convolution3d conv2d_transpose conv3d_transpose convolution2d_transpose separable_conv1d
+    separable_conv2d separable_convolution2d depthwise_conv2d batch_normalization batch_norm
+    layer_norm group_norm instance_norm embed_sequence
+    """
+)
 # Methods that a framework calls once an object.
 BUILD_METHODS = words("build _build setup add_weight create_variables")
 
