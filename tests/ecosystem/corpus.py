@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ class CorpusResult:
     """All findings, possible ones too, with the messages of the run."""
 
     folder: Path
-    findings: list[Finding]
+    findings: Sequence[Finding]
     messages: list[str]
     failed: bool
 

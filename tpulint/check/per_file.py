@@ -79,7 +79,7 @@ def checked(root: str, here: str) -> CheckedProject:
     findings: dict[str, list[Finding]] = {}
     for finding in result.findings:
         findings.setdefault(finding.span.filename, []).append(finding)
-    return CheckedProject(frozenset(discovery.filenames), findings, result.failures)
+    return CheckedProject(frozenset(discovery.filenames), findings, list(result.failures))
 
 
 def alone(name: str, data: bytes, request: driver.Request) -> CheckedFile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import plugins
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # The result of a check: the findings that remain, and messages about the check itself.
 
 
+@dataclass(frozen=True)
 class CheckResult:
     """The findings that remain, and by code how many possible ones are hidden.
 
@@ -37,33 +39,29 @@ class CheckResult:
     they may matter. unset: configuration keys without a value. coverage: what was read.
     """
 
-    def __init__(
-        self,
-        *,
-        failures: Iterable[Failure] = (),
-        warnings: Iterable[str] = (),
-        notes: Iterable[str] = (),
-        files: int | None = None,
-        unset: frozenset[str] = frozenset(),
-    ) -> None:
-        self.findings: list[Finding] = []
-        self.hidden: Counter[str] = Counter()
-        self.sources: dict[str, Source] = {}
-        self.failures = list(failures)
-        self.warnings = list(warnings)
-        self.messages: list[str] = []
-        self.notes = list(notes)
-        self.files = files
-        self.unparsed = 0
-        self.times: Mapping[str, float] = {}
-        self.skipped: Mapping[str, int] = {}
-        self.unfollowed: list[UnfollowedCall] = []
-        self.unset = unset
-        self.coverage: Coverage | None = None
+    findings: Sequence[Finding] = ()
+    hidden: Counter[str] = field(default_factory=Counter)
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+    warnings: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: int | None = None
+    unparsed: int = 0
+    times: Mapping[str, float] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    unfollowed: Sequence[UnfollowedCall] = ()
+    unset: frozenset[str] = frozenset()
+    coverage: Coverage | None = None
 
-    def add_messages(self, messages: Collection[str]) -> None:
-        """Add the messages that are not there yet."""
-        self.messages += [message for message in messages if message not in self.messages]
+    def with_messages(self, messages: Iterable[str]) -> CheckResult:
+        """Return the result with the messages that it does not have yet."""
+        more = tuple(message for message in messages if message not in self.messages)
+        return replace(self, messages=self.messages + more)
+
+    def with_failures(self, failures: Iterable[Failure]) -> CheckResult:
+        """Return the result with more failures."""
+        return replace(self, failures=(*self.failures, *failures))
 
 
 # Suppressions, per-file-ignores, certainty and baselines.
@@ -77,26 +75,12 @@ def resolved(
 ) -> CheckResult:
     """Return the findings in the files of the task that remain, and how many are hidden."""
     request = task.request
-    result = initial_result(task)
-    result.failures += analysis.failures
-    result.add_messages(analysis.messages)
-    result.notes += analysis.notes
-    reported_files = {os.path.abspath(name) for name in broken(analysis.findings)}
-    large, special = lines_about(
-        file for file in analysis.passed_over if os.path.abspath(file.path) not in reported_files
-    )
-    result.warnings += [line for line in large if line not in result.warnings]
-    result.notes += [line for line in special if line not in result.notes]
-    result.skipped = analysis.skipped
     wanted = frozenset(task.filenames)
-    result.unfollowed = sorted(call for call in analysis.unfollowed if call.filename in wanted)
-    result.notes += map(str, result.unfollowed)
-    result.coverage = coverage_of(analysis, wanted)
-    result.times = analysis.times
     findings = [finding for finding in analysis.findings if is_asked_for(finding, wanted)]
     marked = wanted.intersection(analysis.marked)
     files = {finding.span.filename for finding in findings}
     suppressors = files | {name for name in marked if "TPU002" in request.codes_of(name)}
+    sources: dict[str, Source] = {}
     remaining: Sequence[Finding] = []
     if findings or suppressors:
         from tpulint.diagnostics.resolve import unsuppressed
@@ -105,31 +89,52 @@ def resolved(
         from tpulint.source import read_all
 
         names = {step.span.filename for finding in findings for step in finding.trace}
-        result.sources.update(read_all(sorted(names | suppressors), unsaved))
+        sources.update(read_all(sorted(names | suppressors), unsaved))
         facts = KnownComments(memo or Memo())
         remaining = unsuppressed(
-            findings, result.sources, sorted(suppressors), task.partial, request, facts.read
+            findings, sources, sorted(suppressors), task.partial, request, facts.read
         )
         facts.write()
     shown = [finding for finding in remaining if is_shown(finding, request)]
-    result.hidden.update(
-        finding.code
-        for finding in remaining
-        if not is_shown(finding, request) and finding.certainty is not Certainty.UNLIKELY
-    )
-    new = new_findings(shown, task.filenames, request, result)
-    result.findings = [truncate_trace(finding) for finding in new]
-    result.unparsed = len(broken(findings) - broken(result.findings))
+    new, messages = new_findings(shown, task.filenames, request, sources)
+    reported = [truncate_trace(finding) for finding in new]
+    unparsed = len(broken(findings) - broken(reported))
     if findings:
         from tpulint.diagnostics.resolve import free_trees
         from tpulint.incremental.memo import Memo
         from tpulint.incremental.queries import with_fixes
 
         if request.fixes:
-            step = task.progress.step
-            result.findings = with_fixes(result.findings, result.sources, memo or Memo(), step)
+            reported = with_fixes(reported, sources, memo or Memo(), task.progress.step)
         free_trees()
-    return result
+    hidden = Counter(
+        finding.code
+        for finding in remaining
+        if not is_shown(finding, request) and finding.certainty is not Certainty.UNLIKELY
+    )
+    result = result_without_findings(analysis, task).with_messages(messages)
+    return replace(result, findings=reported, hidden=hidden, sources=sources, unparsed=unparsed)
+
+
+def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
+    """Return what the analysis tells of itself: what failed, what it left out, what it took."""
+    result = initial_result(task).with_failures(analysis.failures).with_messages(analysis.messages)
+    reported_files = {os.path.abspath(name) for name in broken(analysis.findings)}
+    large, special = lines_about(
+        file for file in analysis.passed_over if os.path.abspath(file.path) not in reported_files
+    )
+    notes = (*result.notes, *analysis.notes)
+    wanted = frozenset(task.filenames)
+    unfollowed = sorted(call for call in analysis.unfollowed if call.filename in wanted)
+    return replace(
+        result,
+        warnings=(*result.warnings, *(line for line in large if line not in result.warnings)),
+        notes=(*notes, *(line for line in special if line not in notes), *map(str, unfollowed)),
+        times=analysis.times,
+        skipped=analysis.skipped,
+        unfollowed=unfollowed,
+        coverage=coverage_of(analysis, wanted),
+    )
 
 
 def coverage_of(analysis: Analysis, wanted: frozenset[str]) -> Coverage:
@@ -151,8 +156,8 @@ def initial_result(task: Task) -> CheckResult:
     unset = ("target-tensorflow",) if config.target_tensorflow is None else ()
     return CheckResult(
         failures=(*plugins.active().failures, *task.failures),
-        warnings=task.warnings,
-        notes=task.notes,
+        warnings=tuple(task.warnings),
+        notes=tuple(task.notes),
         files=len(task.filenames),
         unset=frozenset(unset),
     )
@@ -185,34 +190,38 @@ def is_shown(finding: Finding, request: Request) -> bool:
 
 
 def new_findings(
-    findings: Sequence[Finding], filenames: Collection[str], request: Request, result: CheckResult
-) -> Sequence[Finding]:
-    """Return the findings that no baseline has; stale entries of the baselines become messages."""
+    findings: Sequence[Finding],
+    filenames: Collection[str],
+    request: Request,
+    sources: Mapping[str, Source],
+) -> tuple[Sequence[Finding], list[str]]:
+    """Return the findings that no baseline has, and messages on stale entries of the baselines."""
     by_path: dict[str, set[str]] = {}
     for folder, config in configurations(filenames, request).items():
         if config.baseline_path is not None:
             by_path.setdefault(config.baseline_path, set()).add(folder)
     if not by_path:
-        return findings
+        return findings, []
     from tpulint.diagnostics import baseline
 
     remaining = list(findings)
+    messages: list[str] = []
     for path in sorted(by_path):
         checked = [name for name in filenames if request.config_of(name).baseline_path == path]
         inside = set(checked)
         mine = [finding for finding in remaining if finding.span.filename in inside]
         codes = request.every_code(checked)
-        compared = baseline.compare(mine, result.sources, path, checked, codes)
-        result.add_messages([f"{path}: stale: {entry}" for entry in compared.stale])
+        compared = baseline.compare(mine, sources, path, checked, codes)
+        messages += [f"{path}: stale: {entry}" for entry in compared.stale]
         if compared.stale:
-            result.add_messages([f"{path}: `--write-baseline` writes it without the stale entries"])
+            messages.append(f"{path}: `--write-baseline` writes it without the stale entries")
         kept = set(map(id, compared.new))
         remaining = [
             finding
             for finding in remaining
             if finding.span.filename not in inside or id(finding) in kept
         ]
-    return remaining
+    return remaining, messages
 
 
 def configurations(filenames: Iterable[str], request: Request) -> dict[str, Config]:

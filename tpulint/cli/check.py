@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from tpulint.check import driver
@@ -219,13 +220,16 @@ def add_suppressions(options: argparse.Namespace, result: CheckResult) -> int:
     from tpulint.diagnostics.suppress import annotate
 
     added = 0
+    failures: list[FileFailure] = []
     annotated = annotate(result.findings, result.sources, options.add_suppressions)
     for filename, (data, number) in annotated.items():
         if data is None:
-            failure = FileFailure(filename, "no place for a suppression comment")
-            result.failures.append(failure)
-        elif overwrite(filename, result.sources[filename], data, result):
+            failures.append(FileFailure(filename, "no place for a suppression comment"))
+        elif failure := overwrite(filename, result.sources[filename], data):
+            failures.append(failure)
+        else:
             added += number
+    result = result.with_failures(failures)
     write_messages(options, result)
     if not options.quiet and not options.silent:
         print(f"Added {added} {'suppression' if added == 1 else 'suppressions'}.")
@@ -248,7 +252,7 @@ def fix(options: argparse.Namespace, task: driver.Task) -> int:
 
     fixed = fix_all(again, options.unsafe_fixes)
     task.progress.end()
-    last.add_messages(fixed.messages)
+    last = last.with_messages(fixed.messages)
     if options.diff:
         return show_difference(options, fixed, last)
     stdin = task.request.stdin
@@ -261,17 +265,17 @@ def fix(options: argparse.Namespace, task: driver.Task) -> int:
 
 def write(task: driver.Task, fixed: Fixed, result: CheckResult) -> CheckResult:
     """Write the files; what cannot be written keeps its findings."""
-    unwritten = False
+    failures = []
     for filename, data in sorted(fixed.files.items()):
-        if not overwrite(filename, fixed.originals[filename], data, result):
+        failure = overwrite(filename, fixed.originals[filename], data)
+        if failure is not None:
+            failures.append(failure)
             fixed.forget(filename)
-            unwritten = True
-    if not unwritten:
+    if not failures:
         return result
-    again = driver.check(task)
-    again.failures = list(dict.fromkeys([*result.failures, *again.failures]))
-    again.add_messages(result.messages)
-    return again
+    again = driver.check(task).with_messages(result.messages)
+    every = dict.fromkeys([*result.failures, *failures, *again.failures])
+    return replace(again, failures=tuple(every))
 
 
 def show_difference(options: argparse.Namespace, fixed: Fixed, result: CheckResult) -> int:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream: TextIO) -> int:
     """Write the findings, and the messages to standard error; the answer is the exit status."""
     rendered = driver.render(result, style_of(options, fixed))
-    result.add_messages(rendered.messages)
-    write_messages(options, result)
+    write_messages(options, result.with_messages(rendered.messages))
     if options.output_file is not None:
         write_file(options.output_file, rendered.text.encode("utf-8", "surrogateescape"))
     elif not options.silent:
@@ -103,8 +102,8 @@ def out(text: str, stream: TextIO) -> None:
     stream.buffer.flush()
 
 
-def overwrite(filename: str, before: Source, data: bytes, result: CheckResult) -> bool:
-    """Replace the file; where it cannot, or another program changed it, that is a failure."""
+def overwrite(filename: str, before: Source, data: bytes) -> FileFailure | None:
+    """Replace the file; return a failure where it cannot, or another program changed it."""
     try:
         if leads_out(filename):
             raise OSError(0, "it is a link that leads out of the project")
@@ -114,9 +113,8 @@ def overwrite(filename: str, before: Source, data: bytes, result: CheckResult) -
     except (OSError, ConfigError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         reason = cause.strerror if isinstance(cause, OSError) else str(error)
-        result.failures.append(FileFailure(filename, f"cannot write the file: {reason}"))
-        return False
-    return True
+        return FileFailure(filename, f"cannot write the file: {reason}")
+    return None
 
 
 def write_file(path: str, data: bytes) -> None:

@@ -25,7 +25,7 @@ from tpulint.absint.domain.values import Opaque, Value
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.check.analysis import RuleResult
 from tpulint.check.request import Request
-from tpulint.check.resolve import CheckResult, is_shown, new_findings
+from tpulint.check.resolve import is_shown, new_findings
 from tpulint.codes import CODES
 from tpulint.diagnostics.resolve import ignored
 from tpulint.diagnostics.suppress import read_comments
@@ -379,9 +379,9 @@ class Resolution:
         if not is_shown(finding, self.request):
             doubt = finding.certainty.value
             return f"{doubt} and hidden (--certainty {doubt} shows it)"
-        result = CheckResult()
-        result.sources[self.filename] = self.source
-        if not new_findings([finding], [self.filename], self.request, result):
+        sources = {self.filename: self.source}
+        new, _ = new_findings([finding], [self.filename], self.request, sources)
+        if not new:
             return "in the baseline"
         if finding.certainty is Certainty.DEFINITE:
             return "reported"
