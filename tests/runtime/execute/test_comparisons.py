@@ -109,3 +109,15 @@ def test_random_numbers_that_are_the_same_everywhere(strategy: Any) -> None:
     found = warned(strategy, noise, [tf.constant(1.0)])
     assert [each.rule for each in found] == ["TPU716"]
     assert found[0].place == f"{__file__}:{noise.__code__.co_firstlineno + 5}"
+
+
+def test_batches_with_the_shapes_of_tensorflow_1(strategy: Any) -> None:
+    # `tf.disable_v2_behavior()` makes the sizes of a shape objects that cannot be hashed.
+    tf.compat.v1.disable_v2_tensorshape()
+    try:
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            parts = [[tf.fill([2, 3], float(number))] for number in range(2)]
+            sums = tpu.replicate(tf.reduce_sum, parts)
+            assert session.run(sums) == [[0.0], [6.0]]
+    finally:
+        tf.compat.v1.enable_v2_tensorshape()

@@ -100,7 +100,7 @@ def _rows(program: ReplicatedProgram, images: Sequence[TensorMap]) -> Tensor | N
     names = [
         name
         for name in _batches(program)
-        if None in (lengths := {tensor.shape[0] for tensor in program.boundary[name]})
+        if None in (lengths := {tensor.shape.as_list()[0] for tensor in program.boundary[name]})
         or len(lengths) > 1
     ]
     if not names:
