@@ -352,6 +352,12 @@ def add_run(command: Parser) -> None:
         help="copy objects that the directory lacks from the cloud, with your credentials",
     )
     add("--deadline", type=float, metavar="SECONDS", help="the time limit of one step")
+    add(
+        "--compile",
+        choices=("always", "never"),
+        default="always",
+        help="never: XLA checks device programs, TensorFlow's kernels run them",
+    )
     add("-v", "--verbose", action="store_true", help="show what TensorFlow writes at its start")
     add("--report", choices=("text", "html", "json"), default="text", help="the report's format")
     add("--device", choices=tuple(DEVICES), help="report memory and FLOPs of a step on this TPU")

@@ -112,6 +112,7 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         storage,
         reads_cloud,
         options.device,
+        options.compile,
     )
 
 

@@ -6,9 +6,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tpulint.check.discover import shown
 from tpulint.hardware import DEVICES
@@ -60,7 +60,7 @@ class RunRequest(NamedTuple):
 
     Without a `file` it goes to standard error. `storage` is the directory of the buckets, None for
     the default one. reads_cloud: what is missing there is copied from the cloud. `device`: the TPU
-    whose costs are reported.
+    whose costs are reported. `compile`: whether XLA compiles device programs, or only checks them.
     """
 
     program: UserProgram
@@ -71,6 +71,7 @@ class RunRequest(NamedTuple):
     storage: str | None = None
     reads_cloud: bool = False
     device: str | None = None
+    compile: Literal["always", "never"] = "always"
 
 
 class RunSession:
@@ -109,6 +110,7 @@ class RunSession:
                 hosts,
                 workers,
                 costs=self.request.device is not None,
+                compile=self.request.compile,
                 remote=remote,
                 storage=self.storage.activity.seconds if self.storage else None,
             )
@@ -160,6 +162,8 @@ class RunSession:
                 f"The first fault was another one than ended the program: {kind}: {text}"
             )
         self.notes += warnings_without_rule(self.watch)
+        if self.request.compile == "never" and self.watch.segments:
+            self.notes.append(uncompiled_note(self.watch.segments))
         program = self.request.program
         with working_in(self.here):
             try:
@@ -287,6 +291,17 @@ def hidden_fault(
             ):
                 return None
     return first
+
+
+def uncompiled_note(segments: Mapping[bool, int]) -> str:
+    """Return what `--compile never` did; `segments` counts those compiled (true) and the others."""
+    called, compiled = segments.get(False, 0), segments.get(True, 0)
+    said = [f"--compile never: of the device programs, XLA only checked {called} of"]
+    said += [f"{called + compiled} parts, which TensorFlow's kernels ran."]
+    if compiled:
+        said += ["It compiled the rest: shapes are not known before the step, TensorFlow has no"]
+        said += ["kernel for an operation, or XLA refuses it."]
+    return " ".join(said)
 
 
 def missing_objects(

@@ -85,10 +85,14 @@ class Options:
 
     `deadline`: the longest that a step may take, in seconds, whatever it waits for; None for no
     limit.
+
+    `compile`: "never" lets XLA check a device program, and TensorFlow's own kernels run it. XLA's
+    compiler takes minutes for a large convolutional network.
     """
 
     host_variables: Literal["lock", "snapshot"] = "lock"
     deadline: float | None = None
+    compile: Literal["always", "never"] = "always"
 
 
 _current: ContextVar[Options | None] = ContextVar("tpulint_options", default=None)

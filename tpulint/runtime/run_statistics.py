@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tpulint.runtime.emulate.calls import HostRead, current_launch, watch_reads
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.emulator import process_options
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
 from tpulint.runtime.execute import raising, waiting
+from tpulint.runtime.execute.device_program import segments_sent_to
 from tpulint.runtime.execute.probes import (
     SegmentRun,
     Traced,
@@ -142,6 +145,8 @@ class Watch:
         self.programs: list[Recorded] = []
         self.reads: dict[str | None, Reads] = {}
         self.warnings: dict[tuple[str, str | None], RuntimeFaultWarning] = {}
+        self.segments: Counter[bool] = Counter()
+        """The segments that were built: compiled by XLA (true), or only checked."""
         self.first_fault: RuntimeFault | None = None
         """The first that a step has raised, whatever the program has seen of it."""
         self._lock = threading.Lock()
@@ -181,6 +186,11 @@ class Watch:
                 total.round_trips += event.bytes_out > 0 and event.lane not in FEEDS
                 total.bytes_to_host += event.bytes_in
                 total.bytes_to_device += event.bytes_out
+
+    def build(self, is_compiled: bool) -> None:
+        """Count a segment that is built."""
+        with self._lock:
+            self.segments[is_compiled] += 1
 
     def read(self, event: HostRead) -> None:
         """Add a value of the device that the program has read on the host."""
@@ -240,13 +250,15 @@ def running(
     workers: Sequence[str] = (),
     *,
     costs: bool = False,
+    compile: Literal["always", "never"] = "always",
     remote: bool = False,
     storage: Callable[[], list[float]] | None = None,
 ) -> Iterator[Watch]:
     """Emulate a TPU in the context, and watch the computations that run on it.
 
-    `deadline` is the longest that a step may take, in seconds. With `costs` the programs are kept
-    for `Watch.works`. `storage` returns how long requests to each bucket have been open.
+    `deadline` is the longest that a step may take, in seconds; `compile` as in `Options`. With
+    `costs` the programs are kept for `Watch.works`. `storage` returns how long requests to each
+    bucket have been open.
 
     Raises:
         ValueError: there is no such topology, or no such number of replicas, or the hosts cannot
@@ -256,7 +268,7 @@ def running(
         emulated_tpu(num_replicas, topology=topology, hosts=hosts, workers=workers, remote=remote),
         # After the emulator, whose replacements of the same functions it has to call.
         threads.cancellable_calls() as cancel,
-        process_options(deadline=deadline),
+        process_options(deadline=deadline, compile=compile),
     ):
         watch = Watch(cancel, StorageWaits(storage) if storage else None)
         with (
@@ -265,6 +277,7 @@ def running(
             watch_reads(watch.read),
             warnings_sent_to(watch.warn),
             faults_sent_to(watch.fail),
+            segments_sent_to(watch.build),
             watch_programs(watch.programs.append) if costs else nullcontext(),
         ):
             yield watch

@@ -11,7 +11,9 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
+from tpulint.run.session import uncompiled_note
 from tpulint.runtime.errors import UnsupportedOpError
+from tpulint.runtime.execute.device_program import segments_sent_to
 
 Tensor = Any
 
@@ -75,8 +77,13 @@ def the_gradient_of_an_unbounded_loop(n: Tensor) -> Tensor:
     ],
 )
 @pytest.mark.parametrize("in_session", [True, False])
+@pytest.mark.parametrize("compiles", ["always", "never"])
 def test_the_operation_the_line_and_the_rule(
-    computation: Callable[[Tensor], Tensor], operation: str, rule: str, in_session: bool
+    computation: Callable[[Tensor], Tensor],
+    operation: str,
+    rule: str,
+    in_session: bool,
+    compiles: str,
 ) -> None:
     @tf.function
     def step(n: Tensor) -> Any:
@@ -89,7 +96,7 @@ def test_the_operation_the_line_and_the_rule(
             n = tf.compat.v1.placeholder(tf.int32, [])
             return session.run(tpu.replicate(computation, [[n]]), {n: 2})
 
-    with pytest.raises(UnsupportedOpError) as caught:
+    with tpu.options(compile=compiles), pytest.raises(UnsupportedOpError) as caught:
         run()
     marked = f"# line of: {computation.__name__}"
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
@@ -99,3 +106,56 @@ def test_the_operation_the_line_and_the_rule(
     assert re.search(rf"`[\w/]*{operation}`", first)
     for internal in ("tpu_device_segment", "dummy_file_name", "Graph execution error", "[["):
         assert internal not in str(caught.value)
+
+
+def build_and_run(computation: Callable[..., Any], inputs: list[list[Any]]) -> Any:
+    @tf.function
+    def step() -> Any:
+        return tpu.replicate(computation, inputs)
+
+    return step()
+
+
+def test_what_xla_accepts_runs_without_being_compiled() -> None:
+    variable = tf.Variable([1.0, 2.0])
+    parts: list[bool] = []
+    inputs = [[tf.constant([1.0, 3.0])], [tf.constant([2.0, 4.0])]]
+
+    def computation(x: Tensor) -> Any:
+        variable.assign_add(x)
+        total = tf.while_loop(lambda i, _: i < 3, lambda i, s: (i + 1, s * variable), (0, x))[1]
+        return total, tpu.cross_replica_sum(tf.reduce_sum(total))
+
+    def run(compiles: str) -> list[list[float]]:
+        variable.assign([1.0, 2.0])
+        with tpu.options(compile=compiles), segments_sent_to(parts.append):
+            results = tf.nest.flatten(build_and_run(computation, inputs))
+        results.append(variable)
+        return [result.numpy().tolist() for result in results]
+
+    assert run("always") == run("never")
+    assert set(parts) == {True, False}
+    assert "only checked 2 of 3 parts" in uncompiled_note({False: 2, True: 1})
+
+
+def size_of_a_variable(size: Any) -> Tensor:
+    return tf.zeros([size]) + 1.0
+
+
+def a_size_that_only_the_input_has(x: Tensor) -> Tensor:
+    return tf.reduce_sum(x * 2.0)
+
+
+def test_what_cannot_be_checked_is_compiled() -> None:
+    size, parts = tf.Variable(2), list[bool]()
+    signature = [tf.TensorSpec([None], tf.float32)]
+
+    @tf.function(input_signature=signature)
+    def sums(x: Tensor) -> Any:
+        return tpu.replicate(a_size_that_only_the_input_has, [[x]])
+
+    with tpu.options(compile="never"), segments_sent_to(parts.append):
+        assert sums(tf.ones([3]))[0][0].numpy() == 6.0
+        with pytest.raises(UnsupportedOpError, match="must be a compile-time constant"):
+            build_and_run(lambda: size_of_a_variable(size), [[]])
+    assert parts == [True, True]

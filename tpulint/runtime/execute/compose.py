@@ -158,6 +158,7 @@ class Composer:
     probes: Probes
     deadline: Deadline
     feeds: Feeds
+    compiles: bool = True
     deferred: list[DeferredCluster] = field(default_factory=list)
     """The operations found to run when the device program has ended."""
 
@@ -236,7 +237,7 @@ class Composer:
     def _build_compiled(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         own = frozenset(op.name for op in segment.ops)
         wanted = _tensors_used_outside(planned.region, segment, own, images)
-        program = DeviceProgram(planned, segment, wanted, images)
+        program = DeviceProgram(planned, segment, wanted, images, compiles=self.compiles)
         started = note_start(self.probes, planned, segment, own, images)
         with tf.control_dependencies([*segment_waits(planned, segment, own, images), *started]):
             results, call = program.launch()

@@ -8,6 +8,9 @@ that outside.
 
 Operations with no kernel are found earlier (see extract/kernels.py). Only XLA, when the step runs,
 finds a shape that is not a compile-time constant, or attributes that a kernel refuses.
+
+With `compile="never"`, XLA only translates the segment, which tells whether it would refuse it, and
+TensorFlow's kernels run it. What XLA refuses, or these kernels cannot run, is compiled as always.
 """
 
 from __future__ import annotations
@@ -33,8 +36,10 @@ from tpulint.runtime.extract.constants import (
     shaped_tensors,
 )
 from tpulint.runtime.extract.copying import Copied, copy_operations, inputs_of
+from tpulint.runtime.extract.kernels import can_run_on_cpu
 from tpulint.runtime.extract.region import Graph, Operation, Tensor
 from tpulint.runtime.extract.segments import Segment
+from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.schedule import Plan
 from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
@@ -181,11 +186,30 @@ def _candidates(
             yield bodies[name].get_operation_by_name(node.name)
 
 
+_listeners: list[Callable[[bool], None]] = []
+
+
+@contextlib.contextmanager
+def segments_sent_to(listener: Callable[[bool], None]) -> Iterator[None]:
+    """Tell `listener` in the context, for each segment that is built, whether XLA compiles it."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
 class DeviceProgram:
     """The function of `segment`, whose results are the images of `wanted`."""
 
     def __init__(
-        self, planned: Plan, segment: Segment, wanted: Sequence[Tensor], images: TensorMap
+        self,
+        planned: Plan,
+        segment: Segment,
+        wanted: Sequence[Tensor],
+        images: TensorMap,
+        *,
+        compiles: bool,
     ) -> None:
         self._planned, self._ops, self._wanted = planned, segment.ops, wanted
         self._region = planned.region
@@ -226,38 +250,66 @@ class DeviceProgram:
         self._arguments = {image.name: image for image in arguments}
         self._to_cut: list[int] = []
         self._operations: dict[str, Operation] = {}
-        self._function = self._trace()
+        self._is_compiled = compiles or not self._is_accepted()
+        for listener in tuple(_listeners):
+            listener(self._is_compiled)
+        self._function = self._trace(compiled=self._is_compiled)
         register_segment(self._function, self._operations)
 
     def launch(self) -> tuple[list[Tensor], Operation]:
         """Return the results of a call of the function here, and the call."""
-        results = operations.launch_with_xla(
-            self._function,
-            list(self._fixed.values()),
-            list(self._arguments.values()),
-            segment_name(self._function),
-        )
+        constants, arguments = list(self._fixed.values()), list(self._arguments.values())
+        name = segment_name(self._function)
+        if self._is_compiled:
+            results = operations.launch_with_xla(self._function, constants, arguments, name)
+        else:
+            results = operations.call_function(self._function, arguments, name)
         return cut_to_shapes(results, self._to_cut), results[0].op
+
+    def _is_accepted(self) -> bool:
+        """Return whether XLA accepts the segment, and TensorFlow's kernels can run it."""
+        # XLA is asked before there are values, and so shapes and bounds have to be known.
+        if self._fixed or not can_run_on_cpu(self._region, self._ops):
+            return False
+        shapes = {image.name: image.shape for image in self._arguments.values()}
+        variables = []
+        for name, image in self._taken.items():
+            if image.dtype == tf.resource:
+                variables.append(graphs.variable_spec(self._inputs[name]))
+            else:
+                shapes[image.name] = self._inputs[name].shape
+        data = [
+            tf.TensorSpec(shapes[name], image.dtype)
+            for name, image in self._arguments.items()
+            if image.dtype != tf.resource
+        ]
+        if None in variables or not all(spec.shape.is_fully_defined() for spec in data):
+            return False
+        function = self._trace(compiled=False)
+        with graphs.eager_mode(), tf.device(devices.COORDINATORS_CPU):
+            return operations.can_be_compiled(function, data, variables)
 
     def _is_argument(self, bound: SliceBound) -> bool:
         """Return whether `bound` depends on an argument."""
         return any(name in self._taken for name in bound.sources)
 
-    def _trace(self) -> Callable[..., Tensor]:
+    def _trace(self, *, compiled: bool) -> Callable[..., Tensor]:
         def tpu_device_segment(*parameters: Tensor) -> list[Tensor]:
             fixed = dict(zip(self._fixed, parameters))
             inside = dict(zip(self._arguments, parameters[len(fixed) :], strict=True))
-            return self._results(fixed, inside)
+            return self._results(fixed, inside, compiled)
 
         parameters = (*self._fixed.values(), *self._arguments.values())
         return tf.function(  # type: ignore[no-any-return]
             tpu_device_segment,
-            jit_compile=True,
+            jit_compile=compiled,
             autograph=False,
             input_signature=[tf.TensorSpec(None, image.dtype) for image in parameters],
         ).get_concrete_function()
 
-    def _results(self, fixed: dict[str, Tensor], inside: dict[str, Tensor]) -> list[Tensor]:
+    def _results(
+        self, fixed: dict[str, Tensor], inside: dict[str, Tensor], compiled: bool
+    ) -> list[Tensor]:
         """Build the segment; `fixed` has what bounds depend on, `inside` the arguments."""
 
         def shaped(scope: ConstantScope, tensor: Tensor) -> Tensor:
@@ -277,7 +329,7 @@ class DeviceProgram:
         for tensor, out in zip(wanted, self._wanted, strict=True):
             tensor.set_shape(out.shape)
         # Known only now, when the segment is traced; `launch` needs it for the results.
-        results, self._to_cut[:] = enlarge_to_bounds(wanted)
+        results, self._to_cut[:] = enlarge_to_bounds(wanted) if compiled else (wanted, [])
         return results or [tf.constant(True)]
 
     def _fix_bounds(self, images: dict[str, Tensor], copied: Copied) -> None:

@@ -300,6 +300,7 @@ def run_replicas(scheduled: Schedule, around: TensorMap, recorded: Recorded | No
         services.probes,
         services.deadline,
         services.feeds,
+        scheduled.options.compile == "always",
     )
     replicas = Replicas(composer, images, cores_of_replicas(program.marked, logical_core=0))
     watching = services.deadline.watch([start.first])

@@ -61,6 +61,7 @@ def _operations_on_stacks(region: Region, op: Operation) -> Iterator[Operation]:
             yield from _operations_on_stacks(body, inner)
 
 
+_XLA = "XLA_CPU_JIT"
 _ALWAYS = (
     WHILE | IF | CASE | COLLECTIVES | ONLY_OF_TPUS
     | {"Const", "NoOp", "Identity", "IdentityN", "Assert"}
@@ -122,18 +123,27 @@ def needs_the_host(region: Region, op: Operation) -> bool:
     return any(strings) or not has_kernel(region.nodes[op.name])
 
 
-def has_kernel(node: NodeDef) -> bool:
-    """Return whether XLA has a kernel for `node`, of its dtypes."""
+def has_kernel(node: NodeDef, device: str = _XLA) -> bool:
+    """Return whether XLA, or the `device`, has a kernel for `node`, of its dtypes."""
     if node.op in _ALWAYS:
         return True
     return any(
         all(node.attr[name].type in allowed for name, allowed in constraints if name in node.attr)
-        for constraints in _kernels().get(node.op, ())
+        for constraints in _kernels(device).get(node.op, ())
     )
 
 
-@lru_cache(maxsize=1)
-def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
+def can_run_on_cpu(region: Region, ops: Iterable[Operation]) -> bool:
+    """Return whether TensorFlow has kernels for `ops` and for all in their bodies on a CPU."""
+    return all(
+        (is_call(op) or has_kernel(region.nodes[op.name], "CPU"))
+        and all(can_run_on_cpu(body, body.ops) for body in bodies(region, op))
+        for op in ops
+    )
+
+
+@lru_cache(maxsize=2)
+def _kernels(device: str) -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
     """Return by operation type each kernel's dtype constraints: attribute and allowed dtypes."""
 
     @tf.function(jit_compile=True)  # type: ignore[untyped-decorator]
@@ -145,7 +155,7 @@ def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
         registers_the_kernels.get_concrete_function()()  # also where functions run eagerly
     kernels: dict[str, list[list[tuple[str, frozenset[int]]]]] = {}
     for kernel in operations.registered_kernels():
-        if kernel.device_type == "XLA_CPU_JIT":
+        if kernel.device_type == device:
             kernels.setdefault(kernel.op, []).append(
                 [(row.name, frozenset(row.allowed_values.list.type)) for row in kernel.constraint]
             )

@@ -135,6 +135,12 @@ def variable_shape(handle: Tensor) -> tuple[int, ...] | None:
     return tuple(shape.as_list()) if shape.is_fully_defined() else None
 
 
+def variable_spec(handle: Tensor) -> tf.TensorSpec | None:
+    """Return shape and dtype of the variable that `handle` is of; None where one is not known."""
+    dtype, shape = variable_dtype(handle), variable_shape(handle)
+    return None if dtype is None or shape is None else tf.TensorSpec(shape, dtype)
+
+
 def watched_variables(graph: Graph) -> list[Any]:
     """Return the live variables that were touched while the FuncGraph `graph` was traced."""
     return list(getattr(graph, "_watched_variables", ()))
@@ -385,6 +391,26 @@ def _unregister(context: Any, handle: int, names: Sequence[str]) -> None:
     for name in names:
         if id(context._context_handle) == handle and context.has_function(name):
             context.remove_function(name)
+
+
+@contextmanager
+def registered(function: Any) -> Iterator[None]:
+    """Let the eager context have the concrete function `function` and those that it calls."""
+    context = eager_context.context()
+    definitions = [function.function_def]
+    definitions += [called.definition for called in function.graph._functions.values()]
+    added = [
+        definition
+        for definition in definitions
+        if not context.has_function(definition.signature.name)
+    ]
+    for definition in added:
+        context.add_function_def(definition)
+    try:
+        yield
+    finally:
+        for definition in added:
+            context.remove_function(definition.signature.name)
 
 
 _TRACES = func_graph.func_graph_from_py_func.__code__

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.modules import (
     AutomaticControlDependencies,
     c_api,
+    eager_context,
     kernels,
     tf2xla,
     tf_stack,
@@ -71,24 +77,97 @@ def launch_with_xla(
     kernel needs when it is compiled, such as a shape. A TPU's program is compiled before it has
     any value, and so is this one. The handles of variables are the last arguments.
     """
+    dtypes = [argument.dtype for argument in arguments if argument.dtype != tf.resource]
+    attrs = {
+        "Tconstants": _types([constant.dtype for constant in constants]),
+        "Targs": _types(dtypes),
+        "Nresources": tf.compat.v1.AttrValue(i=len(arguments) - len(dtypes)),
+        "Tresults": _types([output.dtype for output in function.outputs]),
+    }
+    return _call("XlaLaunch", function, [*constants, *arguments], name, attrs | _named(function))
+
+
+def call_function(function: Any, arguments: Sequence[Tensor], name: str) -> list[Tensor]:
+    """Return the results of `function`, run by TensorFlow's kernels."""
+    attrs = {
+        "Tin": _types([argument.dtype for argument in arguments]),
+        "Tout": _types([output.dtype for output in function.outputs]),
+    }
+    attrs |= _named(function, "f")
+    return _call("StatefulPartitionedCall", function, arguments, name, attrs)
+
+
+def _call(
+    kind: str, function: Any, arguments: Sequence[Tensor], name: str, attrs: dict[str, Any]
+) -> list[Tensor]:
     graph = tf.compat.v1.get_default_graph()
     function.add_to_graph(graph)
-    dtypes = [argument.dtype for argument in arguments if argument.dtype != tf.resource]
     results = [output.dtype for output in function.outputs]
-    operation = graph.create_op(
-        "XlaLaunch",
-        [*constants, *arguments],
-        results,
-        name=name,
-        attrs={
-            "Tconstants": _types([constant.dtype for constant in constants]),
-            "Targs": _types(dtypes),
-            "Nresources": tf.compat.v1.AttrValue(i=len(arguments) - len(dtypes)),
-            "Tresults": _types(results),
-            "function": tf.compat.v1.AttrValue(func={"name": function.name}),
-        },
-    )
+    operation = graph.create_op(kind, list(arguments), results, name=name, attrs=attrs)
     return list(operation.outputs)
+
+
+def _named(function: Any, attr: str = "function") -> dict[str, Any]:
+    return {attr: tf.compat.v1.AttrValue(func={"name": function.name})}
+
+
+def can_be_compiled(
+    function: Any, data: Sequence[tf.TensorSpec], variables: Sequence[tf.TensorSpec]
+) -> bool:
+    """Return whether XLA accepts `function`, which takes arguments `data` and then `variables`.
+
+    It translates the function, which takes none of the minutes that its compiler may take.
+    """
+    with graphs.registered(function):
+        # Where a shape must be known, this translation takes a variable's value for a constant,
+        # which a step does not: then it differs with the value.
+        texts = [_translate(function, data, variables, fill) for fill in (tf.zeros, tf.ones)]
+    return texts[0] is not None and texts[0] == texts[1]
+
+
+def _translate(
+    function: Any,
+    data: Sequence[tf.TensorSpec],
+    variables: Sequence[tf.TensorSpec],
+    fill: Callable[..., Tensor],
+) -> bytes | None:
+    """Return `function` in XLA's language, or None if XLA refuses it."""
+    context = eager_context.context()
+    options = {"platform_name": None} if _NAMES_PLATFORMS else {}
+    with _filled_variables(variables, fill) as handles, contextlib.suppress(ValueError):
+        text: bytes = context.get_compiler_ir(
+            device_name=tf.constant(0).device,
+            function_name=function.name,
+            flat_args=list(data),
+            captured_inputs=handles,
+            stage="hlo",
+            **options,
+        )
+        return text
+    return None
+
+
+# 2.12 knows devices only.
+_NAMES_PLATFORMS = "platform_name" in signature(eager_context.Context.get_compiler_ir).parameters
+_names = itertools.count()
+
+
+@contextmanager
+def _filled_variables(
+    variables: Sequence[tf.TensorSpec], fill: Callable[..., Tensor]
+) -> Iterator[list[Tensor]]:
+    """Make `variables` for a translation: those of a session could not be reached."""
+    handles = []
+    for spec in variables:
+        name = f"tpulint_check_{next(_names)}"
+        handle = tf.raw_ops.VarHandleOp(dtype=spec.dtype, shape=spec.shape, shared_name=name)
+        tf.raw_ops.AssignVariableOp(resource=handle, value=fill(spec.shape, spec.dtype))
+        handles.append(handle)
+    try:
+        yield handles
+    finally:
+        for handle in handles:
+            tf.raw_ops.DestroyResourceOp(resource=handle)
 
 
 def pad_to_bound(tensor: Tensor, axis: int) -> Tensor:
