@@ -199,7 +199,7 @@ class Computation:
     updates: calls of `minimize` and `apply_gradients` of optimizers of the project.
     host_modes: values of an argument with which the callee runs on the host instead.
     predicts: False where it is never run to predict, but only exported for that.
-    operations: those of its graph, in program order.
+    operations: those of its graph, in program order. mixed: operators on tensors of several dtypes.
     """
 
     kind: str
@@ -223,6 +223,16 @@ class Computation:
     host_modes: frozenset[str] = frozenset()
     predicts: bool = True
     operations: list[Operation] = field(default_factory=list)
+    mixed: list[MixedOperands] = field(default_factory=list)
+
+
+class MixedOperands(NamedTuple):
+    """An operator on the device that takes tensors of different dtypes."""
+
+    operator: str
+    dtypes: frozenset[str]
+    site: Site
+    context: Context
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -37,6 +37,11 @@ from tpulint.syntax.nodes import NOWHERE, Expression, first_place
 
 MAX_REPEATED_ITEMS = 64
 MAX_TEXT_LENGTH = 4096  # characters of a string that is put together
+# Operators whose operands have one dtype, which is that of the result, or is compared.
+ARITHMETIC = frozenset(["Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Power", "Modulo"])
+COMPARISONS = frozenset(["Equal", "NotEqual", "LessThan", "LessThanEqual"])
+COMPARISONS |= {"GreaterThan", "GreaterThanEqual"}
+KEEPS_DTYPE = ARITHMETIC | {"Minus", "Plus"}
 
 
 def operation(
@@ -63,9 +68,23 @@ def operation(
     result.uniform = uniform(listed) or _is_how_often(name, listed)
     result.shape = () if name != "getitem" and of_scalars(listed) else None
     result.single = name != "getitem"
+    result.dtype = _dtype(frame, name, listed, site)
     if result.operation is not None:
         result.operation.operator = name
     return result
+
+
+def _dtype(frame: Frame, name: str, operands: list[Value], site: Site) -> str | None:
+    """Return the dtype of what an operator makes, and note where its operands have several."""
+    if name == "getitem":
+        return operands[0].dtype if isinstance(operands[0], Tensor) else None
+    dtypes = {operand.dtype for operand in operands if isinstance(operand, Tensor)}
+    seen = frozenset(filter(None, dtypes))
+    if len(seen) > 1 and name in ARITHMETIC | COMPARISONS:
+        transfer.note_mixed(frame, name, seen, site)
+    # The quotient of whole numbers has another dtype.
+    is_kept = name in KEEPS_DTYPE and (name != "Divide" or "float" in min(seen, default=""))
+    return min(seen) if is_kept and len(dtypes) == len(seen) == 1 else None
 
 
 def _may_be_touched(value: Value) -> bool:

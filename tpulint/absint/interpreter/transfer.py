@@ -12,6 +12,7 @@ from tpulint.absint.domain.events import (
     Context,
     Effect,
     LayerCall,
+    MixedOperands,
     Operation,
     Tensor,
     Use,
@@ -155,6 +156,13 @@ def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], nam
         if isinstance(item, Tensor) and item.of_all is not None:
             use = Use(item, site, context, Certainty.DEFINITE, name)
             frame.session.program.operands.append(use)
+
+
+def note_mixed(frame: Frame, operator: str, dtypes: frozenset[str], site: Site) -> None:
+    """Write down that an operator on the device takes tensors of several dtypes."""
+    context = frame.context
+    if context.computation is not None and not context.is_unrecorded:
+        context.computation.mixed.append(MixedOperands(operator, dtypes, site, context))
 
 
 def _source(tensor: Tensor) -> Operation | None:

@@ -51,6 +51,7 @@ class Hooks(Library):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.has_policy = False  # whether a policy of Keras was met under which layers cast
 
     # Calls
 
@@ -64,6 +65,8 @@ class Hooks(Library):
             found = self.call_unknown(frame, callee, args, site, "")
             return keras_models.noted(frame, callee, args, site, found)
         given = keras_models.with_training(frame, method, args, site)
+        if self.has_policy and frame.context.computation is not None:
+            given = keras_models.autocast(callee, given)
         if frame.context.computation is None:
             with (
                 frame.without_recording()
@@ -183,6 +186,7 @@ class Hooks(Library):
         return self.call(frame, External(cls.code.name), None, args, site)
 
     def initialize(self, frame: Frame, made: Instance, args: Arguments, site: Site) -> None:
+        keras_models.note_dtype(made, args)
         if keras_base(made) in CLASSES:
             self.call(frame, External("keras.Model.__init__"), made, args, site)
 

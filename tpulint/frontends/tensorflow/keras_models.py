@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tpulint.absint.domain.events import Argument, LayerCall
-from tpulint.absint.domain.objects import ExternalObject, Function, Instance, mro
+from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import UNKNOWN, Const, External, Opaque, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import MODELS_WITH_VARIABLES
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    COMPUTE_DTYPE,
     FUNCTIONAL,
     REDUCTIONS,
     SEQUENTIAL,
@@ -98,6 +99,48 @@ def with_training(frame: Frame, call: Function, args: Arguments, site: Site) -> 
         return args
     around = frame.env.names.get(TRAINING_ARGUMENT, Opaque(TRAINING_ARGUMENT, is_static=True))
     return (*args, Argument(TRAINING_ARGUMENT, "", around, site))
+
+
+# keras/src/layers/layer.py: the base class of layers casts the first argument of `call` to its
+# compute dtype, unless the layer is made with a dtype of its own, or told not to.
+LAYER = "Layer"
+OWN_DTYPE = "dtype given"  # an attribute that is no name of Python's, so that no program sets it
+DTYPE_ARGUMENTS = frozenset(["dtype", "dtype_policy", "autocast"])
+DTYPE_ATTRIBUTES = frozenset(["_autocast", "autocast", "_dtype_policy", "dtype_policy"])
+DTYPE_ATTRIBUTES |= {"_compute_dtype", OWN_DTYPE}
+CAST = frozenset([None, "bfloat16", "float16", "float32", "float64"])  # what is cast
+
+
+def note_dtype(layer: Instance, args: Arguments) -> None:
+    """Remember that a layer is, or may be, made with a dtype of its own."""
+    if any(_may_be_dtype(each.keyword, each.value) or each.star == "*" for each in args):
+        layer.attributes[OWN_DTYPE] = NONE
+
+
+def may_have_own_dtype(layer: ExternalObject) -> bool:
+    """Return whether a layer of Keras is, or may be, made with a dtype of its own."""
+    return any(_may_be_dtype(keyword, value) for keyword, value in layer.arguments)
+
+
+def _may_be_dtype(keyword: str | None, value: Value) -> bool:
+    """Return whether an argument is, or as a `**` dict may hold, the dtype of a layer."""
+    if keyword is not None:
+        return keyword in DTYPE_ARGUMENTS
+    if isinstance(value, Mapping):
+        return value.open or not DTYPE_ARGUMENTS.isdisjoint(value.items)
+    return value is UNKNOWN
+
+
+def autocast(layer: Instance, args: Arguments) -> Arguments:
+    """Return what the method `call` of a layer gets: Keras casts what is first given."""
+    is_cast = keras_base(layer) == LAYER and DTYPE_ATTRIBUTES.isdisjoint(layer.attributes)
+    if not is_cast or not args or args[0].keyword is not None or args[0].star:
+        return args
+    value = transfer.each_tensor(
+        args[0].value,
+        lambda tensor: replace(tensor, dtype=COMPUTE_DTYPE) if tensor.dtype in CAST else tensor,
+    )
+    return (args[0]._replace(value=value), *args[1:])
 
 
 def is_symbolic(args: Arguments) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Context, Tensor, Variable
+from collections.abc import Iterable
+
+from tpulint.absint.domain.events import ApiCall, Context, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
 from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 
 Shape = tuple["int | None", ...]
 
@@ -17,6 +20,42 @@ def dtype_of(value: Value | None) -> str | None:
     if isinstance(value, Const):
         name = value.value
     return name if name in tf_names.DTYPES else None
+
+
+def result_dtype(call: ApiCall) -> str | None:
+    """Return the dtype of what an operation makes, where that of its operands or its name tells.
+
+    An operation on tensors of several dtypes, which fails, has none.
+    """
+    name = call.last
+    if not is_tensorflow(call.path):
+        return None
+    if name in tf_names.CASTS:
+        return tf_names.CASTS[name]
+    if name in tf_names.MAKES_FLOATS:
+        given = call.argument("dtype", tf_names.MAKES_FLOATS[name])
+        is_filled = call.argument("on_value") or call.argument("off_value")
+        return None if is_filled else "float32" if given is None else dtype_of(given.value)
+    if name in tf_names.KEEPS_DTYPE and call.arguments:
+        return _dtype_of_tensor(call.arguments[0].value)
+    if name in tf_names.ONE_DTYPE or name == "matmul":
+        dtypes = {_dtype_of_tensor(value) for value in mixable(call) if isinstance(value, Tensor)}
+        return dtypes.pop() if len(dtypes) == 1 else None
+    return None
+
+
+def mixable(call: ApiCall) -> Iterable[Value]:
+    """Return the values of which an operation wants one dtype: those of a list are opened."""
+    given = [each for each in call.arguments if each.keyword not in ("axis", "name")]
+    if call.last == "where":
+        given = [each for each in given[1:] if each.keyword != "condition"]
+    for argument in given:
+        value = argument.value
+        yield from value.items if isinstance(value, Sequence) else [value]
+
+
+def _dtype_of_tensor(value: Value) -> str | None:
+    return value.dtype if isinstance(value, Tensor) else None
 
 
 def shape_of(value: Value | None) -> Shape | None:

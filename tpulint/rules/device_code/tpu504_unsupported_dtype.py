@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
-from tpulint.absint.domain.objects import Sequence
+from tpulint.absint.domain.events import (
+    ApiCall,
+    Argument,
+    Computation,
+    Context,
+    MixedOperands,
+    Tensor,
+)
+from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, with_alternatives
@@ -16,10 +24,16 @@ from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Loca
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
 from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    COMPUTE_DTYPE,
+    REFUSES_OTHERS,
+    SETS_POLICY,
+)
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
-from tpulint.queries.device_code import compiled_calls, is_softly_placed
+from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, moved_calls
 from tpulint.queries.environment import entry_modules, may_share_a_process, operation_built
 from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.rules.base import Report, Rule, register
@@ -58,6 +72,24 @@ TAKES = {
 }
 POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
 MIXED = "mixed_float16"
+FLOATS = frozenset(["bfloat16", "float16", "float32", "float64"])
+SIGNS = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "FloorDivide": "//",
+    "Power": "**",
+    "Modulo": "%",
+    "Equal": "==",
+    "NotEqual": "!=",
+    "LessThan": "<",
+    "LessThanEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanEqual": ">=",
+}
+HALVES = ("bfloat16", "float16")  # a mixture without one of these fails on every device
+PROMOTES = frozenset(["experimental_enable_numpy_behavior", "enable_numpy_behavior"])
 RAGGED = frozenset(["constant", "stack", "range", "boolean_mask"])  # functions of tf.ragged
 # Steps of a pipeline whose elements are those before, or batches of them.
 KEEP_ELEMENTS = frozenset(["batch", "cache", "prefetch", "repeat", "shuffle", "take", "skip"])
@@ -81,6 +113,81 @@ class UnsupportedDtype(Rule):
         _check_ragged(program, report)
         check_transfers(program, report)
         check_policies(program, report)
+        _check_mixed(program, report)
+
+
+# tensorflow/python/framework/op_def_library.py: "has type float32 that does not match type
+# bfloat16 of argument 'x'". What NumPy's rules or Keras promote is no fault.
+def _check_mixed(program: Program, report: Report) -> None:
+    """Check operations that take tensors of two floating-point dtypes."""
+    if any(call.last in PROMOTES for call in program.all_calls()):
+        return
+    policy = _set_policy(program)
+    for computation, mixed in _mixtures(program):
+        of_policy = COMPUTE_DTYPE in mixed.dtypes
+        dtypes = mixed.dtypes - {COMPUTE_DTYPE}
+        if of_policy and policy.dtype is not None:
+            dtypes |= {policy.dtype}
+        if not dtypes <= FLOATS or len(dtypes) < 2 or dtypes.isdisjoint(HALVES):
+            continue
+        takes = f"takes a {' and a '.join(sorted(dtypes))}"
+        report(
+            mixed.site.span,
+            f"`{mixed.operator}` {takes}, which TensorFlow refuses: cast one to the dtype of the"
+            " other, with `tf.cast(x, y.dtype)`",
+            certainty=definite_if(
+                not mixed.context.is_guess,
+                is_compiled_for_tpu(program, computation, mixed.context),
+                not of_policy or policy.is_certain,
+            ),
+            trace=path_to_site(computation, mixed.context, mixed.site, takes),
+            doubt=doubt_about(program, computation, mixed.context)
+            or "if the layer computes in the dtype of the policy",
+        )
+
+
+def _mixtures(program: Program) -> Iterator[tuple[Computation, MixedOperands]]:
+    """Yield the operators and operations on the device that take tensors of several dtypes."""
+    for computation in program.computations:
+        for mixed in computation.mixed:
+            if is_compiled(mixed.context):
+                yield computation, mixed._replace(operator=SIGNS[mixed.operator])
+    for computation, call in (*compiled_calls(program), *moved_calls(program)):
+        is_own = call.path.startswith("tensorflow.") and ".keras." not in call.path
+        if call.last in REFUSES_OTHERS and is_own and ".numpy." not in call.path:
+            taken = {value.dtype for value in mixable(call) if isinstance(value, Tensor)}
+            dtypes = frozenset(dtype for dtype in taken if dtype is not None)
+            if len(dtypes) > 1:
+                yield computation, MixedOperands(call.last, dtypes, call.site, call.context)
+
+
+class SetPolicy(NamedTuple):
+    """The dtype in which layers compute, if it is seen, and whether all of them certainly do."""
+
+    dtype: str | None
+    is_certain: bool
+
+
+def _set_policy(program: Program) -> SetPolicy:
+    """Return the policy that the program sets for all layers."""
+    calls = [call for call in program.all_calls() if call.last in SETS_POLICY]
+    dtypes = {_compute_dtype(call) for call in calls}
+    if len(dtypes) != 1:
+        return SetPolicy(None, False)
+    is_certain = all(not call.context.conditions and not call.context.is_guess for call in calls)
+    trainings = {start for _, start in entry_modules(program.computations)}
+    places = {start for _, start in entry_modules(calls)}
+    return SetPolicy(dtypes.pop(), is_certain and trainings == places)
+
+
+def _compute_dtype(call: ApiCall) -> str | None:
+    policy = _policy(call)
+    value = policy.value if policy is not None else None
+    if isinstance(value, ExternalObject) and value.last in ("Policy", "DTypePolicy"):
+        value = value.argument("name", 0)
+    name = value.value if isinstance(value, Const) else None
+    dtype = name.removeprefix("mixed_") if isinstance(name, str) else None
+    return dtype if dtype in FLOATS else None
 
 
 def _check_calls(program: Program, report: Report) -> None:

@@ -208,6 +208,49 @@ DTYPES = words(
     float64 complex64 complex128
     """
 )
+# In the place of a dtype: that in which a Keras layer computes, as its policy says.
+COMPUTE_DTYPE = "compute_dtype"
+# What sets the policy of all layers that are made later.
+SETS_POLICY = words("set_global_policy set_policy set_dtype_policy set_global_dtype_policy")
+# Functions that cast, by their names, and those that make a float32 unless their `dtype`, at this
+# position, says otherwise.
+CASTS = {
+    "to_bfloat16": "bfloat16",
+    "to_float": "float32",
+    "to_double": "float64",
+    "to_int32": "int32",
+    "to_complex128": "complex128",
+}
+MAKES_FLOATS = {"one_hot": 5, "eye": 3}
+# Functions that give what they first take in its dtype.
+KEEPS_DTYPE = words(
+    """
+    square sqrt rsqrt exp log log1p negative sigmoid tanh softplus floor ceil round sin cos
+    stop_gradient reshape transpose expand_dims squeeze tile pad reverse roll gather gather_nd
+    broadcast_to reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_logsumexp cumsum
+    relu relu6 elu selu gelu leaky_relu silu swish softmax log_softmax dropout l2_normalize
+    band_part strided_slice slice
+    """
+)
+# Functions that take tensors of one dtype: TensorFlow refuses others.
+ONE_DTYPE = words(
+    """
+    add subtract multiply maximum minimum pow squared_difference concat stack add_n einsum where
+    """
+)
+REFUSES_OTHERS = ONE_DTYPE | words(
+    """
+    divide truediv divide_no_nan greater greater_equal less less_equal equal not_equal conv2d
+    depthwise_conv2d bias_add
+    """
+)
+# Layers of Keras whose result has the dtype in which they compute.
+COMPUTING_LAYERS = words(
+    """
+    Dense EinsumDense Embedding Conv1D Conv2D Conv3D Conv2DTranspose DepthwiseConv2D
+    LayerNormalization BatchNormalization Dropout Activation ReLU
+    """
+)
 # Contexts that build no operation by themselves.
 SCOPES = words(
     """

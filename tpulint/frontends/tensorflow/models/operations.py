@@ -20,14 +20,20 @@ from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import OUTSIDE, UNKNOWN_FUNCTION, UNREAD, Certainty
 from tpulint.frontends.tensorflow import keras_models
-from tpulint.frontends.tensorflow.hooks import weights
+from tpulint.frontends.tensorflow.hooks import Hooks, weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds, builds_by_argument
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.models import keras
-from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, model, parameter_count
-from tpulint.frontends.tensorflow.shapes import Shape, described, dtype_of, shape_of
+from tpulint.frontends.tensorflow.models.table import (
+    CALLABLE,
+    Call,
+    model,
+    observe,
+    parameter_count,
+)
+from tpulint.frontends.tensorflow.shapes import Shape, described, dtype_of, result_dtype, shape_of
 
 UNRESOLVED = "nothing tells which function it is"  # why a call is not followed
 
@@ -69,6 +75,7 @@ def result_kind(path: str) -> str:
 def _stop_gradient(call: Call) -> Value:
     tensor = call.operation()
     tensor.clusters = frozenset()  # the gradient does not run through a host cluster any more
+    tensor.dtype = result_dtype(call.record)
     return tensor
 
 
@@ -89,6 +96,7 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
     tensor.data = not takes_shape and (tensor.data or is_random)
     tensor.split = tensor.split and not takes_shape
     tensor.shape = () if gives_scalar(call.record) else _kept_shape(call)
+    tensor.dtype = result_dtype(call.record)
     return tensor
 
 
@@ -178,12 +186,39 @@ def call_object(
     if layer_result is not None:
         return layer_result
     tensor = transfer.result(frame, items, site)
+    tensor.dtype = _dtype_of_layer(frame, callee)
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
         _record_call(frame, callee, args, site, tensor)
     elif any(known(f"{callee.path}.__call__") for known in (builds, builds_by_argument)):
         _record_call(frame, callee, args, site, tensor)
     return keras_models.noted(frame, callee, args, site, tensor)
+
+
+def _dtype_of_layer(frame: Frame, layer: ExternalObject) -> str | None:
+    """Return the dtype of what a layer of Keras gives under a policy."""
+    is_keras = "keras" in layer.path and layer.last in tf_names.COMPUTING_LAYERS
+    if not is_keras or not has_policy(frame) or keras_models.may_have_own_dtype(layer):
+        return None
+    return tf_names.COMPUTE_DTYPE
+
+
+def has_policy(frame: Frame) -> bool:
+    """Return whether a policy of Keras was met under which layers cast."""
+    return isinstance(frame.library, Hooks) and frame.library.has_policy
+
+
+@observe(*(f"?.{name}" for name in tf_names.SETS_POLICY))
+def _note_policy(call: Call) -> None:
+    if isinstance(call.frame.library, Hooks):
+        call.frame.library.has_policy = True
+
+
+@observe("keras.layers.Layer.__init__", "keras.Model.__init__")
+def _note_dtype(call: Call) -> None:
+    """`super().__init__(dtype=...)` in a class of layers."""
+    if isinstance(call.receiver, Instance):
+        keras_models.note_dtype(call.receiver, call.arguments)
 
 
 def _record_call(
@@ -333,7 +368,13 @@ def _like(call: Call) -> Value:
 
 @model("tf.range")
 def _range(call: Call) -> Value:
-    return _make_constant(call, None, (None,))
+    bounds = [each.value for each in call.arguments if each.keyword not in ("dtype", "name")]
+    numbers = {described(bound)[0] for bound in bounds[:3]}
+    # One float makes all of them floats.
+    dtype = "float32" if numbers == {"int32", "float32"} else None
+    if len(numbers) == 1:
+        dtype = numbers.pop()
+    return _make_constant(call, _dtype(call, 3, dtype), (None,))
 
 
 def _dtype(call: Call, position: int, default: str | None) -> str | None:
