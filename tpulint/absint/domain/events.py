@@ -200,6 +200,7 @@ class Computation:
     host_modes: values of an argument with which the callee runs on the host instead.
     predicts: False where it is never run to predict, but only exported for that.
     operations: those of its graph, in program order. mixed: operators on tensors of several dtypes.
+    carried: the tensors that its traced loops carry from round to round.
     """
 
     kind: str
@@ -224,6 +225,7 @@ class Computation:
     predicts: bool = True
     operations: list[Operation] = field(default_factory=list)
     mixed: list[MixedOperands] = field(default_factory=list)
+    carried: list[Carried] = field(default_factory=list)
 
 
 class MixedOperands(NamedTuple):
@@ -232,6 +234,14 @@ class MixedOperands(NamedTuple):
     operator: str
     dtypes: frozenset[str]
     site: Site
+    context: Context
+
+
+class Carried(NamedTuple):
+    """A tensor that a traced loop carries: as a round gets it, and as it hands it to the next."""
+
+    before: Tensor
+    after: Tensor
     context: Context
 
 

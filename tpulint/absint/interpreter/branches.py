@@ -191,12 +191,22 @@ def for_(frame: Frame, node: nodes.For) -> bool:
     with frame.within(Scope(kind, site, source, converted=traced)):
         frame.assign(node.target, item)
         _round(frame, node.body)
+        _note_carried(frame, start, traced=traced)
     if items is None:
         frame.env.names = _joined(start, frame.env.names)
     if traced:
         frame.env.names = _through(frame, start, frame.env.names, source, site)
     _else(frame, node.body, node.orelse)
     return False
+
+
+def _note_carried(frame: Frame, start: Names, *, traced: bool) -> None:
+    """Write down what a loop that is traced assigned to the names that had a value before it."""
+    if traced:
+        names = frame.env.names
+        kept = [name for name in start if name in names]
+        before, after = [start[name] for name in kept], [names[name] for name in kept]
+        transfer.note_carried(frame, before, after)
 
 
 def _is_unrolled(frame: Frame, node: nodes.For) -> bool:
@@ -230,6 +240,7 @@ def while_(frame: Frame, node: nodes.While) -> bool:
     transfer.note_tensor_test(frame, test, node.test, "while")
     with frame.within(Scope(WHILE if traced else LOOP, site, test, converted=traced)):
         ended = _round(frame, node.body)
+        _note_carried(frame, start, traced=traced)
     if truth(test) is not True:
         frame.env.names = _joined(start, frame.env.names)
     if traced:

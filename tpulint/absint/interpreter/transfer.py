@@ -8,6 +8,7 @@ from tpulint.absint.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, Co
 from tpulint.absint.domain.events import (
     TOUCHES,
     Access,
+    Carried,
     Cluster,
     Context,
     Effect,
@@ -163,6 +164,16 @@ def note_mixed(frame: Frame, operator: str, dtypes: frozenset[str], site: Site) 
     context = frame.context
     if context.computation is not None and not context.is_unrecorded:
         context.computation.mixed.append(MixedOperands(operator, dtypes, site, context))
+
+
+def note_carried(frame: Frame, before: Iterable[Value], after: Iterable[Value]) -> None:
+    """Write down which tensors a traced loop on the device carries from round to round."""
+    context = frame.context
+    if context.computation is None or context.is_unrecorded:
+        return
+    for old, new in zip(before, after, strict=False):
+        if isinstance(old, Tensor) and isinstance(new, Tensor) and old is not new:
+            context.computation.carried.append(Carried(old, new, context))
 
 
 def _source(tensor: Tensor) -> Operation | None:

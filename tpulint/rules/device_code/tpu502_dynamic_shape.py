@@ -9,12 +9,13 @@ from tpulint.absint.domain.events import ApiCall, Argument, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import NONE, Choice, External, Opaque, Value, options
-from tpulint.diagnostics.traces import in_argument, path_to_site
+from tpulint.absint.domain.values import NONE, Choice, Const, External, Opaque, Value, options
+from tpulint.diagnostics.traces import device_path, device_step, in_argument, path_to_site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
-from tpulint.queries.device_code import compiled_calls, moved_calls
+from tpulint.queries.device_code import compiled_calls, is_compiled, moved_calls
 from tpulint.rules.base import Report, Rule, register
 
 TENSORFLOW = ("tensorflow.", "keras.")
@@ -54,6 +55,9 @@ LARGEST = {
     "sequence_mask": ("lengths", "`maxlen` (by default the largest length)"),
     "confusion_matrix": ("labels", "`num_classes` (by default the largest label and one)"),
 }
+TRANSPOSED = frozenset(
+    ["conv_transpose", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
+)
 LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
 
 
@@ -66,6 +70,8 @@ class DynamicShape(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         _check_branches(program, report)
+        _check_loops(program, report)
+        _check_bounded(program, report)
         loops = _loop_sources(program)
         # Soft placement moves what has no kernel, and these operations have one.
         for computation, call in (*compiled_calls(program), *moved_calls(program)):
@@ -118,6 +124,91 @@ def _check_branches(program: Program, report: Report) -> None:
             trace=path_to_site(computation, call.context, call.site, "gives tensors of two shapes"),
             doubt=doubt_about(program, computation, call.context),
         )
+
+
+# tensorflow/compiler/tf2xla/kernels/while_op.cc: the body has to give what it gets.
+def _check_loops(program: Program, report: Report) -> None:
+    """Check that no tensor that a compiled loop carries grows in each round."""
+    for computation in program.computations:
+        for before, after, context in computation.carried:
+            calls = program.by_result.get(id(after), ()) if is_compiled(context) else ()
+            loop = next(scope for scope in context.scopes.since(COMPUTATION) if scope.kind == WHILE)
+            for call in calls:
+                if call.last == "concat" and any(item is before for item in mixable(call)):
+                    report(
+                        call.site.span,
+                        "each round of the loop makes this tensor longer, but what a compiled loop"
+                        " carries has one shape: write to a `tf.TensorArray` of fixed size, or into"
+                        " a tensor that has the final shape",
+                        certainty=definite_if(
+                            not context.is_guess,
+                            is_compiled_for_tpu(program, computation, context),
+                        ),
+                        trace=device_path(
+                            computation,
+                            context,
+                            device_step(loop.site, "carries the tensor from round to round"),
+                            device_step(call.site, "makes it longer"),
+                        ),
+                        doubt=doubt_about(program, computation, context),
+                    )
+
+
+# tensorflow/compiler/tf2xla/kernels: shape_op.cc (Squeeze), conv_op_helpers.cc.
+def _check_bounded(program: Program, report: Report) -> None:
+    """Check what XLA refuses although it knows a bound of the shape, or all of it but one size."""
+    for computation, call in (*compiled_calls(program), *moved_calls(program)):
+        if not call.path.startswith(TENSORFLOW):
+            continue
+        fault = None
+        if call.last == "squeeze" and squeezes_any(program, call):
+            fault = (
+                "`squeeze` looks at all dimensions, and one of them depends on data, which XLA"
+                " refuses: name the `axis`"
+            )
+        elif call.last in TRANSPOSED and has_open_size(call):
+            fault = (
+                f"the `output_shape` of `{call.last}` has a -1, but must be known when the"
+                " computation is compiled: write its size"
+            )
+        if fault is not None:
+            report(
+                call.site.span,
+                fault,
+                certainty=definite_if(
+                    not call.context.is_guess,
+                    is_compiled_for_tpu(program, computation, call.context),
+                ),
+                trace=path_to_site(computation, call.context, call.site, "is not compiled"),
+                doubt=doubt_about(program, computation, call.context),
+            )
+
+
+def squeezes_any(program: Program, call: ApiCall) -> bool:
+    """Return whether no axis is named, and the tensor is what was found in data."""
+    axis = call.argument("axis", 1) or call.argument("squeeze_dims")
+    taken = call.argument("input", 0)
+    if taken is None or (axis is not None and axis.value != NONE):
+        return False
+    return any(
+        made.last == "boolean_mask" or (made.last in ("where", "where_v2") and is_alone(made))
+        for made in program.by_result.get(id(taken.value), ())
+        if made.path.startswith("tensorflow.")
+    )
+
+
+def is_alone(call: ApiCall) -> bool:
+    """Return whether `tf.where` gets a condition only: it gives the places of what is true."""
+    return all(argument.keyword in (None, "condition", "name") for argument in call.arguments) and (
+        len([argument for argument in call.arguments if argument.keyword != "name"]) == 1
+    )
+
+
+def has_open_size(call: ApiCall) -> bool:
+    """Return whether the shape of the result is written with a -1."""
+    shape = call.argument("output_shape", 2)
+    items = shape.value.items if shape is not None and isinstance(shape.value, Sequence) else []
+    return any(item == Const(-1) for item in items)
 
 
 def _shapes_of_branches(call: ApiCall) -> list[tuple[int, ...]] | None:

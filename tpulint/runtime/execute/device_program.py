@@ -93,6 +93,8 @@ _BEFORE_WORDS = re.compile(
 _AFTER_WORDS = re.compile(r"\s+(?:Stack trace for op definition:|\[\[)")
 _REFUSALS = {
     "must be a compile-time constant": "TPU502",
+    "output shapes of loop body do not match": "TPU502",
+    "does not support bounded dynamic dimensions": "TPU502",
     "Detected unsupported operations": "TPU501",
 }
 _graphs: WeakValueDictionary[str, Any] = WeakValueDictionary()
