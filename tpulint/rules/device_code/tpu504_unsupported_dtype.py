@@ -169,15 +169,17 @@ class SetPolicy(NamedTuple):
 
 
 def _set_policy(program: Program) -> SetPolicy:
-    """Return the policy that the program sets for all layers."""
+    """Return the one policy that the program sets for all layers.
+
+    A program that sets it under a condition may cast under the same one.
+    """
     calls = [call for call in program.all_calls() if call.last in SETS_POLICY]
     dtypes = {_compute_dtype(call) for call in calls}
-    if len(dtypes) != 1:
+    if len(dtypes) != 1 or any(call.context.conditions or call.context.is_guess for call in calls):
         return SetPolicy(None, False)
-    is_certain = all(not call.context.conditions and not call.context.is_guess for call in calls)
     trainings = {start for _, start in entry_modules(program.computations)}
     places = {start for _, start in entry_modules(calls)}
-    return SetPolicy(dtypes.pop(), is_certain and trainings == places)
+    return SetPolicy(dtypes.pop(), trainings == places)
 
 
 def _compute_dtype(call: ApiCall) -> str | None:
