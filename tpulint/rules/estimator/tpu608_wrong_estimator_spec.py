@@ -37,6 +37,7 @@ class WrongEstimatorSpec(Rule):
     def check(self, program: Program, report: Report) -> None:
         _check_pairs(program, report)
         _check_predictions(program, report)
+        _check_scaffolds(program, report)
         check_params(program, report)
         for computation, spec, is_certain in plain_specifications(program):
             report(
@@ -87,6 +88,26 @@ def _check_predictions(program: Program, report: Report) -> None:
                     argument.site.span,
                     "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
                     ' `{"name": tensor}`',
+                    certainty=definite_if(
+                        not call.context.is_guess, is_on_tpu(computation, call.context)
+                    ),
+                    trace=device_path(computation, call.context),
+                )
+
+
+def _check_scaffolds(program: Program, report: Report) -> None:
+    """Check that a plain specification gets a scaffold: model_fn.py, `_validate_scaffold`."""
+    for computation in program.computations:
+        for call in computation.calls if computation.kind == MODEL_FN else ():
+            argument = call.argument("scaffold", 8)
+            if call.last != "EstimatorSpec" or argument is None:
+                continue
+            if all(function_of(option) is not None for option in options(argument.value)):
+                report(
+                    argument.site.span,
+                    f"`scaffold` is {traces.callee_name(argument.value)}, a function, but"
+                    " `EstimatorSpec` takes a `tf.train.Scaffold`: pass the function as"
+                    " `scaffold_fn` of a `TPUEstimatorSpec`",
                     certainty=definite_if(
                         not call.context.is_guess, is_on_tpu(computation, call.context)
                     ),
