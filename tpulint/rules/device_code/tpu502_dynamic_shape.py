@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.absint.domain.context import COMPUTATION, WHILE
-from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, Choice, Const, External, Opaque, Value, options
 from tpulint.diagnostics.traces import device_path, device_step, in_argument, path_to_site
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
@@ -142,6 +144,7 @@ def _check_loops(program: Program, report: Report) -> None:
                         " a tensor that has the final shape",
                         certainty=definite_if(
                             not context.is_guess,
+                            is_mode_run(program, computation, context),
                             is_compiled_for_tpu(program, computation, context),
                         ),
                         trace=device_path(
@@ -150,8 +153,21 @@ def _check_loops(program: Program, report: Report) -> None:
                             device_step(loop.site, "carries the tensor from round to round"),
                             device_step(call.site, "makes it longer"),
                         ),
-                        doubt=doubt_about(program, computation, context),
+                        doubt=doubt_about(program, computation, context)
+                        or "if an estimator predicts with it on a TPU",
                     )
+
+
+# Texts are generated in a loop, and often by an Estimator that has no TPU.
+def is_mode_run(program: Program, computation: Computation, context: Context) -> bool:
+    """Return whether what a test of the mode leads to runs on the TPU, as far as is seen."""
+    of_mode = asks_about(context, naming.OTHER_MODE) or asks_about(context, naming.EVALUATION)
+    return not of_mode or any(
+        feed.kind == "predict"
+        and feed.owner is computation.call.result
+        and feed.context.reached_whenever(computation.call.context)
+        for feed in program.feeds
+    )
 
 
 # tensorflow/compiler/tf2xla/kernels: shape_op.cc (Squeeze), conv_op_helpers.cc.
