@@ -7,6 +7,7 @@ program has called.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import os
 import re
@@ -33,11 +34,13 @@ class StandIns:
         self.used: dict[str, None] = {}
         """The functions that the program has called, by name."""
         self._links: list[str] = []
+        self._mounted: int | None = None
+        """Drive's folder, opened and locked: other runs see that this one uses it."""
         self._modules: dict[str, dict[str, Any]] = {
             "google": {},
             "google.colab": {},
             "google.colab.auth": {"authenticate_user": self._nothing},
-            "google.colab.drive": {"mount": self._mount, "flush_and_unmount": self._nothing},
+            "google.colab.drive": {"mount": self.mount_drive, "flush_and_unmount": self._nothing},
             "google.colab.files": {"download": self._nothing, "upload": self._nothing_uploaded},
             "google.colab.userdata": {
                 "get": self._secret,
@@ -102,31 +105,45 @@ class StandIns:
             raise SecretNotFoundError(f"Secret {key} does not exist: set the environment variable")
         return os.environ[key]
 
-    def _mount(self, mountpoint: str, *_: Any, **__: Any) -> None:
+    def mount_drive(self, mountpoint: str, *_: Any, **__: Any) -> None:
         """Let the mount point be a link to the folder `drive`; it is removed with the run."""
         drive = os.path.join(self.folder, "drive")
         make_drive(drive)
+        if self._mounted is None:
+            self._mounted = os.open(drive, os.O_RDONLY)
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(self._mounted, fcntl.LOCK_SH)
         place = os.path.abspath(mountpoint)
         self._link(place, drive, mountpoint)
         folder, name = os.path.split(place)
         # A notebook of Colab runs in /content, and may name the folder relative to that.
-        if folder == COLAB_FOLDER and not os.path.lexists(name):
+        if folder == COLAB_FOLDER and (_is_ours(name) or not os.path.lexists(name)):
             self._link(os.path.abspath(name), drive, name)
 
     def _link(self, place: str, drive: str, named: str) -> None:
         """Let `place`, which the program calls `named`, be a link to Drive."""
+        is_ours = _is_ours(place)
         if os.path.realpath(place) == os.path.realpath(drive):
+            if is_ours:  # another run made it, and the last one removes it
+                self._links.append(place)
             return
-        if os.path.islink(place) and not os.path.exists(place):  # of a run that was killed
-            os.unlink(place)
+        if is_ours and _is_in_use(place):
+            raise ValueError(
+                f"{named} is the Drive of another run, in {os.path.realpath(place)}: wait until it "
+                "ends, or use its --storage"
+            )
+        if is_ours or (os.path.islink(place) and not os.path.exists(place)):
+            os.unlink(place)  # of a run that was killed
         if os.path.isdir(place) and not os.path.islink(place) and not os.listdir(place):
             os.rmdir(place)
         if os.path.lexists(place):
             raise ValueError(f"Mountpoint must not already contain files: {named}")
         try:
             os.makedirs(os.path.dirname(place), exist_ok=True)
-            os.symlink(drive, place)
+            os.symlink(drive + _OURS, place)
         except OSError as error:
+            if os.path.islink(place):  # another run was faster
+                return self._link(place, drive, named)
             raise OSError(
                 f"{named} cannot be made here ({error.strerror}): make it a link to {drive}"
             ) from None
@@ -155,16 +172,46 @@ class StandIns:
         return address
 
     def close(self) -> None:
-        """Remove the links to the folder."""
-        for place in self._links:
-            with contextlib.suppress(OSError):
-                if os.path.islink(place):
-                    os.unlink(place)
+        """Remove the links to the folder, unless another run uses it, too."""
+        if self._mounted is None:
+            return
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._mounted, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for place in self._links:
+                with contextlib.suppress(OSError):
+                    if os.path.islink(place):
+                        os.unlink(place)
+        os.close(self._mounted)
+        self._mounted = None
+        self._links = []
 
     def notes(self) -> Iterator[str]:
         """Yield the line of the report that lists what was used."""
         if self.used:
             yield f"Stand-ins for what is missing here were used: {', '.join(self.used)}"
+
+
+_OURS = "/."
+"""How the target of a link to Drive ends: nobody writes one so by hand."""
+
+
+def _is_ours(place: str) -> bool:
+    return os.path.islink(place) and os.readlink(place).endswith(_OURS)
+
+
+def _is_in_use(drive: str) -> bool:
+    """Return whether a run that is not over has mounted the folder."""
+    try:
+        folder = os.open(drive, os.O_RDONLY)
+    except OSError:  # it is gone
+        return False
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(folder)
+    return False
 
 
 def make_drive(drive: str) -> None:
@@ -174,7 +221,7 @@ def make_drive(drive: str) -> None:
     if not os.path.lexists(mine) and os.path.isdir(older):
         mine, older = older, mine
     os.makedirs(mine, exist_ok=True)
-    if not os.path.lexists(older):
+    with contextlib.suppress(FileExistsError):
         os.symlink(os.path.basename(mine), older)
 
 

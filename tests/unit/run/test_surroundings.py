@@ -143,6 +143,29 @@ def test_drive_is_in_the_working_directory_too(
     assert (tmp_path / "content/drive/My Drive/model.txt").read_text() == "kept"
 
 
+def test_runs_share_a_drive_until_the_last_one_ends(tmp_path: Path) -> None:
+    place = tmp_path / "content/drive"
+    folders = [str(tmp_path / name) for name in ("storage", "storage", "other", "other")]
+    first, second, other, later = map(StandIns, folders)
+    first.mount_drive(str(place))
+    second.mount_drive(str(place))
+    first.close()
+    (place / "MyDrive/model.txt").write_text("kept")
+    with pytest.raises(ValueError, match=r"is the Drive of another run, in .*storage/drive: wait"):
+        other.mount_drive(str(place))
+    other.close()
+    second.close()
+    assert not os.path.lexists(place)
+    place.symlink_to(f"{folders[0]}/drive/.")  # of a run that was killed
+    later.mount_drive(str(place))
+    assert os.path.realpath(place) == os.path.realpath(f"{folders[3]}/drive")
+    later.close()
+    place.symlink_to(f"{folders[0]}/drive")  # the user's
+    first.mount_drive(str(place))
+    first.close()
+    assert (place / "MyDrive/model.txt").read_text() == "kept"
+
+
 def test_drive_takes_no_place_of_files(stand_ins: StandIns, tmp_path: Path) -> None:
     (tmp_path / "drive").mkdir()
     (tmp_path / "drive/file").touch()
