@@ -36,7 +36,7 @@ LONGEST_BODY_BYTES = 16 << 20
 """Of a request that is JSON; the content of objects has no limit."""
 LOOP_REQUESTS, LOOP_SECONDS = 3, 1.0
 """So many requests in so short a time are a loop of TensorFlow's."""
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18  # which fits into a processor's own memory
 _MEDIA_PREFIXES = ("/download/storage/v1/", "/storage/v1/")
 _UPLOAD_PREFIXES = ("/upload/storage/v1/", "/resumable/upload/storage/v1/")
 
@@ -44,13 +44,14 @@ _UPLOAD_PREFIXES = ("/upload/storage/v1/", "/resumable/upload/storage/v1/")
 class StorageRequest(NamedTuple):
     """A request. `read(n)` returns up to n bytes of the body, none at its end.
 
-    It raises OSError if the connection ends before the body does.
+    The next call may use their memory again. It raises OSError if the connection ends before the
+    body does.
     """
 
     method: str
     target: str
     headers: Mapping[str, str]
-    read: Callable[[int], bytes]
+    read: Callable[[int], bytes | memoryview]
     base: str
     """The address of the server, for those that it hands out."""
     wants_hashes: bool = False
@@ -348,7 +349,7 @@ class StorageApi:
         request: StorageRequest,
         bucket: str,
         name: str,
-        blocks: Iterator[bytes],
+        blocks: Iterator[bytes | memoryview],
         *,
         is_new: bool,
     ) -> Answer:
@@ -418,9 +419,7 @@ class StorageApi:
         upload.size = start
         try:
             while block := request.read(_BLOCK_BYTES):
-                view = memoryview(block)
-                while view:
-                    view = view[upload.file.write(view) :]
+                upload.file.write(block)
                 upload.size += len(block)
         except BrokenBodyError:
             raise
@@ -525,7 +524,7 @@ def _body(request: StorageRequest) -> bytes:
         size += len(block)
         if size > LONGEST_BODY_BYTES:
             raise StorageProblem(413, "The body of the request is too long")
-        blocks.append(block)
+        blocks.append(bytes(block))
     return b"".join(blocks)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import os
 import re
 import secrets
@@ -20,7 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, unquote
 
 BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
@@ -36,6 +37,19 @@ IGNORED = """\
 _ATTEMPTS = 100
 _BLOCK_BYTES = 1 << 20
 _ABANDONED_SECONDS = 60.0
+
+
+class _WholeFile(io.FileIO):
+    """A file without a buffer that takes all of a block, or raises an error.
+
+    Where a disk becomes full, the system takes the beginning, and only the next block fails.
+    """
+
+    def write(self, block: Any) -> int:
+        left = memoryview(block)
+        while left:
+            left = left[super().write(left) :]
+        return len(block)
 
 
 class StorageProblem(Exception):
@@ -186,7 +200,7 @@ class ObjectStore:
         """Open a new file for what will be an object; the caller closes it."""
         with self._lock:
             folder = self._uploads or self._make_uploads()
-        return open(os.path.join(folder, secrets.token_hex(8)), "x+b", buffering=0)
+        return _WholeFile(os.path.join(folder, secrets.token_hex(8)), "x+")
 
     def commit(self, path: str, bucket: str, name: str, *, is_new: bool = False) -> StoredObject:
         """Let the file `path` be the object.
@@ -198,6 +212,7 @@ class ObjectStore:
         self._refuse_links(plain)
         now = time.time_ns()
         os.utime(path, ns=(now, now))
+        size = os.path.getsize(path)
         with self._lock:
             if is_new and self.has(bucket, name):
                 raise StorageProblem(412, f"The object exists: {bucket}/{name}")
@@ -208,12 +223,12 @@ class ObjectStore:
                     FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError
                 ):
                     self._make_folders(bucket, plain)
-                    if os.path.isdir(plain):
-                        os.replace(path, beside(plain))
-                    else:
-                        os.replace(path, plain)
+                    target = beside(plain) if os.path.isdir(plain) else plain
+                    os.replace(path, target)
+                    if target == plain:
                         _remove_if_there(beside(plain))
-                    return self.find(bucket, name)
+                    # It was there, whatever another run does to it from here on.
+                    return StoredObject(bucket, name, target, size, now)
         raise StorageProblem(503, f"{plain}: other programs change its folders all the time")
 
     def has(self, bucket: str, name: str) -> bool:

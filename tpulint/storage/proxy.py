@@ -214,25 +214,45 @@ class _Body:
         self.is_chunked = "chunked" in headers.get("Transfer-Encoding", "").lower()
         self.left = 0 if self.is_chunked else int(headers.get("Content-Length") or 0)
         self.is_at_end = not self.is_chunked and not self.left
+        self._block = memoryview(b"")
+        self._broken: BrokenBodyError | None = None
 
-    def read(self, size: int) -> bytes:
-        """Return up to `size` bytes, none at the end."""
-        try:
-            if self.is_chunked and not self.left and not self.is_at_end:
-                self._begin_chunk()
+    def read(self, size: int) -> memoryview:
+        """Return `size` bytes, or those until the end, in memory that the next call uses again.
+
+        A chunk is of TensorFlow's size. Files are written faster in few large parts, whose ends
+        are those of pages.
+        """
+        if len(self._block) < size:
+            self._block = memoryview(bytearray(size))
+        filled = 0
+        while filled < size and not self.is_at_end:
+            if self._broken is None:
+                try:
+                    filled += self._read_into(self._block[filled:size])
+                    continue
+                except (OSError, ValueError) as error:
+                    self._broken = BrokenBodyError(str(error))
+            if filled:  # it counts, and the next call raises
+                break
+            raise self._broken
+        return self._block[:filled]
+
+    def _read_into(self, block: memoryview) -> int:
+        """Read some bytes, all of one chunk; none if the body has ended."""
+        if self.is_chunked and not self.left:
+            self._begin_chunk()
             if self.is_at_end:
-                return b""
-            data = self.file.read(min(size, self.left))
-        except (OSError, ValueError) as error:
-            raise BrokenBodyError(str(error)) from error
-        if not data:
+                return 0
+        number = self.file.readinto(block[: self.left])
+        if not number:
             raise BrokenBodyError("the connection has ended within a request")
-        self.left -= len(data)
+        self.left -= number
         if not self.is_chunked:
             self.is_at_end = not self.left
         elif not self.left:
             self.file.readline(1024)
-        return data
+        return number
 
     def _begin_chunk(self) -> None:
         self.left = int(self.file.readline(1024).partition(b";")[0], 16)

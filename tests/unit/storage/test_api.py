@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import io
 import json
-import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -188,28 +189,43 @@ def test_a_folder_that_exists_is_not_made_again(api: StorageApi) -> None:
     assert [ask(api, "POST", target).status for _ in range(2)] == [200, 412]
 
 
-class FullDisk(io.BytesIO):
-    """A file that takes some bytes and no more."""
-
-    name = "full"
-
-    def write(self, data: Any) -> int:
-        if self.tell() >= 4:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return super().write(data[:4])
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Like a full disk, the system takes the first bytes of a block, and then no more."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("name", ["kept", "new"])
-def test_a_full_disk_is_an_answer_and_loses_nothing(name: str, api: StorageApi) -> None:
+@pytest.mark.parametrize("way", ["resumable", "media", "multipart", "copy"])
+def test_a_full_disk_is_an_answer_and_loses_nothing(
+    way: str, name: str, api: StorageApi, tmp_path: Path
+) -> None:
     put(api, "kept", b"before")
+    put(api, "long", b"0123456789")
     place = begun(api, name)
-    api._uploads[place.rpartition("=")[2]].file = FullDisk()
-    answer = ask(api, "PUT", place, b"0123456789", Content_Range="bytes 0-9/10")
+    described = json.dumps({"name": name}).encode()
+    parts = b"--b\r\n\r\n" + described + b"\r\n--b\r\n\r\n0123456789\r\n--b--"
+    with largest_file(4):
+        if way == "resumable":
+            answer = ask(api, "PUT", place, b"0123456789", Content_Range="bytes 0-9/10")
+        elif way == "media":
+            answer = put(api, name, b"0123456789")
+        elif way == "multipart":
+            target = "/upload/storage/v1/b/bucket/o?uploadType=multipart"
+            answer = ask(api, "POST", target, parts, Content_Type="multipart/related; boundary=b")
+        else:
+            target = f"/storage/v1/b/bucket/o/long/rewriteTo/b/bucket/o/{name}"
+            answer = ask(api, "POST", target)
     assert answer.status == 413  # FAILED_PRECONDITION, which TensorFlow does not try again
-    assert "No space left on device" in said(answer)["error"]["message"]
+    assert "File too large" in said(answer)["error"]["message"]
     assert read(api, "kept") == (200, b"before")
     assert ask(api, "GET", "/storage/v1/b/bucket/o/new").status == 404
-    assert ["No space left" in problem for problem in api.problems] == [True]
+    assert ["File too large" in problem for problem in api.problems] == [True]
 
 
 @pytest.mark.parametrize("name", ["%0A", "a" * 1100])

@@ -10,9 +10,9 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from email.message import Message
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from pathlib import Path
@@ -345,11 +345,8 @@ def test_two_runs_share_a_directory(tmp_path: Path) -> None:
                 seen.add(content if status == 200 else b"")
                 client.ask("DELETE", f"/storage/v1/b/bucket/o/{name.replace('/', '%2F')}")
 
-    threads = [threading.Thread(target=write, args=pair) for pair in zip(clients, (b"x", b"y"))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, clients, (b"x", b"y")))
     assert seen <= {b"", b"x" * 10_000, b"y" * 10_000}
     assert len(seen) >= 2
     for run in runs:
