@@ -127,7 +127,8 @@ def write_cifar10(folder: Path) -> None:
     """Write CIFAR-10 in Keras' folder, under the names of Keras 2 and 3."""
     archive = BytesIO()
     batch = {b"data": _images(10000, 3 * 32 * 32), b"labels": _labels(10000).tolist()}
-    data = pickle.dumps(batch)
+    # The module's name before NumPy 2, which all releases know.
+    data = pickle.dumps(batch, protocol=2).replace(b"numpy._core", b"numpy.core")
     with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
         for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
             member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
