@@ -65,8 +65,8 @@ def test_rows_that_tell_nothing_are_not_compared(strategy: Any) -> None:
 
 @pytest.mark.parametrize(
     ("function", "kinds"),
-    [(tf.reduce_mean, [tpu.EmptyReplicaWarning]), (tf.reduce_sum, [])],
-    ids=["mean of nothing", "sum of nothing"],
+    [(tf.reduce_mean, [tpu.EmptyReplicaWarning]), (tf.reduce_sum, []), (tf.math.square, [])],
+    ids=["mean of nothing", "sum of nothing", "predictions of nothing"],
 )
 def test_a_replica_without_rows(strategy: Any, function: Any, kinds: list[type]) -> None:
     options = tf.data.Options()

@@ -21,8 +21,8 @@ OF_THE_PACKAGE = {
     "installation.py",  # the record that pip keeps of it
     "rules/__init__.py",
 }
-# The program, as Python would; and what IPython writes for it.
-RUNNING = {"run/program.py", "run/ipython_commands.py"}
+# The program, as Python would; what IPython writes for it; and Drive's folder, which it locks.
+RUNNING = {"run/program.py", "run/ipython_commands.py", "run/surroundings.py"}
 # The objects of a running program's buckets, and certificates.
 STORAGE = {f"storage/{name}.py" for name in ("activity", "api", "objects", "proxy")}
 TESTING = {"testing.py"}  # the pages of rules, in the tests of those who wrote them

@@ -25,7 +25,7 @@ from tpulint.runtime.extract.copying import find_sizes
 from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import devices
-from tpulint.runtime.schedule.variables import UnsynchronizedVariable
+from tpulint.runtime.schedule.variables import UnsynchronizedVariable, variables_of
 from tpulint.runtime.source_location import operation_location, user_location
 
 # Steps in which hosts have to read the same before it is no accident.
@@ -83,7 +83,8 @@ def _compare_values(
     condition = tf.reduce_any(rows == 0) & tf.reduce_any(rows > 0)
     condition |= tf.reduce_any(tf.reduce_any(is_nan, axis=1) & ~tf.reduce_all(is_nan, axis=1))
     # The places are known now: the operations may be gone when the step runs.
-    values = _ReplicaValues(user_location(), list(map(_place, results.values())))
+    can_spread = any(variable.device_writes for variable in variables_of(program))
+    values = _ReplicaValues(user_location(), list(map(_place, results.values())), can_spread)
     return [call_python_if(condition, values.note, [rows, is_nan])]
 
 
@@ -122,11 +123,15 @@ def _is_nan(value: Tensor) -> Tensor:
 
 
 class _ReplicaValues:
-    """What the replicas of a computation get and give; `places` are the lines of its results."""
+    """What the replicas of a computation get and give; `places` are the lines of its results.
 
-    def __init__(self, place: str | None, places: Sequence[str | None]) -> None:
+    can_spread: it writes to variables, where what is no number would stay.
+    """
+
+    def __init__(self, place: str | None, places: Sequence[str | None], can_spread: bool) -> None:
         self._place = place
         self._places = places
+        self._can_spread = can_spread
         self._has_warned = False
 
     def note(self, rows: Any, is_nan: Any) -> None:
@@ -134,7 +139,9 @@ class _ReplicaValues:
         empty = {replica for replica, count in enumerate(rows) if count == 0}
         # The first row stands for no result.
         nan = [{replica for replica, one in enumerate(here) if one} for here in is_nan[1:]]
-        counts = not nan or any(not empty.isdisjoint(replicas) for replicas in nan)
+        counts = (not nan and self._can_spread) or any(
+            not empty.isdisjoint(replicas) for replicas in nan
+        )
         warning: RuntimeFaultWarning | None = None
         if 0 < len(empty) < len(rows) and counts:
             warning = self._empty(sorted(empty), max(rows))
