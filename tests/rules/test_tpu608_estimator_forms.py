@@ -47,6 +47,9 @@ PAIRS = {
     "eval_metrics=(record, tf.unstack(rows))": None,
     "eval_metrics=(record, library.sent(rows))": None,
     "eval_metrics=library.metrics(rows)": None,
+    # What is not known is no tensor, whatever else is not known either.
+    "host_call=(library.squeeze(), library.sent(rows))": None,
+    "predictions=library.squeeze()": None,
     "eval_metrics=(record, [rows]) if params['x'] else record": None,
 }
 MODEL_FN = """

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from tpulint.absint.domain.context import DATA
 from tpulint.absint.domain.events import Access, ApiCall, Cluster, Computation, Context, Use
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import Value
+from tpulint.absint.domain.values import UNKNOWN, Value
 from tpulint.finding import UnfollowedCall
 
 
@@ -123,8 +123,10 @@ class ProgramEvents:
 
     @cached_property
     def by_result(self) -> dict[int, list[ApiCall]]:
-        """All calls by the identity of what they gave; for when all is read."""
-        return _grouped((id(call.result), call) for call in self.all_calls())
+        """All calls by the identity of what they gave, if it has one; for when all is read."""
+        return _grouped(
+            (id(call.result), call) for call in self.all_calls() if call.result is not UNKNOWN
+        )
 
     def all_calls(self) -> Iterator[ApiCall]:
         """Every call of something outside the project."""

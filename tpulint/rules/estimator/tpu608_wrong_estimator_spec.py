@@ -78,7 +78,7 @@ def _check_predictions(program: Program, report: Report) -> None:
     for computation in program.computations:
         if computation.kind != MODEL_FN or id(computation.call.result) not in predicting:
             continue
-        made = {id(call.result) for call in computation.calls if call.last in GIVES_ONE_TENSOR}
+        made = _single_tensors(computation)
         for call in computation.calls:
             argument = call.argument("predictions", 1)
             if call.last != "TPUEstimatorSpec" or argument is None or serves_others(call):
@@ -175,9 +175,18 @@ def lacks_params(function: Value) -> bool:
 
 def pair_fault(computation: Computation, value: Value) -> str | None:
     """Return what TPUEstimatorSpec has against the pair, whichever value it is; None if nothing."""
-    tensors = {id(call.result) for call in computation.calls if call.last in GIVES_ONE_TENSOR}
+    tensors = _single_tensors(computation)
     faults = [_fault(option, tensors) for option in options(value)]
     return faults[0] if all(faults) else None
+
+
+def _single_tensors(computation: Computation) -> set[int]:
+    """Return the ids of results that are one tensor each: a method of that name may give others."""
+    return {
+        id(call.result)
+        for call in computation.calls
+        if call.last in GIVES_ONE_TENSOR and isinstance(call.result, Tensor)
+    }
 
 
 def _fault(value: Value, tensors: set[int]) -> str | None:
