@@ -47,6 +47,35 @@ for data in (
 ):
     strategy.experimental_distribute_dataset(data.repeat())
 """,
+    "false alarms: files of Keras by the ends of their names": TF
+    + REMOTE
+    + """
+import glob
+import os
+import sys
+
+folder, fold = sys.argv[1:]
+weights = glob.glob(folder + "/*.h5")
+weights.sort()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    tf.keras.models.load_model(weights[0])
+    tf.keras.models.load_model(os.listdir("models")[0])
+    tf.keras.models.load_model(glob.glob("models/bert*")[0])
+    tf.saved_model.load(glob.glob("models/bert*")[0])  # error: TPU607
+for path in weights:
+    model.load_weights(path)
+for name in os.listdir(folder):
+    model.load_weights(os.path.join(folder, name))
+model.load_weights(glob.glob("out/*.ckpt")[0])  # error: TPU607
+model.load_weights(os.path.join("out", fold + ".h5"))  # error: TPU607
+model.load_weights(os.path.join("out", "fold.h5"))
+model.load_weights("out/fold-" + str(fold))  # error: TPU607
+model.load_weights("out/%s/fold-%(fold)03d.weights.h5" % fold)
+model.save("out/%s.keras" % fold)
+model.save("out/%s.h5/model" % fold)  # error: TPU607
+""",
     "missed alarms: generators and Sequences in fit": TF
     + REMOTE
     + """

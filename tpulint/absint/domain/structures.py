@@ -166,6 +166,13 @@ def start_of(value: Value) -> str | None:
     return value.starts if isinstance(value, (Text, Tensor)) else None
 
 
+def end_of(value: Value) -> str:
+    """Return what is known of the end of a string; empty where nothing is."""
+    if isinstance(value, Const):
+        return value.value if isinstance(value.value, str) else ""
+    return value.ends if isinstance(value, Text) else ""
+
+
 def uniform(items: Iterable[Value]) -> bool:
     """Return whether every replica has the same in `items`: settings, and what they agreed on."""
     return all(_uniform(item) for item in items)

@@ -94,15 +94,19 @@ UNLISTED = _Unlisted()  # a function that is left out of a choice
 
 @frozen
 class Text(Value):
-    """A string of which the first part is known: `"grpc://" + address`."""
+    """A string of which the first part is known: `"grpc://" + address`.
+
+    ends: what is known of its end; empty where nothing is.
+    """
 
     starts: str
+    ends: str = ""
 
     def is_same(self, other: Value) -> bool:
         return self == other
 
     def __repr__(self) -> str:
-        return f"{self.starts!r}..."
+        return f"{self.starts!r}..." + (repr(self.ends) if self.ends else "")
 
 
 @frozen

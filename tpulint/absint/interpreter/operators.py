@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from tpulint.absint.domain.objects import (
     Sequence,
 )
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import item_of, of_scalars, start_of, uniform
+from tpulint.absint.domain.structures import end_of, item_of, of_scalars, start_of, uniform
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -226,7 +227,7 @@ def binary(
     starts = start_of(left)
     items = [left, right] if starts is not None else [_present(left), _present(right)]
     result = operation(frame, items, site, op, operands)
-    return result if starts is None else _text_with_start(op, starts, result)
+    return result if starts is None else _text_with_start(op, starts, right, result)
 
 
 def _present(value: Value) -> Value:
@@ -236,16 +237,23 @@ def _present(value: Value) -> Value:
     return join([option for option in value.options if option != NONE])
 
 
-def _text_with_start(op: str, starts: str, result: Value) -> Value:
+def _text_with_start(op: str, starts: str, right: Value, result: Value) -> Value:
     """`"text" + unknown`, and `"text %s" % unknown`."""
-    if op == "Modulo":
-        starts = starts.partition("%")[0]
-    elif op != "Add":
+    if op not in ("Add", "Modulo"):
         return result
+    text = _formatted(starts) if op == "Modulo" else Text(starts, end_of(right))
     if isinstance(result, Tensor):
-        result.starts = starts
+        result.starts = text.starts
         return result
-    return Text(starts) if result is UNKNOWN else result
+    return text if result is UNKNOWN else result
+
+
+_LAST_CONVERSION = re.compile(r".*%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?.", re.DOTALL)
+
+
+def _formatted(template: str) -> Text:
+    """`"text %s" % unknown`: what comes before the first conversion, and after the last."""
+    return Text(template.partition("%")[0], _LAST_CONVERSION.sub("", template))
 
 
 def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
@@ -264,10 +272,10 @@ def folded(op: str, left: object, right: object) -> Value:
         return (
             Const(left + right)
             if len(left) + len(right) <= MAX_TEXT_LENGTH
-            else Text(left[:MAX_TEXT_LENGTH])
+            else Text(left[:MAX_TEXT_LENGTH], right[-MAX_TEXT_LENGTH:])
         )
     if isinstance(left, str) and op == "Modulo":
-        return Text(left.partition("%")[0])
+        return _formatted(left)
     if type(left) is int and type(right) is int and abs(left) < 1 << 31 and abs(right) < 1 << 31:
         if op == "Add":
             return Const(left + right)

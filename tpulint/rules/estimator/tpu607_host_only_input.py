@@ -13,13 +13,13 @@ from typing import NamedTuple
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.structures import start_of
+from tpulint.absint.domain.structures import end_of, start_of
 from tpulint.absint.domain.values import NONE, Const, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
-from tpulint.frontends.tensorflow.knowledge.tables import is_local_path
+from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE, is_local_path
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
@@ -159,10 +159,17 @@ def _is_written_here(call: ApiCall, path: Value) -> bool:
     format_given = call.argument("save_format")
     if format_given is not None and format_given.value not in (Const("tf"), Const(None)):
         return True
-    return any(
-        isinstance(option, Const) and str(option.value).endswith(OF_PYTHON)
-        for option in options(path)
-    )
+    return any(_is_of_python(call, option) for option in options(path))
+
+
+def _is_of_python(call: ApiCall, path: Value) -> bool:
+    """Return whether Keras reads or writes the file from Python.
+
+    A checkpoint is named without the ends of its files. So what is listed is no checkpoint.
+    """
+    end = end_of(path)
+    is_listed = call.last in ("load_weights", "load_model") and start_of(path) == LISTED_HERE
+    return end.endswith(OF_PYTHON) or (is_listed and not end)
 
 
 def _strategy_of(program: Program, held: Value, depth: int) -> Strategy | None:

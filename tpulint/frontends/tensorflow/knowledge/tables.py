@@ -31,6 +31,9 @@ FOLDERS = Path(__file__).with_name("folders.toml")
 RAISED_ERRORS = Path(__file__).with_name("raised_errors.toml")
 
 
+LISTED_HERE = "file://"  # how some path starts that Python lists on this machine
+
+
 @functools.cache
 def _local() -> tuple[str, ...]:
     return tuple(row["starts"] for row in load_toml(FOLDERS)["local"])
