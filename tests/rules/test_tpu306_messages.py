@@ -27,7 +27,7 @@ MESSAGES = [
     (
         "only some replicas reach `cross_replica_sum`: the condition depends on "
         "the replica's own data; call it on all replicas, and choose between values with "
-        "`tf.where`",
+        "`tf.where` (unless this data is the same on all replicas)",
         "`cross_replica_sum` waits for every replica",
     ),
 ]

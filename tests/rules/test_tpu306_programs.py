@@ -198,6 +198,19 @@ def step(x):
     tf.cond(full, lambda: context.all_reduce("sum", x), lambda: x)  # possible: TPU306
 """
     + TRAINED,
+    "false alarm: TPU305 at a collective that TPU306 reports": STRATEGY
+    + """
+import library
+
+@tf.function
+def train(batch):
+    def total(x):
+        return tf.distribute.get_replica_context().all_reduce("sum", x)  # possible: TPU306
+    def step(x):
+        tf.cond(tf.cast(library.flag(), tf.bool), lambda: total(x), lambda: x)
+        return tf.cond(tf.reduce_any(x > 0.0), lambda: total(x), lambda: x)
+    return strategy.run(step, args=(batch,))
+""",
     "the host waits for no replica": V1
     + """
 optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())

@@ -152,6 +152,11 @@ def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
     return deciders
 
 
+def is_divergent(scopes: Iterable[Scope]) -> bool:
+    """Return whether some of what decides on the control flow is the replica's own."""
+    return any(alike(decider) is Truth.NO for decider in deciding(scopes))
+
+
 def alike(decider: Tensor | Variable) -> Truth:
     """Return whether all replicas have the same of it."""
     if uniform([decider]):

@@ -28,10 +28,11 @@ class DivergentCollective(Rule):
             # The replica id is different on each replica; its data may still agree.
             by_id = any(isinstance(decider, Tensor) and decider.replica_id for decider in deciders)
             what = "the replica id" if by_id else "the replica's own data"
+            doubt = "" if by_id else " (unless this data is the same on all replicas)"
             report(
                 call.site.span,
                 f"only some replicas reach `{call.last}`: the condition depends on {what}; call it"
-                " on all replicas, and choose between values with `tf.where`",
+                f" on all replicas, and choose between values with `tf.where`{doubt}",
                 certainty=definite_if(
                     by_id,
                     not any(isinstance(scope.payload, Choice) for scope in scopes),
