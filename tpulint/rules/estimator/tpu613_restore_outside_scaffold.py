@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity, Step
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.device_code import compiled_calls
+from tpulint.queries.device_code import compiled_calls, is_compiled
 from tpulint.queries.entry_calls import estimator_of, may_use_tpu, surely_uses_tpu
 from tpulint.rules.base import Report, Rule, register
 
@@ -28,11 +29,14 @@ class RestoreOutsideScaffold(Rule):
     summary = "init_from_checkpoint in the model_fn of a TPU, outside scaffold_fn"
 
     def check(self, program: Program, report: Report) -> None:
+        scaffolds = sites_of_scaffolds(program)
         for computation, call in compiled_calls(program):
             if call.last not in RESTORES or computation.kind != MODEL_FN:
                 continue
             estimator = computation.call
             if not is_restore(call) or leaves_tpu(call.context) or not may_use_tpu(estimator):
+                continue
+            if call.site in scaffolds and call.context.conditions:
                 continue
             report(
                 call.site.span,
@@ -52,6 +56,16 @@ class RestoreOutsideScaffold(Rule):
                     ),
                 ),
             )
+
+
+def sites_of_scaffolds(program: Program) -> set[Site]:
+    """Return where a `scaffold_fn` restores variables; a branch for GPUs may call it, too."""
+    return {
+        call.site
+        for computation in program.computations
+        for call in computation.calls
+        if call.last in RESTORES and not is_compiled(call.context)
+    }
 
 
 def is_restore(call: ApiCall) -> bool:

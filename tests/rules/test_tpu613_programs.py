@@ -1,0 +1,39 @@
+"""Programs with TPU613, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import ESTIMATOR, V1
+
+SCAFFOLD = (
+    V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    def scaffold_fn():
+        tf.train.init_from_checkpoint("gs://bucket/bert", {"/": "bert/"}){mark}
+        return tf.train.Scaffold()
+    {use}
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, scaffold_fn=scaffold_fn)
+"""
+    + ESTIMATOR
+)
+USES = {
+    "only the specification has it": ("pass", ""),
+    # A false alarm in an SSD of MLPerf: the branch is for a GPU.
+    "another branch calls it": (
+        "if params['device'] == 'gpu':\n"
+        "        return tf.estimator.EstimatorSpec(mode, loss=loss, scaffold=scaffold_fn())",
+        "",
+    ),
+    "each run calls it": ("scaffold_fn()", "  # error: TPU613"),
+}
+
+
+@pytest.mark.parametrize(("use", "mark"), USES.values(), ids=USES)
+def test_a_function_that_is_given_as_scaffold_fn(use: str, mark: str, tmp_path: Path) -> None:
+    assert_marked(SCAFFOLD.replace("{use}", use).replace("{mark}", mark), tmp_path)
