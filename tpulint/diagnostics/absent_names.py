@@ -272,7 +272,7 @@ class Broken(NamedTuple):
         places = ", ".join(
             f"`{shown(spelled)}` ({_place(spelled, folder)})" for spelled in self._first()
         )
-        rest = f", and {len(self.spelled) - SHOWN} more" if len(self.spelled) > SHOWN else ""
+        rest = f", and {len(written) - SHOWN} more" if len(written) > SHOWN else ""
         if target.requirement.is_open:
             what = (
                 f"allows TensorFlow {self.first_release} to {newest(target.mask)}, where {count}"
@@ -301,7 +301,11 @@ class Broken(NamedTuple):
         return f"no longer exists in TensorFlow {names.releases()[_fails_from(spelled)]}"
 
     def _first(self) -> tuple[Spelled, ...]:
-        return self.spelled[:SHOWN]
+        """Return the first place of each of the first names."""
+        first: dict[str, Spelled] = {}
+        for spelled in self.spelled:
+            first.setdefault(spelled.name.paths[0], spelled)
+        return tuple(first.values())[:SHOWN]
 
 
 class Grouped(NamedTuple):
