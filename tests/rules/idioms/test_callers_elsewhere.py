@@ -61,3 +61,52 @@ def test_the_caller_that_gets_the_strategy(main: str, tmp_path: Path) -> None:
     found = reported(PROJECT.replace("{main}", main), tmp_path, ["TPU501"])
     expected = [("trainer.py", MAINS[main])] if MAINS[main] else []
     assert [(each.filename, each.certainty) for each in found] == expected
+
+
+SETS_STRATEGY = """
+# file: runtime.py
+import tensorflow as tf
+
+def connect(device):
+    if device == "tpu":
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+        tf.distribute.experimental_set_strategy(tf.distribute.{made})
+
+# file: learner.py
+import tensorflow as tf
+
+class Learner:
+    def __init__(self, model):
+        self.model = model
+        self.strategy = tf.distribute.get_strategy()
+
+    @tf.function
+    def train(self, x):
+        return self.strategy.run(lambda x: self.model(x), args=(x,))
+
+# file: layers.py
+import tensorflow as tf
+
+class Count(tf.keras.layers.Layer):
+    def call(self, x):
+        return tf.strings.length(x)
+
+# file: train.py
+from layers import Count
+from learner import Learner
+from runtime import connect
+
+connect("tpu")
+Learner(Count()).train("text")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"), [("TPUStrategy(resolver)", ["layers.py"]), ("MirroredStrategy()", [])]
+)
+def test_the_callers_of_what_sets_the_strategy(
+    made: str, expected: list[str], tmp_path: Path
+) -> None:
+    """A library set its strategy for the process: 332 of its 425 files were read by no program."""
+    found = reported(SETS_STRATEGY.replace("{made}", made), tmp_path, ["TPU501"])
+    assert [each.filename for each in found] == expected

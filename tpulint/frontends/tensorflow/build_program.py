@@ -303,7 +303,8 @@ def _read_function(
             before.roll_back()  # it specifies what no TPU runs
         if before.left_open():
             _want(interpreter, function)
-        if before.left_argument_open() or _is_used_by_callers(result):
+        is_for_callers = before.set_strategy() or _is_used_by_callers(result)
+        if is_for_callers or before.left_argument_open():
             _want(interpreter, function)
             if not is_test(function.module.path):  # what tests choose by parameters is not seen
                 interpreter.left_to_callers.add(function.module.path)

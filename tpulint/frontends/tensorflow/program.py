@@ -11,11 +11,12 @@ from typing import NamedTuple, Protocol
 
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Opaque
+from tpulint.absint.domain.values import Opaque, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
 from tpulint.frontends.tensorflow.spelling_search import Spelled
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Targets
 
 # Who calls one of these runs something on a TPU.
@@ -97,6 +98,20 @@ class Checkpoint:
             call.last == name
             for made in self._program.computations[self._lengths[0] :]
             for call in made.calls
+        )
+
+    def set_strategy(self) -> bool:
+        """Return whether a strategy of a TPU was set since, for all that runs after it."""
+        given = (
+            call.argument("strategy", 0)
+            for call in self._program.calls[self._lengths[2] :]
+            if call.last == "experimental_set_strategy"
+        )
+        return any(
+            isinstance(option, Strategy) and option.kind == "tpu"
+            for argument in given
+            if argument is not None
+            for option in options(argument.value)
         )
 
     def left_open(self) -> bool:
