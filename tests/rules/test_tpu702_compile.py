@@ -29,6 +29,26 @@ with strategy.scope():
     model = {NET}
     model.compile(optimizer)
 """,
+    # A false alarm in a notebook: without a stated release, its names say which Keras it is for.
+    "false alarm: names that only Keras 2 has": SYSTEM
+    + """
+optimizer = tf.keras.optimizers.Adam()  # possible: TPU702
+with strategy.scope():
+    scale = tf.keras.layers.experimental.preprocessing.Normalization()
+    model = tf.keras.Sequential([scale, tf.keras.layers.Dense(1)])
+    model.compile(optimizer)
+""",
+    "names that only Keras 2 has, under a condition": SYSTEM
+    + f"""
+import sys
+
+optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+if len(sys.argv) > 1:
+    scale = tf.keras.layers.experimental.preprocessing.Normalization()
+with strategy.scope():
+    model = {NET}
+    model.compile(optimizer)
+""",
     "an optimizer without slots": SYSTEM
     + f"""
 optimizer = tf.keras.optimizers.SGD(0.1)

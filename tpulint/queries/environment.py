@@ -11,7 +11,7 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import NONE, Const, External, options
 from tpulint.frontends.tensorflow.knowledge import operations
-from tpulint.frontends.tensorflow.knowledge.names import releases
+from tpulint.frontends.tensorflow.knowledge.names import every, having, releases
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import Target, allowed, keeps_keras_2
 from tpulint.syntax.nodes import Attribute, dotted_path
@@ -119,6 +119,15 @@ def _releases_at(program: Program, site: Site) -> tuple[str, ...]:
     if not target.stated:
         mask = allowed([("<", "2.0")]) if is_for_tensorflow_1(program, site) else 0
     return tuple(release for i, release in enumerate(releases()) if mask >> i & 1)
+
+
+def is_written_for(program: Program, path: str, releases_mask: int) -> bool:
+    """Return whether the program calls, in each run, what only these releases have under `path`."""
+    return any(
+        not call.context.conditions and (having(call.path) or every()) & ~releases_mask == 0
+        for call in program.all_calls()
+        if call.path.startswith(f"{path}.")
+    )
 
 
 def is_for_tensorflow_1(program: Program, site: Site) -> bool:

@@ -8,7 +8,7 @@ from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Se
 from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_3
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import allowed
-from tpulint.queries.environment import KERAS, target_at
+from tpulint.queries.environment import KERAS, is_written_for, target_at
 from tpulint.queries.strategies import Misplaced, Scopes
 from tpulint.rules.base import Report, Rule, register
 
@@ -47,7 +47,7 @@ class CreatedOutsideScope(Rule):
                     traces.step(lane(misplaced), misplaced.use_site, f"uses the {misplaced.kind}"),
                 ),
                 fix=in_scope(scopes.place(misplaced)),
-                doubt=f"unless the {misplaced.kind} is built later, under the scope of a TPU",
+                doubt=doubt(program, misplaced),
             )
 
 
@@ -61,9 +61,22 @@ def certainty(program: Program, misplaced: Misplaced) -> Certainty | None:
     target = target_at(program, misplaced.site, KERAS)
     if not target.newest & allowed([KERAS_3]):
         return None
-    # Requirements that allow both Keras 2 and 3 leave it open.
-    is_mixed = target.stated and target.mask & ~allowed([KERAS_3])
-    return Certainty.POSSIBLE if is_mixed else misplaced.certainty
+    return Certainty.POSSIBLE if may_be_keras_2(program, misplaced) else misplaced.certainty
+
+
+def may_be_keras_2(program: Program, misplaced: Misplaced) -> bool:
+    """Return whether the requirements allow Keras 2, too, or names say that it is meant."""
+    target = target_at(program, misplaced.site, KERAS)
+    if target.stated:
+        return bool(target.mask & ~allowed([KERAS_3]))
+    return is_written_for(program, KERAS, ~allowed([KERAS_3]))
+
+
+def doubt(program: Program, misplaced: Misplaced) -> str:
+    """Return what would make it no fault."""
+    if misplaced.kind == "optimizer" and may_be_keras_2(program, misplaced):
+        return "unless Keras 2 runs this, whose optimizers take the strategy at the first step"
+    return f"unless the {misplaced.kind} is built later, under the scope of a TPU"
 
 
 def lane(misplaced: Misplaced) -> str:
