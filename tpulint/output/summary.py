@@ -154,7 +154,9 @@ def coverage_lines(coverage: Coverage | None, skipped: Mapping[str, int]) -> lis
             functions = count(coverage.unreached, "function")
             lines.append(f"{functions} that {use} TensorFlow: nothing that was read calls {them}")
     rows = sorted(skipped.items(), key=lambda row: (-row[1], row[0]))
-    lines += [f"{number:,} reached functions were not followed: {why}" for why, number in rows]
+    for why, number in rows:
+        were = "was" if number == 1 else "were"
+        lines.append(f"{count(number, 'reached function')} {were} not followed: {why}")
     return lines
 
 
