@@ -86,11 +86,17 @@ def find_config(start: str) -> Config:
 
 def config_in(directory: str) -> Config | None:
     """Return the configuration that `directory` itself holds; a pyproject.toml may hold none."""
+    own = _table_in(directory)
+    return None if own is None else _extended(*own)
+
+
+def _table_in(directory: str) -> tuple[Mapping[str, object], str] | None:
+    """Return the table of the first of FILES that `directory` holds, and the file."""
     for name in FILES:
         path = os.path.join(directory, name)
         table = read_table(path) if is_regular(path) else None
         if table is not None:
-            return _extended(table, path)
+            return table, path
     return None
 
 
@@ -192,11 +198,9 @@ def named_rules_directories(start: str) -> NamedDirectories:
     if os.path.isfile(directory):
         return _named_by(read_table(directory) or {}, directory)
     while True:
-        for name in FILES:
-            path = os.path.join(directory, name)
-            table = read_table(path) if is_regular(path) else None
-            if table is not None:
-                return _named_by(table, path)
+        own = _table_in(directory)
+        if own is not None:
+            return _named_by(*own)
         above = os.path.dirname(directory)
         if above == directory:
             return NamedDirectories("")

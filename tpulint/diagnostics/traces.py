@@ -20,7 +20,7 @@ from tpulint.absint.domain.events import (
     Tensor,
 )
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence
-from tpulint.absint.domain.site import CallStep, Site
+from tpulint.absint.domain.site import CallStep, Site, shared_length
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Bound, External, Partial, Value
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span, Step
@@ -150,12 +150,7 @@ def calls(lane: str, outer: Context, context: Context, *, skip: int = 0) -> Iter
 
 def below(outer: Context, context: Context) -> tuple[CallStep, ...]:
     """Return the frames of `context` after those that it shares with `outer`."""
-    shared = 0
-    for left, right in zip(outer.call_chain, context.call_chain, strict=False):
-        if left != right:
-            break
-        shared += 1
-    return context.call_chain[shared:]
+    return context.call_chain[shared_length(outer.call_chain, context.call_chain) :]
 
 
 def entry(computation: Computation) -> Step:

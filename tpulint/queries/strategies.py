@@ -33,7 +33,7 @@ from tpulint.absint.domain.objects import (
     Mapping,
     Sequence,
 )
-from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.site import Site, shared_length
 from tpulint.absint.domain.values import Const, External, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
@@ -142,12 +142,7 @@ class Scopes:
         Inside a function that enters the scope itself, that is the creating call.
         """
         call_chain = misplaced.created.call_chain
-        shared = 0
-        for left, right in zip(call_chain, misplaced.used.call_chain, strict=False):
-            if left != right:
-                break
-            shared += 1
-        depth = shared
+        depth = shared_length(call_chain, misplaced.used.call_chain)
         for call in self.entered:
             length = len(call.context.call_chain)
             if length > depth and call.context.call_chain == call_chain[:length]:

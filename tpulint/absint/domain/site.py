@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from tpulint.finding import Span
@@ -100,6 +101,12 @@ class Site(NamedTuple):
     @property
     def span(self) -> Span:
         return self.module.span(self.place)
+
+
+def shared_length(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return how many items both begin with: of two call chains, the calls that lead to both."""
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
+    return sum(1 for _ in alike)
 
 
 class CallStep(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from tpulint.absint.domain.site import shared_length
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Span
 from tpulint.map.pictures import model
 from tpulint.output.context import RenderContext
@@ -62,9 +63,7 @@ class _Text:
 
     def borders(self, before: tuple[str, ...], now: tuple[str, ...]) -> Iterator[str]:
         """Yield the lines where control flow begins and ends."""
-        shared = 0
-        while before[shared : shared + 1] == now[shared : shared + 1] and shared < len(now):
-            shared += 1
+        shared = shared_length(before, now)
         for depth in range(len(before) - 1, shared - 1, -1):
             yield f"{'  ' * depth}end of {self.titles[before[depth]].title}"
         for depth in range(shared, len(now)):
@@ -226,11 +225,7 @@ class _Chart:
         open_now: list[str] = []
         count = 0
         for node in nodes:
-            shared = 0
-            while shared < min(len(open_now), len(node.regions)):
-                if open_now[shared] != node.regions[shared]:
-                    break
-                shared += 1
+            shared = shared_length(open_now, node.regions)
             while len(open_now) > shared:
                 open_now.pop()
                 yield f"{'  ' * (len(open_now) + 2)}end"
