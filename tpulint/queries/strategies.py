@@ -8,12 +8,10 @@ from functools import cached_property
 
 from tpulint.absint.domain.context import (
     COMPUTATION,
-    CROSS_REPLICA,
     DATA,
     DEVICE,
     GUESSES,
     NO_KNOWN_CALLER,
-    SCOPE,
     UNSEEN,
     WITH,
 )
@@ -47,7 +45,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     SCOPE_BY_HAND,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.frontends.tensorflow.strategy import CROSS_REPLICA, SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import LEADS_OUT
 from tpulint.queries.eager_calls import is_built_in_graph

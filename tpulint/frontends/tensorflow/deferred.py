@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tpulint.absint.domain.context import COMPUTATION, DATA, SCOPE, WITH, Scope
+from tpulint.absint.domain.context import COMPUTATION, DATA, WITH, Scope
 from tpulint.absint.domain.events import ApiCall, Argument, Context, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Instance, function_of, mro
 from tpulint.absint.domain.site import Site
@@ -27,7 +27,7 @@ from tpulint.absint.interpreter import attributes, calls, operators
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.absint.interpreter.session import Session
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy, scope_strategy
 
 ESTIMATORS = frozenset(["TPUEstimator", "TPUEstimatorSpec"])
 

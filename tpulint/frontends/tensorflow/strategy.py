@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tpulint.absint.domain.context import SCOPE, BaseContext
+from tpulint.absint.domain.context import BaseContext
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Opaque, Value
+
+# Effects of blocks that strategies open.
+SCOPE = "strategy scope"
+OTHER_STRATEGY = "another strategy"
+EACH_REPLICA = "what each replica runs, though no computation is built"
+CROSS_REPLICA = "the cross-replica context of merge_call"
 
 
 @dataclass(eq=False, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import DATA, NO_KNOWN_CALLER, OTHER_STRATEGY, WITH
+from tpulint.absint.domain.context import DATA, NO_KNOWN_CALLER, WITH
 from tpulint.absint.domain.events import Cluster, Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import OTHER_STRATEGY
 from tpulint.rules.base import Report, Rule, register
 
 AT_MODULE_LEVEL = "at module level"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.context import LOOP, SCOPE, UNSEEN, WHILE, WITH, Scope
+from tpulint.absint.domain.context import LOOP, UNSEEN, WHILE, WITH, Scope
 from tpulint.absint.domain.events import Computation, Context
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import without_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import SCOPE, UNSEEN
+from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import Instance
 from tpulint.absint.domain.values import NONE
@@ -16,7 +16,7 @@ from tpulint.frontends.tensorflow.keras_models import CLASSES, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import GRADIENTS, STATISTICS
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import scope_strategy
+from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.strategies import is_on_replica

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import (
-    DECORATED,
-    EACH_REPLICA,
-    NO_KNOWN_CALLER,
-    SCOPE,
-    UNSEEN,
-    WITH,
-    Scope,
-)
+from tpulint.absint.domain.context import DECORATED, NO_KNOWN_CALLER, UNSEEN, WITH, Scope
 from tpulint.absint.domain.events import Access, ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.values import Value
@@ -23,7 +15,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import SUMS_AND_DIFFERENCES
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import EACH_REPLICA, SCOPE, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.strategies import UPDATES, aggregation_of, is_optimizer, synchronization_of
 from tpulint.rules.base import Report, Rule, register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.absint.domain.context import COND, LOOP, SCOPE, WITH, Scope
+from tpulint.absint.domain.context import COND, DEVICE, LOOP, WITH, Scope
 from tpulint.absint.domain.events import Context, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import CallStep, Module, Site
@@ -52,7 +52,7 @@ def test_a_value_is_short(value: Value, text: str) -> None:
 
 
 def test_a_context_says_its_lane_its_scopes_and_its_calls() -> None:
-    context = Context((Scope(COND, SITE), Scope(WITH, SITE, effect=SCOPE), Scope(LOOP, SITE)))
+    context = Context((Scope(COND, SITE), Scope(WITH, SITE, effect=DEVICE), Scope(LOOP, SITE)))
     called = context.called(CallStep(SITE, "main")).called(CallStep(SITE, "step"))
-    words = "host > a branch on a tensor > strategy scope > a Python loop > main() > step()"
+    words = "host > a branch on a tensor > device > a Python loop > main() > step()"
     assert repr(called) == words

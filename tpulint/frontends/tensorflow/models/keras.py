@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from tpulint.absint.domain.context import (
     CONVERTED,
     FUNCTION,
-    SCOPE,
     UNCONVERTED,
     WITH,
     ConditionKey,
@@ -66,7 +65,7 @@ from tpulint.frontends.tensorflow.models import table
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.feeds import batch_of
 from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, force_deferred
-from tpulint.frontends.tensorflow.strategy import scope_strategy
+from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
 
 Arguments = tuple[Argument, ...]
 Model = ExternalObject | Instance

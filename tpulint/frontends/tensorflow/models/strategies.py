@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tpulint.absint.domain.context import (
-    CROSS_REPLICA,
-    EACH_REPLICA,
-    OTHER_STRATEGY,
-    SCOPE,
-    WITH,
-    Scope,
-)
+from tpulint.absint.domain.context import WITH, Scope
 from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
@@ -30,7 +23,14 @@ from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.table import Call, M, model
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import (
+    CROSS_REPLICA,
+    EACH_REPLICA,
+    OTHER_STRATEGY,
+    SCOPE,
+    Strategy,
+    scope_strategy,
+)
 from tpulint.ordering import AGREEMENT_CALLS
 
 
