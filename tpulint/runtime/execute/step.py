@@ -82,7 +82,7 @@ class StepMutex:
 
 _NOT_INITIALIZED = "The TPU system has not been initialized."
 _INITIALIZE_FIRST = (
-    "Call tf.tpu.experimental.initialize_tpu_system(resolver) before the strategy is made"
+    "Call tf.tpu.experimental.initialize_tpu_system(resolver) before anything runs on the TPU"
 )
 
 
