@@ -203,7 +203,7 @@ def of_a_part(params):
 def input_fn(params):
     if more:
         return tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8)  # possible: TPU605
-    return tf.data.TFRecordDataset("gs://bucket/y").map(shaped).batch(8, True)
+    return tf.data.TFRecordDataset("gs://bucket/y").map(shaped).batch(8, True)  # possible: TPU504
 """
     + TRAIN
     + """

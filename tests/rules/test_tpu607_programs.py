@@ -266,7 +266,7 @@ def plain(line):
 
 def input_fn(params):
     rows = tf.data.TextLineDataset("gs://bucket/x")
-    rows = rows.map(parse if more else plain).repeat()
+    rows = rows.map(parse if more else plain).repeat()  # possible: TPU504
     return rows.batch(8, drop_remainder=True)
 """
     + ON_ANOTHER_MACHINE,

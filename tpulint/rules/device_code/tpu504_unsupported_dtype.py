@@ -13,7 +13,7 @@ from tpulint.absint.domain.events import (
     MixedOperands,
     Tensor,
 )
-from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, with_alternatives
@@ -94,6 +94,7 @@ RAGGED = frozenset(["constant", "stack", "range", "boolean_mask"])  # functions 
 # Steps of a pipeline whose elements are those before, or batches of them.
 KEEP_ELEMENTS = frozenset(["batch", "cache", "prefetch", "repeat", "shuffle", "take", "skip"])
 KEEP_ELEMENTS |= {"with_options"}
+NOT_FED = ("string", "complex128", "float64", "float16")  # what no infeed takes
 NO_TPU_HAS = ("string", "complex128")
 LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
 
@@ -111,6 +112,7 @@ class UnsupportedDtype(Rule):
         _check_kernels(program, report)
         _check_inputs(program, report)
         _check_ragged(program, report)
+        _check_infeeds(program, report)
         check_transfers(program, report)
         check_policies(program, report)
         _check_mixed(program, report)
@@ -298,6 +300,48 @@ def _check_ragged(program: Program, report: Report) -> None:
                     traces.step(HOST_LANE, feed.site, "gives them to the replicas"),
                 ),
             )
+
+
+# tensorflow/python/tpu/ops/tpu_ops.py, `_SUPPORTED_INFEED_DTYPES`
+def _check_infeeds(program: Program, report: Report) -> None:
+    """Check the dtypes of what a TPUEstimator's dataset gives."""
+    for feed in program.feeds:
+        owner = feed.owner
+        is_estimator = isinstance(owner, ExternalObject) and owner.last == "TPUEstimator"
+        if not is_estimator or feed.kind == "predict":  # which may run on the CPU
+            continue
+        data = data_of(program, feed)
+        step = next((step for step in steps(data) if step.last not in KEEP_ELEMENTS), None)
+        if step is None or step.last != "map" or step.inner is None:
+            continue
+        for tensor, is_alternative in sent_tensors(step.inner):
+            if tensor.dtype in NOT_FED:
+                report(
+                    step.site.span,
+                    f"`map` gives the TPU a {tensor.dtype}, which no infeed takes: remove it from"
+                    f" the features, or {advice(tensor.dtype)}",
+                    certainty=definite_if(
+                        not is_alternative, not feed.context.is_guess, len(options(data)) == 1
+                    ),
+                    trace=(
+                        traces.step(HOST_LANE, step.site, f"gives a {tensor.dtype}"),
+                        traces.step(HOST_LANE, feed.site, "feeds the TPU with it"),
+                    ),
+                )
+                break
+
+
+def sent_tensors(value: Value) -> Iterator[tuple[Tensor, bool]]:
+    """Yield the tensors of an element, and whether it may lack them or hold others instead."""
+    if isinstance(value, Mapping):
+        for key, item in value.items.items():
+            for tensor, is_alternative in sent_tensors(item):
+                yield tensor, is_alternative or key in value.maybe_absent
+    elif isinstance(value, Sequence):
+        for item in value.items:
+            yield from sent_tensors(item)
+    else:
+        yield from with_alternatives(value)
 
 
 def may_stay_on_host(program: Program, feed: Feed) -> bool:

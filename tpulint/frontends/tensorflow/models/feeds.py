@@ -34,7 +34,7 @@ from tpulint.frontends.tensorflow.models.table import (
     observe,
     parameter_count,
 )
-from tpulint.frontends.tensorflow.shapes import described
+from tpulint.frontends.tensorflow.shapes import described, dtype_of
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -406,8 +406,41 @@ def _elements_made(call: Call) -> Value | None:
     for value in call.values:
         functions = options(value)
         if all(isinstance(option, CALLABLE) for option in functions):
-            element = Tensor(None, call.site, "structure")
+            is_text = isinstance(call.receiver, ExternalObject) and _gives_text(call.receiver)
+            element = Tensor(None, call.site, "tensor" if is_text else "structure")
+            element.dtype = "string" if is_text else None
             # A dataset's function takes the components of an element, or the element.
             args: list[Value] = [element] * parameter_count(call, functions[0])
             results.append(call.run_inside(scope, value, args))
     return join(results) if results else None
+
+
+# tensorflow/python/data/ops/readers.py
+READERS = frozenset(["TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset"])
+
+
+def _gives_text(data: Value) -> bool:
+    """Return whether the elements are strings: lines or records of files."""
+    while isinstance(data, ExternalObject) and data.last in HAND_ON and data.source is not None:
+        data = data.source
+    return isinstance(data, ExternalObject) and data.last in READERS and data.source is None
+
+
+# tensorflow/python/ops/parsing_ops.py
+@model("tf.io.parse_single_example", "tf.io.parse_example")
+@model("tf.compat.v1.parse_single_example", "tf.compat.v1.parse_example")
+def _parse(call: Call) -> Value | None:
+    """Return the features of an example, each with its dtype if that is written."""
+    features = call.get("features", 1)
+    if not isinstance(features, Mapping) or features.open or call.frame.context.on_device:
+        return None
+    parsed = call.operation("structure")
+    items = {key: _feature(parsed, value) for key, value in features.items.items()}
+    return Mapping(dict(items), site=call.site)
+
+
+def _feature(parsed: Tensor, feature: Value) -> Tensor:
+    is_fixed = isinstance(feature, ExternalObject) and feature.last == "FixedLenFeature"
+    if not is_fixed or not isinstance(feature, ExternalObject):
+        return replace(parsed)
+    return replace(parsed, sort="tensor", dtype=dtype_of(feature.argument("dtype", 1)))
