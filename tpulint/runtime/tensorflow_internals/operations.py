@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
@@ -119,10 +121,20 @@ def can_be_compiled(
     It translates the function, which takes none of the minutes that its compiler may take.
     """
     with graphs.registered(function):
+        text = _translate(function, data, variables, tf.zeros)
         # Where a shape must be known, this translation takes a variable's value for a constant,
-        # which a step does not: then it differs with the value.
-        texts = [_translate(function, data, variables, fill) for fill in (tf.zeros, tf.ones)]
-    return texts[0] is not None and texts[0] == texts[1]
+        # which a step does not: then no operation takes the variable, and values make a difference.
+        if text is None or _takes_all_arguments(text):
+            return text is not None
+        return text == _translate(function, data, variables, tf.ones)
+
+
+def _takes_all_arguments(text: bytes) -> bool:
+    """Return whether each argument of a computation in XLA's language has a user."""
+    entry = text[text.rindex(b"ENTRY ") :]
+    uses = Counter(re.findall(rb"%[\w.-]+", entry))
+    arguments = re.findall(rb"(%[\w.-]+) = .* parameter\(\d+\)", entry)
+    return bool(arguments) and all(uses[argument] > 1 for argument in arguments)
 
 
 def _translate(
