@@ -67,3 +67,87 @@ def test_which_of_several_callees_runs_the_step(name: str, tmp_path: Path) -> No
     else:
         text = text.replace("strategy.run(step, args=(x,))\n\ndef other", "x\n\ndef other")
     assert certainties(text, tmp_path, "TPU501") == [certainty]
+
+
+REGISTRY = """
+import tensorflow as tf
+
+BLOCKS = {{}}
+
+def register(cls):
+    BLOCKS[cls.__name__] = cls
+    return cls
+
+def named(name):
+    def keep(cls):
+        BLOCKS[name] = cls
+        return cls
+    return keep
+
+class Block:
+    def __init__(self, width):
+        self.width = width
+
+    def build(self, x):
+        return x * self.width
+
+class Print(Block):
+    def build(self, x):
+        return tf.py_function(abs, [x], tf.float32)
+
+class A(Block): pass
+class B(Block): pass
+class C(Block): pass
+class D(Block): pass
+class E(Block): pass
+class F(Block): pass
+{registration}
+
+def step(x, names):
+    for name in names:
+        x = {lookup}(4).build(x)
+    return x
+
+def train(names):
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+    strategy = tf.distribute.TPUStrategy(resolver)
+    return tf.function(lambda x: strategy.run(step, args=(x, names)))(tf.zeros([8]))
+"""
+BY_DECORATOR = "\n".join(
+    f"@{decorator}\nclass {base}{base}({base}): pass"
+    for base, decorator in zip(
+        ["Print", *"ABCDEF"], ["register", *["named('b')"] * 3, *["register"] * 3], strict=True
+    )
+)
+BY_LITERAL = "BLOCKS = {'print': Print, 'a': A, 'b': B, 'c': C, 'd': D, 'e': E, 'f': F}"
+
+
+@pytest.mark.parametrize("registration", [BY_LITERAL, BY_DECORATOR])
+@pytest.mark.parametrize("lookup", ["BLOCKS[name]", "BLOCKS.get(name)"])
+def test_methods_of_objects_of_a_registry(registration: str, lookup: str, tmp_path: Path) -> None:
+    program = REGISTRY.format(registration=registration, lookup=lookup)
+    assert certainties(program, tmp_path, "TPU501") == ["possible"]
+
+
+def test_a_block_that_no_registry_holds_is_not_read(tmp_path: Path) -> None:
+    program = REGISTRY.format(registration=BY_LITERAL, lookup="BLOCKS[name]")
+    assert not certainties(program.replace("'print': Print, ", ""), tmp_path, "TPU501")
+
+
+MANY_TENSORS = """
+import sys
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+strategy = tf.distribute.TPUStrategy(resolver)
+
+def step(x):
+    parts = {"a": x + 1, "b": x + 2, "c": x + 3, "d": x + 4, "e": x + 5, "f": x + 6, "g": x + 7}
+    return parts[sys.argv[1]].numpy()
+
+tf.function(lambda x: strategy.run(step, args=(x,)))(tf.zeros([8]))
+"""
+
+
+def test_one_of_many_tensors_is_a_tensor(tmp_path: Path) -> None:
+    assert certainties(MANY_TENSORS, tmp_path, "TPU507") == ["possible"]

@@ -8,7 +8,7 @@ same `Variable` object.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tpulint.absint.domain.context import CONVERTED, FUNCTION, UNCONVERTED, BaseContext
 from tpulint.absint.domain.site import Site
@@ -123,6 +123,7 @@ class Tensor(Value):
     `split`: certainly made of this replica's part of a value of all.
     """
 
+    is_tensor: ClassVar[bool] = True
     made: Context | None
     site: Site | None
     sort: str = "tensor"  # or "operation", "structure", "unseen" (an unknown callee's result)

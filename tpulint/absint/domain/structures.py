@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from tpulint.absint.domain.events import Context, Tensor, Variable
-from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.objects import Class, ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.values import (
+    MAX_ALTERNATIVES,
     UNKNOWN,
     Choice,
     Const,
@@ -17,6 +18,7 @@ from tpulint.absint.domain.values import (
     Opaque,
     Text,
     Value,
+    choice_of_many,
     join,
     options,
 )
@@ -127,11 +129,19 @@ def copied(
     return copy
 
 
-def item_of(mapping: Mapping, key: Value) -> Value:
-    """`mapping[key]`."""
+def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
+    """`mapping[key]`.
+
+    in_program: a step or a strategy's scope asks: of a registry of many classes it may use any.
+    """
     if not isinstance(key, Const):
         unseen = [] if mapping.complete else [UNKNOWN]
-        return join([*mapping.items.values(), *unseen]) if mapping.items else UNKNOWN
+        alternatives = [*mapping.items.values(), *unseen]
+        if in_program and len(alternatives) > MAX_ALTERNATIVES:
+            classes = [value for value in alternatives if isinstance(value, (Class, Instance))]
+            if len(classes) >= len(alternatives) - 1:
+                return choice_of_many(alternatives)
+        return join(alternatives) if mapping.items else UNKNOWN
     keyless = [item for key, item in mapping.items.items() if isinstance(key, tuple)]
     if mapping.complete and keyless and key.value not in mapping.items:
         return join(keyless)

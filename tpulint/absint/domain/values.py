@@ -40,6 +40,7 @@ class Value:
 
     __slots__ = ()
     is_true: ClassVar[bool] = False
+    is_tensor: ClassVar[bool] = False
 
     @property
     def is_callee(self) -> bool:
@@ -311,32 +312,49 @@ def options(value: Value) -> tuple[Value, ...]:
 def join(values: Iterable[Value]) -> Value:
     """Return the value that is one of `values`.
 
-    Of more than `MAX_ALTERNATIVES` alternatives, only functions are kept: the others are UNKNOWN.
+    Of more than `MAX_ALTERNATIVES` alternatives, functions are kept, the first tensors, and what
+    was kept by `choice_of_many`: the others are UNKNOWN.
     """
     values = tuple(values)
     if len(values) == 1 or (len(values) == 2 and values[0] is values[1]):
         return values[0]
     found: list[Value] = []
+    kept: list[Value] = []
     is_complete = True
-    for option in [option for value in values for option in options(value)]:
-        if any(option is other or option.is_same(other) for other in found):
-            continue
-        if len(found) < MAX_ALTERNATIVES or option.is_callee:
+    for value in values:
+        alternatives = options(value)
+        are_many = len(alternatives) > MAX_ALTERNATIVES
+        for option in alternatives:
+            if any(option is other or option.is_same(other) for other in found):
+                continue
+            if option.is_callee or (are_many and not option.is_tensor and option is not UNKNOWN):
+                kept.append(option)
+            elif len(found) >= MAX_ALTERNATIVES:
+                is_complete = False
+                continue
+            elif option.is_tensor and len(kept) < MAX_ALTERNATIVES - 1:
+                kept.append(option)
             found.append(option)
-        else:
-            is_complete = False
     if len(found) > MAX_ALTERNATIVES or not is_complete:
-        return _callees(found, is_complete)
+        return _listed(kept, is_complete and len(kept) == len(found))
     if len(found) == 1:
         return found[0]
     return Choice(tuple(found)) if found else UNKNOWN
 
 
-def _callees(alternatives: list[Value], is_complete: bool) -> Value:
-    """Return the choice of what can be called among too many alternatives, UNKNOWN for others."""
-    callees = [option for option in alternatives if option.is_callee]
-    if len(callees) > MAX_CALLEES:
-        return Choice((*callees[: MAX_CALLEES - 1], UNLISTED))
-    if callees and not (is_complete and len(callees) == len(alternatives)):
-        callees.append(UNKNOWN)
-    return Choice(tuple(callees)) if callees else UNKNOWN
+def choice_of_many(values: Iterable[Value]) -> Value:
+    """Return the value that is one of `values`, of which none gets lost for their number."""
+    alternatives = {id(option): option for value in values for option in options(value)}
+    if len(alternatives) <= MAX_ALTERNATIVES:
+        return join(alternatives.values())
+    is_complete = alternatives.pop(id(UNKNOWN), None) is None
+    return _listed(list(alternatives.values()), is_complete)
+
+
+def _listed(kept: list[Value], is_complete: bool) -> Value:
+    """Return the choice of what is kept of too many alternatives, UNKNOWN for others."""
+    if len(kept) > MAX_CALLEES:
+        return Choice((*kept[: MAX_CALLEES - 1], UNLISTED))
+    if kept and not is_complete:
+        kept.append(UNKNOWN)
+    return Choice(tuple(kept)) if kept else UNKNOWN

@@ -71,6 +71,8 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
         return frame.session.module_attribute(base, name, frame)
     if isinstance(base, Instance):
         return _of_instance(frame, base, name, site)
+    if isinstance(base, Class) and name == "__name__":
+        return Const(base.code.name)
     if isinstance(base, Class):
         value = _in_class(base, name)
         return _outer_attribute(base, name) if value is None else _unbound(value, base)

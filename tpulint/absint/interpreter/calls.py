@@ -41,6 +41,7 @@ from tpulint.absint.domain.values import (
     Opaque,
     Partial,
     Value,
+    choice_of_many,
     join,
 )
 from tpulint.absint.interpreter import dataclass_fields
@@ -113,7 +114,9 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
         choice_key = ConditionKey(CALLEE, site, answers=len(callees))
         with frame.when(key, True) if key else frame.when(choice_key, number):
             results.append(call(frame, option, args, site, named))
-    return join(results)
+    # Each object of a registry's classes has methods of its own.
+    are_objects = all(isinstance(option, Class) or option is UNKNOWN for option in callees)
+    return choice_of_many(results) if are_objects else join(results)
 
 
 def _callees(frame: Frame, choice: Choice) -> list[Value]:

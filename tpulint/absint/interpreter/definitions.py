@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.absint.domain.context import DECORATED, UNCONVERTED
-from tpulint.absint.domain.objects import Class, ContextManagerValue, Env, ExternalObject, Function
+from tpulint.absint.domain.objects import (
+    Class,
+    ContextManagerValue,
+    Env,
+    ExternalObject,
+    Function,
+    function_of,
+)
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Bound, External, Imported, Partial, Value
 from tpulint.absint.interpreter import calls
@@ -119,7 +126,20 @@ def define_class(frame: Frame, code: ir.ClassCode) -> Class:
         else:
             inner.block([statement])
     cls.names = inner.env.names
+    _register(frame, cls)
     return cls
+
+
+def _register(frame: Frame, cls: Class) -> None:
+    """Call the decorators of a class that are functions of the project: they may keep the class.
+
+    What they return is taken for the class itself.
+    """
+    site = Site(frame.module, cls.code.place)
+    for node in reversed(cls.code.decorators):
+        decorator = frame.value(node)
+        if function_of(decorator) is not None:
+            calls.call(frame, decorator, (calls.positional_argument(cls, site),), site)
 
 
 def define_method(inner: Frame, code: ir.FunctionCode, owner: Class) -> Value:

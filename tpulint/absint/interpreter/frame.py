@@ -154,6 +154,10 @@ class Library:
         """Return the names of all members of the enumeration that `value` is a member of."""
         return frozenset()
 
+    def is_in_program(self, context: Context) -> bool:
+        """Return whether what is called at `context` is part of what the device's program runs."""
+        return False
+
     def scope_owner(self, value: object) -> str | None:
         """Return the kind of what entered a scope, where it matters which of several did."""
         return None

@@ -333,7 +333,7 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
     if isinstance(base, Sequence):
         return join(base.items) if base.items else UNKNOWN
     if isinstance(base, Mapping):
-        return item_of(base, index)
+        return item_of(base, index, frame.library.is_in_program(frame.context))
     if isinstance(base, Tensor):
         if base.of_all is not None and base.sort == "tensor":
             return UNKNOWN  # what holds a tensor of each replica has no items: this is a structure

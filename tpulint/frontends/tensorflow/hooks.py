@@ -149,6 +149,9 @@ class Hooks(Library):
     def members(self, value: External) -> frozenset[str]:
         return tf_names.MODES if ".ModeKeys." in value.path else NO_MEMBERS
 
+    def is_in_program(self, context: Context) -> bool:
+        return is_in_program(context)
+
     def scope_owner(self, value: object) -> str | None:
         return value.kind if isinstance(value, Strategy) else None
 

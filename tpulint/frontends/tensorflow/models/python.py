@@ -483,6 +483,8 @@ def _get_item(call: Call) -> Value:
     items, values = _receiver_dict(call), call.values
     key = values[0].value if values and isinstance(values[0], Const) else None
     value = items.items.get(key)
+    if call.name == "get" and values and not isinstance(values[0], Const) and items.items:
+        return operators.subscript(call.frame, items, values[0], call.site)
     default = values[1] if len(values) > 1 else NONE
     if value is not None and key in items.maybe_absent:
         value = join([value, default])
