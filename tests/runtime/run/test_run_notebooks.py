@@ -13,6 +13,7 @@ from tests.runtime.run.test_run_programs import tpulint
 CELLS = [
     ["# Title\n"],
     ["%pip install tensorflow\n", "import sys\n", "import tensorflow as tf\n", "n = None"],
+    ["from IPython.display import Image, Markdown, clear_output\n", "Markdown('# Title')"],
     [
         "resolver = tf.distribute.cluster_resolver.TPUClusterResolver('')\n",
         "tf.tpu.experimental.initialize_tpu_system(resolver)\n",
@@ -42,9 +43,9 @@ def test_a_notebook_is_run_cell_by_cell(tmp_path: Path) -> None:
     done = tpulint(tmp_path, "run", "--replicas", "2", "train.ipynb")
     assert (done.returncode, done.stdout) == (1, "7.0 __main__ None\n"), done.stderr
     assert "tpulint: train.ipynb: cell 2: skipped: %pip install tensorflow\n" in done.stderr
-    assert "tpulint: train.ipynb: cell 4: skipped: !nvidia-smi\n" in done.stderr
-    assert "tpulint: train.ipynb: cell 6, which begins at line 15:\n" in done.stderr
-    assert re.search(r'train\.ipynb", line 15, in <module>\n    None\.nothing\n', done.stderr)
+    assert "tpulint: train.ipynb: cell 5: skipped: !nvidia-smi\n" in done.stderr
+    assert "tpulint: train.ipynb: cell 7, which begins at line 17:\n" in done.stderr
+    assert re.search(r'train\.ipynb", line 17, in <module>\n    None\.nothing\n', done.stderr)
     assert "`tpulint check` of the file that ran: nothing" in done.stderr
 
 
