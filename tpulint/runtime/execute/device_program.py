@@ -97,6 +97,10 @@ _REFUSALS = {
     "does not support bounded dynamic dimensions": "TPU502",
     "Detected unsupported operations": "TPU501",
 }
+# In a list of unknown length, the gradient of a loop keeps what each round has computed
+# (tensorflow/python/ops/while_v2.py names it). A list of the program's own is not meant.
+_LIST_SIZE = "requires a fixed tensor list size"
+_KEPT_FOR_GRADIENT = "accumulator"
 _graphs: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
@@ -137,6 +141,8 @@ def refused_segment(message: str) -> RuntimeFault | None:
     if f"`{operation.name}`" not in words:
         words = f"{operation.type} `{operation.name}`: {words}"
     rule = next((rule for text, rule in _REFUSALS.items() if text in message), "")
+    if _LIST_SIZE in message and operation.name.endswith(_KEPT_FOR_GRADIENT):
+        rule = "TPU508"
     return as_tensorflow_error(
         UnsupportedOpError(words, place=operation_location(operation), rule=rule)
     )
