@@ -117,7 +117,12 @@ def _too_large(path: str, limit: int) -> TooLargeFileError:
 
 
 # The kinds of names that a folder is asked for: a name of another kind changes no answer.
-MODULES, REQUIREMENTS = "modules", "requirements"
+MODULES, REQUIREMENTS, CHILD_FOLDERS = "modules", "requirements", "child folders"
+
+
+def may_be_folder(name: str) -> bool:
+    """Return whether a name has no ending, as that of a folder."""
+    return "." not in name and name != "__pycache__"
 
 
 class Disk:

@@ -68,6 +68,8 @@ NAMES = (
     "alpha/clipping.py",
     "requirements.txt",
     "notes.py",
+    "alpha/setup.py",
+    "alpha/clipping/__init__.py",
 )
 REQUIRED = ("tensorflow==1.15\n", "tensorflow>=2.13\n", "numpy\n")
 
@@ -254,6 +256,27 @@ def test_a_file_that_was_looked_for_and_comes_is_read(
     age(top, time.time() - 100)
     assert len(found(top, cache)) > len(before)
     assert ("one",) in read
+
+
+def test_a_child_folder_that_becomes_a_distribution_is_looked_into(tmp_path: Path) -> None:
+    main = "from net import layers\nimport tensorflow as tf\nx = tf.distribute.TPUStrategy()\n"
+    files = {"README.md": "", "my-lib/net/layers.py": STEP.format(imports="")}
+    files["my-lib/net/__init__.py"] = ""
+    files["bin/main.py"] = main + "x.run(layers.step, args=(1,))\n"
+    top, cache = write(files, tmp_path / "project"), tmp_path / ".cache"
+    age(top, time.time() - 100)
+    before = found(top, cache)
+    write({"my-lib/setup.py": ""}, top)
+    age(top, time.time() - 90)
+    after = found(top, cache)
+    assert ("my-lib/net/layers.py", "TPU501") in [(name, code) for name, _, code, *_ in after]
+    (top / "my-lib").rename(top / "its-lib")
+    age(top, time.time() - 80)
+    renamed = found(top, cache)
+    assert [row[1:4] for row in renamed] == [row[1:4] for row in after]
+    (top / "its-lib" / "setup.py").unlink()
+    age(top, time.time() - 70)
+    assert found(top, cache) == before
 
 
 def test_a_module_that_a_package_lacked_and_gets_is_read(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tpulint.absint.resolver.import_graph import PROJECT_FILES
-from tpulint.disk import MODULES, REQUIREMENTS, Disk, read_regular
+from tpulint.disk import CHILD_FOLDERS, MODULES, REQUIREMENTS, Disk, may_be_folder, read_regular
 from tpulint.frontends.tensorflow.target_release import FILES, README
 
 UNREADABLE = ""  # the digest of what is no file, or cannot be read
@@ -42,6 +42,7 @@ def states_requirements(name: str) -> bool:
 KINDS: Mapping[str, Callable[[str], bool]] = {
     MODULES: _may_be_imported,
     REQUIREMENTS: states_requirements,
+    CHILD_FOLDERS: may_be_folder,
 }
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
 from typing import NamedTuple, TypeAlias
 
-from tpulint.disk import MODULES, Disk
+from tpulint.disk import CHILD_FOLDERS, MODULES, Disk, may_be_folder
 from tpulint.notebook import BrokenNotebook, python_cells
 
 PACKAGE = "__init__.py"
@@ -23,6 +23,9 @@ MAX_PARENT_FOLDERS = 8  # folders above a file's outermost package in which its 
 PROJECT_FILES = frozenset(
     ["pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg", "requirements.txt", "README.md"]
 )
+# A child folder of a project with one of these is installed by itself: its packages are imported.
+DISTRIBUTION_FILES = ("setup.py", "pyproject.toml", "setup.cfg")
+MAX_CHILD_FOLDERS = 64  # of a project; one with more is a collection of programs
 # What archives add to the name of a repository: a branch, a version or a commit.
 REVISION = r"master|main|develop|dev|trunk|v?\d[\w.]*|[0-9a-f]{7,40}"
 
@@ -40,6 +43,7 @@ class Files:
         self._installed = installed
         self._folders: dict[str, str] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
+        self._distributions: dict[str, tuple[str, ...]] = {}
         self._located: dict[tuple[str, str], str | None] = {}
         self._text_with_start: dict[tuple[str, str], bool] = {}
         self._children: dict[tuple[str, str], str | None] = {}
@@ -77,7 +81,7 @@ class Files:
             roots = self._roots_of(key[0])
             self._text_with_start[key] = any(
                 self._holds(root, first) or is_checkout_of(root, first) for root in roots
-            )
+            ) or bool(self._distributions_with(key[0], first))
         return self._text_with_start[key]
 
     def _search(self, path: str, parts: list[str]) -> str | None:
@@ -93,7 +97,43 @@ class Files:
                 located = self._find_below(root, parts[1:], path)
                 if located is not None:
                     return located
-        return None
+        installed = self._distributions_with(self._folder_of(path), parts[0])
+        return self._find(installed[0], parts) if len(installed) == 1 else None
+
+    def _distributions_with(self, folder: str, name: str) -> list[str]:
+        """Return the roots of the distributions beside `folder` that hold the package `name`.
+
+        Only the nearest project with such a distribution counts. Modules do not: those beside a
+        `setup.py` are mostly its own tools.
+        """
+        if name in sys.stdlib_module_names:
+            return []
+        for above in self._roots_of(folder):
+            holders = [
+                root
+                for root in self._distributions_in(above)
+                if self._has(root, name) and self._has(os.path.join(root, name), PACKAGE)
+            ]
+            if holders:
+                return holders
+        return []
+
+    def _distributions_in(self, folder: str) -> tuple[str, ...]:
+        """Return the import roots of the distributions in the child folders of a project."""
+        cached = self._distributions.get(folder)
+        if cached is not None:
+            return cached
+        roots: list[str] = []
+        if any(self._has(folder, name) for name in sorted(PROJECT_FILES)):
+            children = sorted(filter(may_be_folder, self.disk.listing(folder, CHILD_FOLDERS)))
+            for child in children if len(children) <= MAX_CHILD_FOLDERS else ():
+                top = os.path.join(folder, child)
+                if any(self._has(top, name) for name in DISTRIBUTION_FILES):
+                    roots.append(top)
+                    if self._has(top, "src"):
+                        roots.append(os.path.join(top, "src"))
+        self._distributions[folder] = tuple(roots)
+        return self._distributions[folder]
 
     def _find_below(self, root: str, parts: list[str], path: str) -> str | None:
         """Return the file of a module in a root. A mere folder counts where it is a package's."""
@@ -190,7 +230,7 @@ class Files:
         which is an installed one's; those above it, each with its `src`; and those between,
         which is where programs start that put them on the path. What marks a project (a
         repository's folder, a pyproject.toml) says nothing here: with it and without it a
-        program means the same files.
+        program means the same files. It says where else to look for what none of them holds.
         """
         cached = self._roots.get(folder)
         if cached is not None:

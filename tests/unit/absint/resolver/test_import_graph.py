@@ -98,6 +98,45 @@ def test_modules_stand_below_src() -> None:
     assert meant("/x/bin/train.py", "net.dense", "/x/src/net/dense.py") == "/x/src/net/dense.py"
 
 
+DISTRIBUTION = ("/x/README.md", "/x/layers-lib/setup.py")
+
+
+@pytest.mark.parametrize("top", ["/x/layers-lib", "/x/layers-lib/src"])
+def test_a_child_folder_with_a_setup_file_holds_packages(top: str) -> None:
+    """Missed before: all but one file of a repository whose package is installed from a child."""
+    others = (*DISTRIBUTION, f"{top}/net/__init__.py", f"{top}/net/layers/dense.py")
+    assert meant("/x/bin/train.py", "net.layers.dense", *others) == f"{top}/net/layers/dense.py"
+    assert meant("/x/bin/train.py", "net.layers.wide", *others) is None
+    own = meant("/x/bin/train.py", "net.layers.dense", *others, "/x/net/layers/dense.py")
+    assert own == "/x/net/layers/dense.py"
+
+
+@pytest.mark.parametrize(
+    ("dotted", "others"),
+    [
+        ("net", ("/x/layers-lib/setup.py", "/x/layers-lib/net/__init__.py")),  # no project's child
+        ("net", ("/x/README.md", "/x/layers-lib/net/__init__.py")),  # not installed by itself
+        ("net", (*DISTRIBUTION, "/x/layers-lib/net.py")),  # a tool of the distribution
+        ("net", (*DISTRIBUTION, "/x/layers-lib/net/dense.py")),
+        ("copy", (*DISTRIBUTION, "/x/layers-lib/copy/__init__.py")),
+        (
+            "net",
+            (
+                *DISTRIBUTION,
+                *(f"/x/{a}/net/__init__.py" for a in ("layers-lib", "b")),
+                "/x/b/setup.py",
+            ),
+        ),
+        (
+            "net",
+            (*DISTRIBUTION, "/x/layers-lib/net/__init__.py", *(f"/x/p{n}/a.py" for n in range(64))),
+        ),
+    ],
+)
+def test_false_package_of_a_child_folder(dotted: str, others: tuple[str, ...]) -> None:
+    assert meant("/x/bin/train.py", dotted, *others) is None
+
+
 def test_another_project_beside_this_one_is_no_package() -> None:
     beside = ("/x/kfac/setup.py", "/x/kfac/kfac/__init__.py", "/x/kfac/notes.py")
     assert meant("/x/trainer/train.py", "kfac", *beside) is None
