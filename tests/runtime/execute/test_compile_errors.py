@@ -72,8 +72,8 @@ def the_gradient_of_an_unbounded_loop(n: Tensor) -> Tensor:
         (in_a_loop, "range", "TPU502"),
         (in_a_function_in_a_loop, "range", "TPU502"),
         (branches_of_other_ranks, "cond", ""),
-        (a_growing_loop, "while", ""),
-        (the_gradient_of_an_unbounded_loop, "accumulator", ""),
+        (a_growing_loop, "while", "TPU502"),
+        (the_gradient_of_an_unbounded_loop, "accumulator", "TPU508"),
     ],
 )
 @pytest.mark.parametrize("in_session", [True, False])
