@@ -32,6 +32,8 @@ from tpulint.storage.objects import (
 )
 
 PAGE = 1000
+GENERATION = "X-Goog-Generation"
+WHOLE_LENGTH = "X-Goog-Stored-Content-Length"
 LONGEST_BODY_BYTES = 16 << 20
 """Of a request that is JSON; the content of objects has no limit."""
 LOOP_REQUESTS, LOOP_SECONDS = 3, 1.0
@@ -276,8 +278,8 @@ class StorageApi:
         wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", request.headers.get("Range", ""))
         headers = {
             "Content-Type": "application/octet-stream",
-            "X-Goog-Generation": str(stored.generation),
-            "X-Goog-Stored-Content-Length": str(stored.size),
+            GENERATION: str(stored.generation),
+            WHOLE_LENGTH: str(stored.size),
             "ETag": f'"{stored.generation}"',
             "Accept-Ranges": "bytes",
         }

@@ -83,7 +83,12 @@ class StoredObject(NamedTuple):
     @property
     def generation(self) -> int:
         """Return the number that changes when the object does."""
-        return self.modified_ns // 1000
+        return generation(self.modified_ns)
+
+
+def generation(modified_ns: int) -> int:
+    """Return the generation of an object whose file was modified then."""
+    return modified_ns // 1000
 
 
 class ObjectStore:

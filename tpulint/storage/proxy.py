@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import hmac
+import io
+import os
 import select
 import selectors
 import socket
@@ -23,9 +25,17 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tpulint.storage.activity import Activity
-from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest, bucket_of
+from tpulint.storage.api import (
+    GENERATION,
+    WHOLE_LENGTH,
+    Answer,
+    BrokenBodyError,
+    StorageApi,
+    StorageRequest,
+    bucket_of,
+)
 from tpulint.storage.cloud import CloudStorage
-from tpulint.storage.objects import ObjectStore
+from tpulint.storage.objects import ObjectStore, generation
 
 HOSTS = frozenset({"www.googleapis.com", "storage.googleapis.com"})
 AGENT = "TSL"
@@ -33,6 +43,7 @@ AGENT = "TSL"
 SECONDS = 120.0
 """A connection on which nothing happens for so long is closed."""
 _BLOCK_BYTES = 1 << 20
+_TRIES = 100  # to open a file that other runs replace
 
 
 class ProxySettings:
@@ -119,11 +130,29 @@ class StorageConnection(BaseHTTPRequestHandler):
             except BrokenBodyError:
                 self.close_connection = True
                 return
-            self._send(answer)
+            answer, file = self._opened(request, answer)
+            with file or contextlib.nullcontext():
+                self._send(answer, file)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815
 
-    def _send(self, answer: Answer) -> None:
+    def _opened(self, request: StorageRequest, answer: Answer) -> tuple[Answer, io.FileIO | None]:
+        """Open the file of an answer; ask again where another run has just replaced or deleted it.
+
+        An open file stays as it is: objects are renamed when they are complete.
+        """
+        for _ in range(_TRIES):
+            if self.command == "HEAD" or answer.file is None:
+                return answer, None
+            with contextlib.suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                file = io.FileIO(answer.file)
+                if _is_of(file, answer):
+                    return answer, file
+                file.close()
+            answer = self.settings.api.answer(request)
+        raise OSError(f"{answer.file} changes all the time")
+
+    def _send(self, answer: Answer, file: io.FileIO | None) -> None:
         length = answer.length if answer.file is not None else len(answer.body)
         lines = [f"HTTP/1.1 {answer.status} {'OK' if answer.status < 300 else 'Answer'}"]
         headers = {**answer.headers, "Content-Length": str(length)}
@@ -131,20 +160,19 @@ class StorageConnection(BaseHTTPRequestHandler):
             del headers["Content-Length"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-        if self.command == "HEAD" or answer.file is None:
+        if file is None:
             self.wfile.write(head + (b"" if self.command == "HEAD" else answer.body))
             return
-        with open(answer.file, "rb", buffering=0) as file:
-            file.seek(answer.start)
-            self.wfile.write(head)
-            block, left = memoryview(bytearray(min(_BLOCK_BYTES, length))), length
-            while left:
-                size = file.readinto(block[: min(left, len(block))])
-                if not size:  # someone has cut the file
-                    self.close_connection = True
-                    return
-                self.wfile.write(block[:size])
-                left -= size
+        file.seek(answer.start)
+        self.wfile.write(head)
+        block, left = memoryview(bytearray(min(_BLOCK_BYTES, length))), length
+        while left:
+            size = file.readinto(block[: min(left, len(block))])
+            if not size:  # someone has cut the file
+                self.close_connection = True
+                return
+            self.wfile.write(block[:size])
+            left -= size
 
     def _hand_through(self, host: str, port: int) -> None:
         """Connect to another host, by the user's own proxy if there is one, and pass all on."""
@@ -183,6 +211,13 @@ class StorageConnection(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: the output is the program's."""
+
+
+def _is_of(file: io.FileIO, answer: Answer) -> bool:
+    """Return whether this is the file that the answer describes, and none that replaced it."""
+    status = os.fstat(file.fileno())
+    described = (answer.headers[GENERATION], answer.headers[WHOLE_LENGTH])
+    return described == (str(generation(status.st_mtime_ns)), str(status.st_size))
 
 
 class _Writer:

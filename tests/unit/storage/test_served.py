@@ -335,19 +335,19 @@ def test_two_runs_share_a_directory(tmp_path: Path) -> None:
     clients = [Client(run) for run in runs]
     seen: set[bytes] = set()
 
-    def write(client: Client, letter: bytes) -> None:
+    def write(client: Client, letter: bytes, size: int) -> None:
         for number in range(8):
             for name in ("a", "a/b", f"c/{number % 2}/d"):
                 target = f"/upload/storage/v1/b/bucket/o?uploadType=media&name={name}"
-                assert client.ask("POST", target, letter * 10_000)[0] == 200
+                assert client.ask("POST", target, letter * size)[0] == 200
                 status, content = client.ask("GET", f"/bucket/{name}")
                 assert status in (200, 404)
                 seen.add(content if status == 200 else b"")
                 client.ask("DELETE", f"/storage/v1/b/bucket/o/{name.replace('/', '%2F')}")
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(write, clients, (b"x", b"y")))
-    assert seen <= {b"", b"x" * 10_000, b"y" * 10_000}
+        list(pool.map(write, clients, (b"x", b"y"), (10_000, 15_000)))
+    assert seen <= {b"", b"x" * 10_000, b"y" * 15_000}
     assert len(seen) >= 2
     for run in runs:
         run.close()
