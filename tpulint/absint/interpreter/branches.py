@@ -204,9 +204,9 @@ def _note_carried(frame: Frame, start: Names, *, traced: bool) -> None:
     """Write down what a loop that is traced assigned to the names that had a value before it."""
     if traced:
         names = frame.env.names
-        kept = [name for name in start if name in names]
-        before, after = [start[name] for name in kept], [names[name] for name in kept]
-        transfer.note_carried(frame, before, after)
+        still_bound = [name for name in start if name in names]
+        before = [start[name] for name in still_bound]
+        transfer.note_carried(frame, before, [names[name] for name in still_bound])
 
 
 def _is_unrolled(frame: Frame, node: nodes.For) -> bool:

@@ -64,19 +64,19 @@ class Hooks(Library):
         if method is None:
             found = self.call_unknown(frame, callee, args, site, "")
             return keras_models.noted(frame, callee, args, site, found)
-        given = keras_models.with_training(frame, method, args, site)
+        arguments = keras_models.with_training(frame, method, args, site)
         if self.has_policy and frame.context.computation is not None:
-            given = keras_models.autocast(callee, given)
+            arguments = keras_models.autocast(callee, arguments)
         if frame.context.computation is None:
             with (
                 frame.without_recording()
                 if keras_models.is_symbolic(args)
                 else frame.at(frame.context)
             ):
-                found = call(frame, Bound(method, callee), given, site)
+                found = call(frame, Bound(method, callee), arguments, site)
         else:
             with frame.within(Scope(WITH, site, effect=CONVERTED)):
-                found = call(frame, Bound(method, callee), given, site)
+                found = call(frame, Bound(method, callee), arguments, site)
         return keras_models.noted(frame, callee, args, site, found)
 
     def note_method_call(

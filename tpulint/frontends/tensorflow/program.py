@@ -102,14 +102,14 @@ class Checkpoint:
 
     def set_strategy(self) -> bool:
         """Return whether a strategy of a TPU was set since, for all that runs after it."""
-        given = (
+        strategies = (
             call.argument("strategy", 0)
             for call in self._program.calls[self._lengths[2] :]
             if call.last == "experimental_set_strategy"
         )
         return any(
             isinstance(option, Strategy) and option.kind == "tpu"
-            for argument in given
+            for argument in strategies
             if argument is not None
             for option in options(argument.value)
         )

@@ -33,9 +33,9 @@ def result_dtype(call: ApiCall) -> str | None:
     if name in tf_names.CASTS:
         return tf_names.CASTS[name]
     if name in tf_names.MAKES_FLOATS:
-        given = call.argument("dtype", tf_names.MAKES_FLOATS[name])
+        dtype = call.argument("dtype", tf_names.MAKES_FLOATS[name])
         is_filled = call.argument("on_value") or call.argument("off_value")
-        return None if is_filled else "float32" if given is None else dtype_of(given.value)
+        return None if is_filled else "float32" if dtype is None else dtype_of(dtype.value)
     if name in tf_names.KEEPS_DTYPE and call.arguments:
         return _dtype_of_tensor(call.arguments[0].value)
     if name in tf_names.ONE_DTYPE or name == "matmul":
@@ -46,10 +46,10 @@ def result_dtype(call: ApiCall) -> str | None:
 
 def mixable(call: ApiCall) -> Iterable[Value]:
     """Return the values of which an operation wants one dtype: those of a list are opened."""
-    given = [each for each in call.arguments if each.keyword not in ("axis", "name")]
+    operands = [other for other in call.arguments if other.keyword not in ("axis", "name")]
     if call.last == "where":
-        given = [each for each in given[1:] if each.keyword != "condition"]
-    for argument in given:
+        operands = [other for other in operands[1:] if other.keyword != "condition"]
+    for argument in operands:
         value = argument.value
         yield from value.items if isinstance(value, Sequence) else [value]
 

@@ -221,11 +221,11 @@ def loop(call: Call) -> Value | None:
     predicates = Sequence("tuple", [predicate])
     scope = Scope(WHILE, call.site, predicates)
     body = call.get("body", 1) or UNKNOWN
-    given = _loop_values(call, loop_vars, scope)
-    result = call.run_inside(scope, body, given)
+    carried = _loop_values(call, loop_vars, scope)
+    result = call.run_inside(scope, body, carried)
     with call.frame.within(scope):
         handed_on = result.items if isinstance(result, Sequence) else [result]
-        transfer.note_carried(call.frame, given, handed_on)
+        transfer.note_carried(call.frame, carried, handed_on)
     again = Scope(WHILE, call.site)
     with call.frame.without_recording():
         predicates.add(call.run_inside(again, test, _loop_values(call, result, again)))
