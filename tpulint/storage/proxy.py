@@ -130,27 +130,11 @@ class StorageConnection(BaseHTTPRequestHandler):
             except BrokenBodyError:
                 self.close_connection = True
                 return
-            answer, file = self._opened(request, answer)
+            answer, file = opened(self.settings.api, request, answer)
             with file or contextlib.nullcontext():
                 self._send(answer, file)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815
-
-    def _opened(self, request: StorageRequest, answer: Answer) -> tuple[Answer, io.FileIO | None]:
-        """Open the file of an answer; ask again where another run has just replaced or deleted it.
-
-        An open file stays as it is: objects are renamed when they are complete.
-        """
-        for _ in range(_TRIES):
-            if self.command == "HEAD" or answer.file is None:
-                return answer, None
-            with contextlib.suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
-                file = io.FileIO(answer.file)
-                if _is_of(file, answer):
-                    return answer, file
-                file.close()
-            answer = self.settings.api.answer(request)
-        raise OSError(f"{answer.file} changes all the time")
 
     def _send(self, answer: Answer, file: io.FileIO | None) -> None:
         length = answer.length if answer.file is not None else len(answer.body)
@@ -211,6 +195,28 @@ class StorageConnection(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: the output is the program's."""
+
+
+def opened(
+    api: StorageApi, request: StorageRequest, answer: Answer
+) -> tuple[Answer, io.FileIO | None]:
+    """Open the file of an answer; ask again where another run has just replaced or deleted it.
+
+    An open file stays as it is: objects are renamed when they are complete.
+
+    Raises:
+        OSError: the object changes all the time.
+    """
+    for _ in range(_TRIES):
+        if request.method == "HEAD" or answer.file is None:
+            return answer, None
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            file = io.FileIO(answer.file)
+            if _is_of(file, answer):
+                return answer, file
+            file.close()
+        answer = api.answer(request)
+    raise OSError(f"{answer.file} changes all the time")
 
 
 def _is_of(file: io.FileIO, answer: Answer) -> bool:

@@ -16,6 +16,7 @@ import pytest
 from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest
 from tpulint.storage.cloud import CloudStorage
 from tpulint.storage.objects import NoSuchObjectError, ObjectStore
+from tpulint.storage.proxy import opened
 
 BASE = "https://www.googleapis.com"
 
@@ -66,6 +67,23 @@ def test_an_object_is_written_in_one_request_and_read_in_ranges(api: StorageApi)
     stat = said(ask(api, "GET", "/storage/v1/b/bucket/o/a%2Fb%20c?fields=size,generation,updated"))
     assert stat["size"] == "10"
     assert stat["updated"].endswith("Z")
+
+
+def test_an_object_that_another_run_replaces_is_read_as_a_whole(
+    api: StorageApi, tmp_path: Path
+) -> None:
+    """The answer describes the object before: its length, and a file that may be gone."""
+    request = StorageRequest("GET", "/bucket/a", {}, io.BytesIO().read, BASE)
+    put(api, "a", b"short")
+    before = api.answer(request)
+    put(api, "a", b"much longer")
+    answer, file = opened(api, request, before)
+    assert file is not None
+    with file:
+        assert (answer.length, file.read()) == (11, b"much longer")
+    (tmp_path / "bucket" / "a").unlink()
+    answer, file = opened(api, request, before)
+    assert (answer.status, file) == (404, None)
 
 
 def test_a_missing_object_is_an_answer(api: StorageApi) -> None:
