@@ -17,6 +17,7 @@ from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 from tpulint.runtime.execute import waiting
+from tpulint.runtime.schedule.locks import Wait
 
 LIMIT = 1.0
 """Seconds of stillness, in place of a minute."""
@@ -119,6 +120,19 @@ def test_a_host_that_waits_for_a_device_that_waits_for_the_host(session: Any) ->
     assert "host: waits for the outfeed of core 0" in str(caught.value)
 
 
+def test_waits_that_end_in_errors_one_after_the_other_list_each_other() -> None:
+    device, host = (Wait(lane, lane, f"waits as the {lane}") for lane in ("device", "host"))
+    waiting.idle_time.note(["of device"], [device])
+    waiting.idle_time.note(["of host"], [host])
+    errors = [
+        waiting.deadlock_of_waits("Nothing runs", [wait], [token])
+        for wait, token in ((host, "of host"), (device, "of device"))
+    ]
+    for error in errors:
+        assert "waits as the device" in str(error)
+        assert "waits as the host" in str(error)
+
+
 def test_a_queue_of_the_program_that_nobody_fills(session: Any) -> None:
     queue = tf.queue.FIFOQueue(1, [tf.float32])
 
@@ -209,6 +223,7 @@ import tensorflow.compat.v1 as tf
 import tpulint.runtime as tpu
 from tensorflow.python.tpu.ops import tpu_ops
 from tpulint.runtime.execute import waiting
+from tpulint.runtime.schedule.locks import Wait
 
 waiting.MAX_IDLE_SECONDS = 600.0
 

@@ -224,8 +224,8 @@ class Deadline:
             fault = deadlock_of_waits(
                 "The step waits, and nothing runs that could end its waits",
                 waits,
+                self._tokens,
             )
-            idle_time.forget(self._tokens)
             raise token_for(fault)
         return True
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
@@ -173,9 +173,7 @@ class HostDequeue:
                     idle_time.forget([thread])
                     return exchanges.dequeue(handle, dtypes)
             if limit.is_over([self._wait], [thread]):
-                fault = self._fault()
-                idle_time.forget([thread])
-                raise fault
+                raise self._fault([thread])
             # An eager dequeue that waits could not be given up.
             time.sleep(_LOOK_SECONDS)
 
@@ -207,24 +205,24 @@ class HostDequeue:
         if limit is None:
             return False
         if limit.is_over([self._wait], self._tokens):
-            fault = self._fault()
+            fault = self._fault(self._tokens)
             self._end(number)
             raise token_for(fault)
         return True
 
-    def _fault(self) -> DeadlockError:
+    def _fault(self, waiting: Sequence[Hashable]) -> DeadlockError:
         what = self._wait.held_up_by
         if last_reads.are_open:
             text = (
                 f"The host waits for {what} after the last step, and no other step fills it: the"
                 " value of a metric is computed from what each step sends"
             )
-            return deadlock_of_waits(text, [replace(self._wait, rule="TPU611")])
+            return deadlock_of_waits(text, [replace(self._wait, rule="TPU611")], waiting)
         if self._seconds is not None:
             text = f"The host has waited more than {self._seconds:g} s for {what}"
         else:
             text = f"The host waits for {what}, and nothing runs that could end its wait"
-        return deadlock_of_waits(text, [self._wait])
+        return deadlock_of_waits(text, [self._wait], waiting)
 
 
 # A direction and a logical core of a replica.

@@ -51,6 +51,8 @@ _IDLE_SHARE = 0.1
 _LOOKS_AT_WORK = 4
 # Seconds for which what has been noted counts: a wait that goes on is noted all the time.
 _NOTE_SECONDS = 5.0
+# The same for a wait that has ended in an error, less than any wait takes to end in one.
+_GIVEN_UP_SECONDS = 1.0
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 _WAITING_FILES = frozenset(
     os.path.join(_STANDARD_LIBRARY, name) for name in ("threading.py", "queue.py", "selectors.py")
@@ -66,6 +68,8 @@ class IdleTime:
         self._waiting: dict[Hashable, tuple[float, tuple[Wait, ...]]] = {}
         """When waits were noted last, by the token of a Python function in their graph, or by their
         Python thread."""
+        self._given_up: list[tuple[float, tuple[Wait, ...]]] = []
+        """The waits for which an error was raised, and when."""
         self._looked = self._since = self._closed_since = float("-inf")
         self._computed = 0.0
         self._looks_at_work: dict[str, int] = {}
@@ -82,11 +86,19 @@ class IdleTime:
             for name in waiting:
                 self._waiting.pop(name, None)
 
+    def give_up(self, waiting: Iterable[Hashable], waits: Sequence[Wait]) -> None:
+        """Note that an error is raised for the `waits` of this graph, or of this Python thread."""
+        self.forget(waiting)
+        with self._lock:
+            self._given_up.append((time.monotonic(), tuple(waits)))
+
     def waits(self) -> tuple[Wait, ...]:
         """Return the waits that were noted a moment ago."""
         with self._lock:
-            self._forget_ended(time.monotonic())
-            return tuple(wait for _, waits in self._waiting.values() for wait in waits)
+            now = time.monotonic()
+            self._forget_ended(now)
+            listed = [waits for _, waits in (*self._waiting.values(), *self._given_up)]
+            return tuple(wait for waits in listed for wait in waits)
 
     def is_too_long(self, since: float) -> bool:
         """Return whether all that has gone on since then has been waits, and for too long."""
@@ -133,6 +145,11 @@ class IdleTime:
         for waiting, (noted, _) in tuple(self._waiting.items()):
             if now - noted > _NOTE_SECONDS:
                 del self._waiting[waiting]
+        # Those that wait for one another give up at almost the same time, in any order, and
+        # TensorFlow raises the error of any of them: each lists what the others waited for.
+        self._given_up = [
+            (when, waits) for when, waits in self._given_up if now - when <= _GIVEN_UP_SECONDS
+        ]
 
     def _is_thread_at_work(self, thread: int) -> bool:
         if thread in self._waiting:
@@ -214,9 +231,15 @@ class WaitLimit:
         return idle_time.is_too_long(self._since)
 
 
-def deadlock_of_waits(first_line: str, waits: Sequence[Wait]) -> DeadlockError:
-    """Return the error of waits that have taken too long, and of all other waits in the process."""
+def deadlock_of_waits(
+    first_line: str, waits: Sequence[Wait], waiting: Iterable[Hashable] = ()
+) -> DeadlockError:
+    """Return the error of waits that have taken too long, and of all other waits in the process.
+
+    `waiting`, as in `WaitLimit.is_over`, does not count as waiting from now on.
+    """
     listed = [*waits, *idle_time.waits()]
+    idle_time.give_up(waiting, waits)
     rules = {wait.rule for wait in waits}
     return DeadlockError(
         "\n".join([first_line, *dict.fromkeys(f"  {wait}" for wait in listed)]),
