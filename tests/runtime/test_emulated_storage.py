@@ -26,8 +26,12 @@ def test_buckets_are_in_the_directory(tmp_path: Path) -> None:
         tf.io.gfile.rename("gs://my-models/new/run/notes.txt", "gs://my-models/ключ")
         assert tf.io.gfile.listdir("gs://my-models/") == ["ключ", "new/"]
         assert tf.io.gfile.exists("gs://my-models/new/run")
-        tf.io.gfile.rmtree("gs://my-models/new")
+        tf.io.write_file("gs://my-models/new/run/part", "content")
+        tf.io.gfile.rename("gs://my-models/new", "gs://my-models/old")
         assert not tf.io.gfile.isdir("gs://my-models/new")
+        assert tf.io.read_file("gs://my-models/old/run/part") == b"content"
+        tf.io.gfile.rmtree("gs://my-models/old")
+        assert not tf.io.gfile.isdir("gs://my-models/old")
         with pytest.raises(tf.errors.NotFoundError):
             tf.io.gfile.GFile("gs://my-models/none").read()
     assert (tmp_path / "my-models/ключ").read_text() == "one two"

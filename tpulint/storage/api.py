@@ -159,6 +159,9 @@ class StorageApi:
                 return self._buckets(request)
             case [bucket]:
                 return self._bucket(method, bucket)
+            case [bucket, "storageLayout"] if method == "GET":
+                # TensorFlow asks before it renames a folder: objects are flat, so it renames each.
+                return _json({"bucket": bucket, "hierarchicalNamespace": {"enabled": False}})
             case [bucket, "o"]:
                 if method == "GET" and not self.store.has_bucket(bucket):
                     self._missed[bucket] = time.monotonic()

@@ -109,6 +109,12 @@ def test_a_bucket_that_tensorflow_asks_for_in_a_loop_is_made(api: StorageApi) ->
     assert ask(api, "GET", "/storage/v1/b/another").status == 404
 
 
+def test_folders_are_no_things_of_their_own(api: StorageApi) -> None:
+    """TensorFlow 2.21 asks before it renames one."""
+    answer = said(ask(api, "GET", "/storage/v1/b/bucket/storageLayout"))
+    assert answer["hierarchicalNamespace"] == {"enabled": False}
+
+
 def test_a_bucket_that_folders_are_made_in_is_made(api: StorageApi) -> None:
     """TensorFlow 2.12 does not ask again."""
     assert ask(api, "GET", "/storage/v1/b/bucket/o?prefix=a/&maxResults=1").status == 404
