@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import threading
@@ -310,10 +311,15 @@ def missing_objects(
     """Yield what to copy where, for each object that an error names and that is not there."""
     from tpulint.run.failure import chain_of
 
-    texts = (str(link) for error in errors for link in chain_of(error))
-    for path in dict.fromkeys(path for text in texts for path in GS_PATH.findall(text)):
-        place = storage.place_of_missing(path) if storage else None
-        if storage and place:
+    links = [link for error in errors for link in chain_of(error)] if storage else []
+    paths = {path: link for link in links for path in GS_PATH.findall(str(link))}
+    for path, link in paths.items():
+        if isinstance(link, OSError) and link.errno == errno.ENOENT:  # the system's own word
+            yield (
+                f"{path} was opened as a local file: Python and its libraries open no gs:// path; "
+                "use tf.io.gfile, or a local file and tf.io.gfile.copy"
+            )
+        elif storage and (place := storage.place_of_missing(path)):
             folder = shown(storage.folder)
             yield (
                 f"{path} is not in {folder}: copy a sample to {shown(place)}, or use --cloud-reads"

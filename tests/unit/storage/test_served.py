@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tpulint.run.session import missing_objects
 from tpulint.storage.session import ServedStorage, StorageUse, storage_environment
 
 ROOT = Path(__file__).parents[3]
@@ -287,6 +288,21 @@ def test_the_run_tells_that_its_server_was_killed(tmp_path: Path) -> None:
     assert Client(after).ask("GET", "/bucket/whole") == (200, b"content")
     assert Client(after).ask("GET", "/storage/v1/b/bucket/o/half")[0] == 404
     after.close()
+
+
+def test_the_report_tells_what_is_missing_from_what_was_opened_as_a_local_file(
+    served: ServedStorage, tmp_path: Path
+) -> None:
+    """Keras 2 opens HDF5 with h5py, others use Python's `open`: no object is missing there."""
+    path = "gs://my-models/run/best.weights.h5"
+    with pytest.raises(FileNotFoundError) as caught:
+        open(path, "rb")  # noqa: SIM115
+    (line,) = missing_objects([caught.value], served)
+    assert line.startswith(f"{path} was opened as a local file: ")
+    for error in (FileNotFoundError(path), RuntimeError(f"Not found: {path}.")):
+        (line,) = missing_objects([error], served)
+        assert line.startswith(f"{path} is not in ")
+        assert f"storage/{path.removeprefix('gs://')}, or use --cloud-reads" in line
 
 
 def test_tensorflow_does_not_try_again_for_minutes(
