@@ -66,7 +66,9 @@ def main():
     tf.io.gfile.makedirs(flags.folder)
     with strategy.scope():
         model = build_and_compile()
-    weights = os.path.join(flags.folder, "epoch_{epoch}.weights.h5")
+    # Keras 2 writes HDF5 to local files only, and its own format to a bucket.
+    ending = ".weights.h5" if tf.keras.__version__ >= "3" else ""
+    weights = os.path.join(flags.folder, "epoch_{epoch}" + ending)
     callbacks = [
         tf.keras.callbacks.ModelCheckpoint(weights, save_weights_only=True),
         tf.keras.callbacks.LearningRateScheduler(decay),

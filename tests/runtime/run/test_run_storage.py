@@ -6,13 +6,18 @@ Those of `in_buckets` are as users write them, and run as they are.
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
+import sys
 from pathlib import Path
 
+import pytest
 import tensorflow as tf
 
-from tests.runtime.run.command import tpulint
+from tests.runtime.run.command import ROOT, tpulint
+from tpulint.runtime import emulated_tpu
 
+GALLERYS = ROOT / "examples" / "guide_distributed_keras.py"
 PROGRAMS = Path(__file__).parent / "in_buckets"
 LOOP, NOTEBOOK = "loop_resumes_in_bucket.py", "colab_and_kaggle.ipynb"
 HAS_KERAS_3 = tf.keras.__version__ >= "3"
@@ -81,8 +86,13 @@ def test_a_notebook_of_colab_and_kaggle_runs(tmp_path: Path) -> None:
     ) in done.stderr
 
 
-def test_a_model_is_trained_and_kept_in_buckets(tmp_path: Path) -> None:
-    """By Keras 3, or before that by a TPUEstimator, which later releases do not have."""
+def test_a_model_is_trained_and_kept_in_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Keras 3, or before that by a TPUEstimator, which later releases do not have.
+
+    Keras 2 runs the gallery's program here, and writes its own format. Keras 3: test_gallery.py.
+    """
     name = "keras_in_bucket.py" if HAS_KERAS_3 else "estimator_in_bucket.py"
     shutil.copy(PROGRAMS / name, tmp_path)
     done = tpulint(tmp_path, "run", "--replicas", "2", "--report", "json", name)
@@ -103,3 +113,8 @@ def test_a_model_is_trained_and_kept_in_buckets(tmp_path: Path) -> None:
         assert f"gs://my-models/exported/{exported.parent.name}" in done.stdout
         assert (folder / "estimator/model.ckpt-10.index").is_file()
         assert uses["my-models"]["steps_waited"] >= 1  # for the checkpoint of the first step
+        options = ["--folder", "gs://my-bucket/training", "--steps", "1", "--epochs", "1"]
+        monkeypatch.setattr(sys, "argv", [str(GALLERYS), *options])
+        with emulated_tpu(2, storage=str(tmp_path)):
+            runpy.run_path(str(GALLERYS), run_name="__main__")
+        assert (tmp_path / "my-bucket/training/epoch_1.index").is_file()
