@@ -88,7 +88,8 @@ class ComputationRun(NamedTuple):
     `compilations` counts the programs that XLA compiled for it: one per shape or Python argument.
     `launches` are the calls from Python that the steps ran in; `input_bytes` what all of them took
     from the host when they began. `compile_seconds` are those of the first steps of the programs,
-    `differing` says which arguments of the tf.function made another one necessary.
+    `differing` says which arguments of the tf.function made another one necessary. Of the parts of
+    the programs, XLA compiled `compiled_parts`; it only checked `checked_parts` (--compile never).
     """
 
     place: str
@@ -100,6 +101,23 @@ class ComputationRun(NamedTuple):
     unfinished: tuple[UnfinishedLane, ...] = ()
     compile_seconds: float = 0.0
     differing: tuple[str, ...] = ()
+    compiled_parts: int = 0
+    checked_parts: int = 0
+
+    @property
+    def programs(self) -> str:
+        """Return how many device programs there were: one a compilation, where XLA compiled."""
+        return counted(self.compilations, "program" if self.checked_parts else "compilation")
+
+    @property
+    def way(self) -> str:
+        """Return how the programs ran, if XLA has not compiled them."""
+        if not self.checked_parts:
+            return ""
+        if not self.compiled_parts:
+            return ", not compiled: XLA checked it, TensorFlow's kernels ran it"
+        parts = f"{self.checked_parts} of {self.checked_parts + self.compiled_parts} parts"
+        return f", {parts} not compiled: XLA checked them, TensorFlow's kernels ran them"
 
 
 class HostReads(NamedTuple):
@@ -196,8 +214,7 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
 
 def compilation_line(computation: ComputationRun) -> str:
     """Return what the compilations of a computation took, and the arguments that differed."""
-    number = counted(computation.compilations, "compilation")
-    said = f"  {number}, whose first steps took {computation.compile_seconds:.1f} s"
+    said = f"  {computation.programs}, whose first steps took {computation.compile_seconds:.1f} s"
     said += f": {'; '.join(computation.differing)}" if computation.differing else ""
     is_many = computation.compilations > MEANT_COMPILATIONS
     return f"{said} [{RECOMPILATION} {CODES[RECOMPILATION].name}]" if is_many else said
@@ -314,7 +331,7 @@ def computation_table(computations: Sequence[ComputationRun]) -> list[str]:
 def headed(computation: ComputationRun) -> str:
     """Return the place of a computation, and how often it ran."""
     steps = counted(computation.steps, "step")
-    return f"{computation.place}, {steps}, {counted(computation.compilations, 'compilation')}"
+    return f"{computation.place}, {steps}, {computation.programs}{computation.way}"
 
 
 def cells(computation: ComputationRun) -> Iterator[tuple[str, ...]]:

@@ -7,6 +7,7 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -153,15 +154,11 @@ class RunSession:
         from tpulint.run.failure import failure_of
 
         self.count_costs(self.watch)
-        hidden = hidden_fault(self.watch, self.ended, self.of_threads)
-        errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, hidden]
+        unseen = unseen_errors(self.watch, self.ended, self.of_threads)
+        errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, *unseen]
         failures = [error for error in map(failure_of, errors) if error is not None]
         failures += recompilations(self.watch)
-        if hidden is not None:
-            kind, text = type(hidden).__name__, str(hidden)
-            self.notes.append(
-                f"The first fault was another one than ended the program: {kind}: {text}"
-            )
+        self.notes += unseen_notes(unseen, self.watch, self.ended)
         self.notes += warnings_without_rule(self.watch)
         if self.request.compile == "never" and self.watch.segments:
             self.notes.append(uncompiled_note(self.watch.segments))
@@ -236,8 +233,9 @@ class RunSession:
             self.ended.status,
             time.monotonic() - self.started,
             tuple(
-                computation(place, totals, self.watch.unfinished() if self.watch else ())
+                computation(place, totals, self.watch)
                 for place, totals in computations.items()
+                if self.watch is not None
             ),
             self.explained.faults if self.explained else (),
             unfinished(self.watch.unfinished()) if self.watch else (),
@@ -271,35 +269,61 @@ class RunSession:
             write_stderr(f"tpulint: the report is in {shown(file)}\n")
 
 
-def hidden_fault(
+def unseen_errors(
     watch: Watch, ended: Ended, of_threads: Sequence[BaseException]
-) -> BaseException | None:
-    """Return the first fault that a step raised, if the program ended with other errors.
+) -> list[Exception]:
+    """Return the errors of steps that neither ended the program nor a thread of it.
 
-    TensorFlow raises those of its queues and threads where a step has failed, and a framework may
-    show them in its place.
+    The program has handled them; or TensorFlow has raised, in their place, those of the queues and
+    threads that a failed step leaves.
     """
-    from tpulint.run.failure import chain_of
+    from tpulint.run.failure import chain_of, failure_of
+    from tpulint.runtime.errors import RuntimeFault
 
-    first = watch.first_fault
-    if first is None or not ended.status:
-        return None
-    for error in (*of_threads, ended.error):
-        for link in chain_of(error):
-            if link is first or (
-                type(link).__name__ == type(first).__name__
-                and getattr(link, "place", None) == first.place
-            ):
-                return None
-    return first
+    seen = [link for error in (*of_threads, ended.error) for link in chain_of(error)]
+
+    def is_seen(error: Exception) -> bool:
+        place = getattr(error, "place", None)
+        return any(
+            link is error
+            or (
+                place is not None
+                and type(link).__name__ == type(error).__name__
+                and getattr(link, "place", None) == place
+            )
+            for link in seen
+        )
+
+    # An error of TensorFlow's that belongs to no rule may be how the program finds out something.
+    return [
+        error
+        for error in watch.errors.values()
+        if not is_seen(error) and (isinstance(error, RuntimeFault) or failure_of(error))
+    ]
 
 
-def uncompiled_note(segments: Mapping[bool, int]) -> str:
+def unseen_notes(unseen: Sequence[Exception], watch: Watch, ended: Ended) -> Iterator[str]:
+    """Yield what to say of the errors that did not end the program."""
+    from tpulint.run.report import shown_place
+
+    first = next(iter(watch.errors.values()), None)
+    for error in unseen:
+        kind, text, place = type(error).__name__, str(error), getattr(error, "place", None)
+        if error is first and ended.status:
+            yield f"The first fault was another one than ended the program: {kind}: {text}"
+        else:
+            at = f" (at {shown_place(place)})" if place else ""
+            yield f"A step failed, and the program went on: {kind}: {text.splitlines()[0]}{at}"
+
+
+def uncompiled_note(segments: Mapping[tuple[str | None, bool], int]) -> str:
     """Return what `--compile never` did; `segments` counts those compiled (true) and the others."""
-    called, compiled = segments.get(False, 0), segments.get(True, 0)
-    said = [f"--compile never: of the device programs, XLA only checked {called} of"]
-    said += [f"{called + compiled} parts, which TensorFlow's kernels ran."]
-    if compiled:
+    parts = Counter[bool]()
+    for (_, is_compiled), number in segments.items():
+        parts[is_compiled] += number
+    said = [f"--compile never: of the device programs, XLA only checked {parts[False]} of"]
+    said += [f"{parts.total()} parts, which TensorFlow's kernels ran."]
+    if parts[True]:
         said += ["It compiled the rest: shapes are not known before the step, TensorFlow has no"]
         said += ["kernel for an operation, or XLA refuses it."]
     return " ".join(said)
@@ -372,13 +396,8 @@ def host_reads(watch: Watch) -> tuple[HostReads, ...]:
     return tuple(sorted(reads, key=lambda read: (-read.number, read.place)))
 
 
-def computation(
-    place: str | None, totals: Totals, segments: Sequence[UnfinishedSegment]
-) -> ComputationRun:
-    """Return the row of a computation and those of its lanes.
-
-    segments: what has not ended, of all computations.
-    """
+def computation(place: str | None, totals: Totals, watch: Watch) -> ComputationRun:
+    """Return the row of a computation and those of its lanes."""
     from tpulint.run.report import ComputationRun, Lane, shown_place
 
     lanes = tuple(
@@ -401,9 +420,11 @@ def computation(
         len(totals.builds),
         len(totals.launches),
         totals.input_bytes,
-        unfinished(segment for segment in segments if segment.computation == place),
+        unfinished(segment for segment in watch.unfinished() if segment.computation == place),
         sum(build.end - build.start for build in totals.builds.values()),
         differing_arguments([build.traced for build in totals.builds.values()]),
+        watch.segments[place, True],
+        watch.segments[place, False],
     )
 
 

@@ -19,6 +19,7 @@ from tpulint.runtime.execute.raising import (
     cause_of_cancelling,
     fault_in,
     note_raising_functions,
+    report_error,
     undeclared_output_fault,
 )
 from tpulint.runtime.execute.waiting import run_watched
@@ -36,6 +37,7 @@ def _local_file_error(message: str, kind: type[Exception]) -> Exception | None:
     return fault and as_tensorflow_error(fault, kind)
 
 
+_OF_TOKENS = (fault_in, cause_of_cancelling)
 _FINDERS: dict[type[Exception], tuple[Callable[[str], Exception | None], ...]] = {
     errors_impl.UnknownError: (fault_in,),
     errors_impl.CancelledError: (cause_of_cancelling,),
@@ -64,6 +66,8 @@ def _make_error(_: Callable[..., Any], cls: type[Exception], *args: Any, **kwarg
         for find in _FINDERS.get(cls, ()):  # not for the subclasses, which include tpulint's own
             error = find(str(args[2]))
             if error is not None:
+                if find not in _OF_TOKENS:  # those were reported when they were raised
+                    report_error(error)
                 return error
     return Exception.__new__(cls, *args)
 

@@ -12,6 +12,7 @@ from tpulint.runtime import driver, results
 from tpulint.runtime.emulate.system import real_tpu
 from tpulint.runtime.emulator import current_options
 from tpulint.runtime.errors import EagerExecutionError
+from tpulint.runtime.execute.raising import reporting_errors
 from tpulint.runtime.mark.marked import Mode, ReplicateRequest, StepOutputs
 from tpulint.runtime.mark.replicate import MarkResult
 from tpulint.runtime.results import refuse_gradients, refuse_gradients_of_value
@@ -105,12 +106,13 @@ def split_compile_and_replicate(
         padding_spec,
         xla_options,
     )
-    if tf.executing_eagerly():
+    if not tf.executing_eagerly():
+        is_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
+        return _in_graph(request, "function" if is_function else "graph")
+    with reporting_errors():
         if is_called_by_strategy():
             raise EagerExecutionError(_NO_EAGER_STEP)
-        return _eagerly(request)
-    is_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
-    return _in_graph(request, "function" if is_function else "graph")
+    return _eagerly(request)
 
 
 @tracebacks.builder
@@ -167,7 +169,8 @@ def _without_operation(value: Any) -> Any:
 
 
 def _in_graph(request: ReplicateRequest, mode: Mode) -> list[Any]:
-    built = driver.run(request, mode, current_options())
+    with reporting_errors():
+        built = driver.run(request, mode, current_options())
     if built is None:
         return []
     outcome, ran = built

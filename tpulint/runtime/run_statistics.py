@@ -31,6 +31,8 @@ FEEDS = ("infeed", "outfeed")
 """The lanes in which the device takes from queues of the host, and puts into them."""
 SHORTEST_WAIT = 0.001
 """Seconds of open requests that make a wait of a step."""
+MOST_ERRORS = 20
+"""How many errors of steps are kept, with all that their tracebacks hold."""
 
 
 @dataclass
@@ -145,16 +147,22 @@ class Watch:
         self.programs: list[Recorded] = []
         self.reads: dict[str | None, Reads] = {}
         self.warnings: dict[tuple[str, str | None], RuntimeFaultWarning] = {}
-        self.segments: Counter[bool] = Counter()
-        """The segments that were built: compiled by XLA (true), or only checked."""
-        self.first_fault: RuntimeFault | None = None
-        """The first that a step has raised, whatever the program has seen of it."""
+        self.segments: Counter[tuple[str | None, bool]] = Counter()
+        """The segments that were built of each computation: compiled by XLA (true), or only
+        checked."""
+        self.errors: dict[tuple[str, str | None], Exception] = {}
+        """The first of its kind and place that a step has raised, whether or not the program has
+        seen or handled it."""
+        self._has_failed = False
+        """Whether the step that runs has raised a fault; others of it follow from that one."""
         self._lock = threading.Lock()
 
     def start(self, lane: str | None) -> None:
         """Note that a segment starts, or a step."""
-        if self.waits is not None:
-            with self._lock:
+        with self._lock:
+            if lane is None:
+                self._has_failed = False
+            if self.waits is not None:
                 self.waits.begin() if lane is None else self.waits.start(lane)
 
     def add(self, event: SegmentRun) -> None:
@@ -187,10 +195,10 @@ class Watch:
                 total.bytes_to_host += event.bytes_in
                 total.bytes_to_device += event.bytes_out
 
-    def build(self, is_compiled: bool) -> None:
-        """Count a segment that is built."""
+    def build(self, computation: str | None, is_compiled: bool) -> None:
+        """Count a segment of a computation that is built."""
         with self._lock:
-            self.segments[is_compiled] += 1
+            self.segments[computation, is_compiled] += 1
 
     def read(self, event: HostRead) -> None:
         """Add a value of the device that the program has read on the host."""
@@ -214,10 +222,16 @@ class Watch:
         with self._lock:
             self.warnings.setdefault((warning.rule or str(warning), warning.place), warning)
 
-    def fail(self, fault: RuntimeFault) -> None:
-        """Keep the first fault."""
+    def fail(self, error: Exception) -> None:
+        """Keep the first error of its kind at its place."""
+        place = getattr(error, "place", None)
         with self._lock:
-            self.first_fault = self.first_fault or fault
+            if isinstance(error, RuntimeFault) and not error.__traceback__:  # of a step that runs
+                if self._has_failed:
+                    return
+                self._has_failed = True
+            if len(self.errors) < MOST_ERRORS:
+                self.errors.setdefault((type(error).__name__, place or str(error)), error)
 
     def unfinished(self) -> list[UnfinishedSegment]:
         """Return the host clusters that had not ended when their step failed."""

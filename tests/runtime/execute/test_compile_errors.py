@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
+from tpulint.run.report import ComputationRun, headed
 from tpulint.run.session import uncompiled_note
 from tpulint.runtime.errors import UnsupportedOpError
 from tpulint.runtime.execute.device_program import segments_sent_to
@@ -128,14 +129,24 @@ def test_what_xla_accepts_runs_without_being_compiled() -> None:
 
     def run(compiles: str) -> list[list[float]]:
         variable.assign([1.0, 2.0])
-        with tpu.options(compile=compiles), segments_sent_to(parts.append):
+        with (
+            tpu.options(compile=compiles),
+            segments_sent_to(lambda _, compiled: parts.append(compiled)),
+        ):
             results = tf.nest.flatten(build_and_run(computation, inputs))
         results.append(variable)
         return [result.numpy().tolist() for result in results]
 
     assert run("always") == run("never")
     assert set(parts) == {True, False}
-    assert "only checked 2 of 3 parts" in uncompiled_note({False: 2, True: 1})
+    counts = {("a.py:1", False): 1, ("b.py:1", False): 1, ("b.py:1", True): 1}
+    assert "only checked 2 of 3 parts" in uncompiled_note(counts)
+    ran = ComputationRun("a.py:1", 1, ())
+    kernels = "not compiled: XLA checked it, TensorFlow's kernels ran it"
+    assert headed(ran._replace(compiled_parts=3)) == "a.py:1, 1 step, 1 compilation"
+    assert headed(ran._replace(checked_parts=1)) == f"a.py:1, 1 step, 1 program, {kernels}"
+    some = headed(ran._replace(checked_parts=2, compiled_parts=1))
+    assert some.startswith("a.py:1, 1 step, 1 program, 2 of 3 parts not compiled: XLA checked ")
 
 
 def size_of_a_variable(size: Any) -> Tensor:
@@ -154,7 +165,7 @@ def test_what_cannot_be_checked_is_compiled() -> None:
     def sums(x: Tensor) -> Any:
         return tpu.replicate(a_size_that_only_the_input_has, [[x]])
 
-    with tpu.options(compile="never"), segments_sent_to(parts.append):
+    with tpu.options(compile="never"), segments_sent_to(lambda _, compiled: parts.append(compiled)):
         assert sums(tf.ones([3]))[0][0].numpy() == 6.0
         with pytest.raises(UnsupportedOpError, match="must be a compile-time constant"):
             build_and_run(lambda: size_of_a_variable(size), [[]])

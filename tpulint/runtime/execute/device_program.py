@@ -41,7 +41,7 @@ from tpulint.runtime.extract.region import Graph, Operation, Tensor
 from tpulint.runtime.extract.segments import Segment
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.schedule import Plan
-from tpulint.runtime.source_location import operation_location
+from tpulint.runtime.source_location import operation_location, user_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 
@@ -194,12 +194,15 @@ def _candidates(
             yield bodies[name].get_operation_by_name(node.name)
 
 
-_listeners: list[Callable[[bool], None]] = []
+_listeners: list[Callable[[str | None, bool], None]] = []
 
 
 @contextlib.contextmanager
-def segments_sent_to(listener: Callable[[bool], None]) -> Iterator[None]:
-    """Tell `listener` in the context, for each segment that is built, whether XLA compiles it."""
+def segments_sent_to(listener: Callable[[str | None, bool], None]) -> Iterator[None]:
+    """Tell `listener` in the context of each segment that is built.
+
+    It gets the user's line that builds the computation, and whether XLA compiles the segment.
+    """
     _listeners.append(listener)
     try:
         yield
@@ -260,7 +263,7 @@ class DeviceProgram:
         self._operations: dict[str, Operation] = {}
         self._is_compiled = compiles or not self._is_accepted()
         for listener in tuple(_listeners):
-            listener(self._is_compiled)
+            listener(user_location(), self._is_compiled)
         self._function = self._trace(compiled=self._is_compiled)
         register_segment(self._function, self._operations)
 

@@ -49,7 +49,7 @@ class _WaitingFault:
 
 _waiting: dict[int, _WaitingFault] = {}
 _waiting_lock = threading.Lock()
-_listeners: list[Callable[[RuntimeFault], None]] = []
+_listeners: list[Callable[[Exception], None]] = []
 
 
 class FaultToken(Exception):
@@ -59,10 +59,11 @@ class FaultToken(Exception):
 
 
 @contextmanager
-def faults_sent_to(listener: Callable[[RuntimeFault], None]) -> Iterator[None]:
-    """Pass each fault that a step raises in the context to `listener`, at once.
+def faults_sent_to(listener: Callable[[Exception], None]) -> Iterator[None]:
+    """Pass each error that a step raises in the context to `listener`, at once.
 
-    The program may see another error of TensorFlow's instead, of what the step has cancelled.
+    The program may handle it, or see another error of TensorFlow's instead, of what the step has
+    cancelled. Of a step that runs, only the runtime's own faults are passed.
     """
     _listeners.append(listener)
     try:
@@ -71,13 +72,28 @@ def faults_sent_to(listener: Callable[[RuntimeFault], None]) -> Iterator[None]:
         _listeners.remove(listener)
 
 
+def report_error(error: Exception) -> None:
+    """Tell those who listen that a step raises `error`, when it is built or when it runs."""
+    for listener in tuple(_listeners):
+        listener(error)
+
+
+@contextmanager
+def reporting_errors() -> Iterator[None]:
+    """Report the error that ends the context, in which a step is built."""
+    try:
+        yield
+    except Exception as error:
+        report_error(error)
+        raise
+
+
 def token_for(fault: RuntimeFault) -> FaultToken:
     """Return the exception to raise in the graph so that the step raises `fault`."""
     with _waiting_lock:
         number = next(threads.moments)
         _waiting[number] = _WaitingFault(fault)
-    for listener in tuple(_listeners):
-        listener(fault)
+    report_error(fault)
     token = _token_class(type(fault).__name__)(f"{fault}\n  (tpulint fault #{number}#)")
     token.number = number
     return token
