@@ -200,9 +200,10 @@ def report_of(
     """Return the report that `tpulint run` writes, with the finding in the cells for a fault."""
     from tpulint.run.failure import failure_of
     from tpulint.run.report import FinishedRun, RunFault, text
-    from tpulint.run.session import computation, warnings_without_rule
+    from tpulint.run.session import computation, unseen_errors, unseen_notes, warnings_without_rule
 
-    failures = [failure_of(problem) for problem in (*watch.warnings.values(), error)]
+    unseen = unseen_errors(watch, [error])
+    failures = [failure_of(problem) for problem in (*watch.warnings.values(), error, *unseen)]
     result = cells.result() if any(failures) else None
     findings = result.findings if result else []
     faults = []
@@ -218,12 +219,12 @@ def report_of(
         str(machine),
         int(error is not None),
         seconds,
-        tuple(
-            computation(place, totals, watch.unfinished())
-            for place, totals in watch.computations.items()
-        ),
+        tuple(computation(place, totals, watch) for place, totals in watch.computations.items()),
         tuple(faults),
-        notes=tuple(warnings_without_rule(watch)),
+        notes=(
+            *unseen_notes(unseen, watch, failed=error is not None),
+            *warnings_without_rule(watch),
+        ),
     )
     written = text(ran, RenderContext(os.getcwd(), result.sources if result else {}))
     for name, number in getattr(shell.compile, "_filename_map", {}).items():

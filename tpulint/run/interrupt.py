@@ -29,12 +29,13 @@ _INNERMOST = 4
 _LOOK = 0.02
 _HEARS = 0.2
 """Seconds in which a main thread that runs Python has heard of it."""
-_ENDS = 0.8
-"""Seconds after which nothing is waited for any more."""
+_STOPS = 0.5
+"""Seconds in which it has seen that what TensorFlow ran was ended."""
 _AGAIN = 5.0
 """Seconds in which another Ctrl-C means that the first has not helped."""
-_WORDS = 0.3
-"""Seconds that the last words may take."""
+_WORDS = 10.0
+"""Seconds after which the last words are stuck: they need milliseconds, and a processor."""
+_MOST_PATIENCE = 10.0
 
 
 class Interrupts:
@@ -126,19 +127,19 @@ class Interrupts:
 
     def _act(self, again: bool) -> None:
         """End the process where the main thread does not react to this Ctrl-C."""
-        since = self.came[-1]
+        since, patience = self.came[-1], _patience()
         before = self._position()
         if again:
-            time.sleep(_ENDS - _WORDS)
+            time.sleep(_STOPS)
             self._end()
-        if self._moves(before, since + _HEARS):
+        if self._moves(before, since + _HEARS * patience):
             self.came.clear()
             return
         if self._is_first() and not _ends_by_default():
             return
         if self.watch is not None:
             self.watch.stop(self.main)
-        moved = self._moves(before, since + _ENDS - _WORDS)
+        moved = self._moves(before, since + _STOPS * patience)
         places = self.watch.host_functions() if self.watch is not None else []
         if not moved and places and self._is_first():
             threading.Thread(target=self._waits, args=(places[0], before), daemon=True).start()
@@ -189,6 +190,18 @@ def _import_the_words() -> None:
     """Import what writes the report, while the main thread has its time to react."""
     importlib.import_module("tpulint.run.explain")
     importlib.import_module("tpulint.run.report")
+
+
+def _patience() -> float:
+    """Return how many times as long as on an idle machine the program may take to react.
+
+    Where others compete for the processors, it waits for them, and does not hang.
+    """
+    try:
+        load = os.getloadavg()[0]
+    except (AttributeError, OSError):  # not on Windows
+        return 1.0
+    return min(max(load / (os.cpu_count() or 1), 1.0), _MOST_PATIENCE)
 
 
 def _makes_an_error(frame: FrameType | None) -> bool:

@@ -154,11 +154,11 @@ class RunSession:
         from tpulint.run.failure import failure_of
 
         self.count_costs(self.watch)
-        unseen = unseen_errors(self.watch, self.ended, self.of_threads)
+        unseen = unseen_errors(self.watch, (*self.of_threads, self.ended.error))
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, *unseen]
         failures = [error for error in map(failure_of, errors) if error is not None]
         failures += recompilations(self.watch)
-        self.notes += unseen_notes(unseen, self.watch, self.ended)
+        self.notes += unseen_notes(unseen, self.watch, failed=bool(self.ended.status))
         self.notes += warnings_without_rule(self.watch)
         if self.request.compile == "never" and self.watch.segments:
             self.notes.append(uncompiled_note(self.watch.segments))
@@ -269,10 +269,8 @@ class RunSession:
             write_stderr(f"tpulint: the report is in {shown(file)}\n")
 
 
-def unseen_errors(
-    watch: Watch, ended: Ended, of_threads: Sequence[BaseException]
-) -> list[Exception]:
-    """Return the errors of steps that neither ended the program nor a thread of it.
+def unseen_errors(watch: Watch, seen_errors: Iterable[BaseException | None]) -> list[Exception]:
+    """Return the errors of steps that are none of those that ended the program or its threads.
 
     The program has handled them; or TensorFlow has raised, in their place, those of the queues and
     threads that a failed step leaves.
@@ -280,7 +278,7 @@ def unseen_errors(
     from tpulint.run.failure import chain_of, failure_of
     from tpulint.runtime.errors import RuntimeFault
 
-    seen = [link for error in (*of_threads, ended.error) for link in chain_of(error)]
+    seen = [link for error in seen_errors for link in chain_of(error)]
 
     def is_seen(error: Exception) -> bool:
         place = getattr(error, "place", None)
@@ -302,14 +300,14 @@ def unseen_errors(
     ]
 
 
-def unseen_notes(unseen: Sequence[Exception], watch: Watch, ended: Ended) -> Iterator[str]:
+def unseen_notes(unseen: Sequence[Exception], watch: Watch, *, failed: bool) -> Iterator[str]:
     """Yield what to say of the errors that did not end the program."""
     from tpulint.run.report import shown_place
 
     first = next(iter(watch.errors.values()), None)
     for error in unseen:
         kind, text, place = type(error).__name__, str(error), getattr(error, "place", None)
-        if error is first and ended.status:
+        if error is first and failed:
             yield f"The first fault was another one than ended the program: {kind}: {text}"
         else:
             at = f" (at {shown_place(place)})" if place else ""
