@@ -342,9 +342,11 @@ def missing_objects(
                 "use tf.io.gfile, or a local file and tf.io.gfile.copy"
             )
         elif storage and (place := storage.place_of_missing(path)):
-            folder = shown(storage.folder)
+            is_bucket = "/" not in path.removeprefix("gs://").rstrip("/")
+            remedy = "make the folder" if is_bucket else "copy a sample to"
             yield (
-                f"{path} is not in {folder}: copy a sample to {shown(place)}, or use --cloud-reads"
+                f"{path} is not in {shown(storage.folder)}: {remedy} {shown(place)}, or use "
+                "--cloud-reads"
             )
 
 

@@ -36,8 +36,8 @@ GENERATION = "X-Goog-Generation"
 WHOLE_LENGTH = "X-Goog-Stored-Content-Length"
 LONGEST_BODY_BYTES = 16 << 20
 """Of a request that is JSON; the content of objects has no limit."""
-LOOP_REQUESTS, LOOP_SECONDS = 3, 1.0
-"""So many requests in so short a time are a loop of TensorFlow's."""
+INSISTS_SECONDS = 1.0
+"""Who asks for a missing bucket again in so short a time wants to write: what reads asks once."""
 _BLOCK_BYTES = 1 << 18  # which fits into a processor's own memory
 _MEDIA_PREFIXES = ("/download/storage/v1/", "/storage/v1/")
 _UPLOAD_PREFIXES = ("/upload/storage/v1/", "/resumable/upload/storage/v1/")
@@ -105,7 +105,7 @@ class StorageApi:
         self.problems: dict[str, None] = {}
         """What the user should know: refused names, a full disk."""
         self._uploads: dict[str, Upload] = {}
-        self._asked: dict[str, list[float]] = {}
+        self._asked: dict[str, float] = {}
         self._missed: dict[str, float] = {}
         self._fetches: dict[tuple[str, str], threading.Lock] = {}
         self._lock = threading.Lock()
@@ -198,14 +198,13 @@ class StorageApi:
         """Make the bucket if TensorFlow wants to make folders in it.
 
         Its `makedirs` asks for the folders first, which are not there, and then for the bucket. If
-        that is missing, it asks again for ever, or raises an error (2.12).
+        that is missing, it asks again for ever, or once and raises an error (2.12).
         """
         now = time.monotonic()
         with self._lock:
-            is_above = now - self._missed.get(bucket, -LOOP_SECONDS) < LOOP_SECONDS
-            recent = [asked for asked in self._asked.get(bucket, []) if now - asked < LOOP_SECONDS]
-            self._asked[bucket] = [*recent, now]
-        if len(recent) < LOOP_REQUESTS and not is_above:
+            asked = max(self._asked.get(bucket, -1e9), self._missed.get(bucket, -1e9))
+            self._asked[bucket] = now
+        if now - asked >= INSISTS_SECONDS:
             raise NoSuchObjectError(f"The specified bucket does not exist: {bucket}")
         self.store.make_bucket(bucket)
 

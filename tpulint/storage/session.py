@@ -120,16 +120,18 @@ class ServedStorage:
         return dict(self._variables)
 
     def place_of_missing(self, path: str) -> str | None:
-        """Return where the object `path` ("gs://bucket/object") belongs; None if it is there."""
+        """Return where `path` ("gs://bucket/object", or a bucket) belongs; None if it is there."""
         bucket, _, name = path.removeprefix("gs://").partition("/")
         store = ObjectStore(self.folder)
         try:
-            if not name or store.has(bucket, name) or any(store.list(bucket, f"{name}/")):
+            if not name:
+                return None if store.has_bucket(bucket) else os.path.join(store.folder, bucket)
+            if store.has(bucket, name) or any(store.list(bucket, f"{name}/")):
                 return None
         except StorageProblem:
             pass
         try:
-            return store.path_of(bucket, name)
+            return store.path_of(bucket, name) if name else None
         except StorageProblem:  # no such names
             return None
 

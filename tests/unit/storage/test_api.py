@@ -102,10 +102,10 @@ def test_a_bucket_is_there_once_something_is_written(api: StorageApi) -> None:
     assert ask(api, "GET", "/storage/v1/b/bucket").status == 200
 
 
-def test_a_bucket_that_tensorflow_asks_for_in_a_loop_is_made(api: StorageApi) -> None:
-    """Its `makedirs` takes a missing bucket for its own parent, and asks for ever."""
-    statuses = [ask(api, "GET", "/storage/v1/b/bucket").status for _ in range(5)]
-    assert statuses == [404, 404, 404, 200, 200]
+def test_a_bucket_that_tensorflow_asks_for_again_is_made(api: StorageApi) -> None:
+    """Its `makedirs` takes a missing bucket for its own parent, and asks for ever (2.12: twice)."""
+    statuses = [ask(api, "GET", "/storage/v1/b/bucket").status for _ in range(3)]
+    assert statuses == [404, 200, 200]
     assert ask(api, "GET", "/storage/v1/b/another").status == 404
 
 

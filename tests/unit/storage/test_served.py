@@ -302,7 +302,12 @@ def test_the_report_tells_what_is_missing_from_what_was_opened_as_a_local_file(
     for error in (FileNotFoundError(path), RuntimeError(f"Not found: {path}.")):
         (line,) = missing_objects([error], served)
         assert line.startswith(f"{path} is not in ")
-        assert f"storage/{path.removeprefix('gs://')}, or use --cloud-reads" in line
+        assert f"copy a sample to {tmp_path}/storage/my-models/run/best.weights.h5, or" in line
+    for name in ("gs://my-models", "gs://my-models/"):
+        (line,) = missing_objects([RuntimeError(f"Could not find directory {name}")], served)
+        assert line.endswith(f"make the folder {tmp_path}/storage/my-models, or use --cloud-reads")
+    (tmp_path / "storage" / "my-models").mkdir(parents=True)
+    assert not list(missing_objects([RuntimeError("no gs://my-models here")], served))
 
 
 def test_tensorflow_does_not_try_again_for_minutes(
