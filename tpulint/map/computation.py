@@ -28,6 +28,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 from tpulint.frontends.tensorflow.models.feeds import FITS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import (
+    EVALUATED,
     EventBoxes,
     OpenBox,
     Part,
@@ -83,7 +84,8 @@ def _asks_for_mode(computation: Computation) -> bool:
     if computation.kind != MODEL_FN:
         return False
     contexts = {event.context for event in timeline(computation)}
-    return any(map(depends_on_mode, contexts))
+    has_metrics = any(cluster.kind == EVALUATED for cluster in computation.clusters)
+    return has_metrics or any(map(depends_on_mode, contexts))
 
 
 def _maker(computation: Computation) -> str:
@@ -458,7 +460,23 @@ def given_away(uses: Iterable[Use]) -> tuple[model.Crossing, ...]:
         capture = captured.get(id(use.tensor))
         if capture is None or not capture[1]:
             captured[id(use.tensor)] = (use.tensor, name)
-    return tuple(crossing(tensor, name) for tensor, name in captured.values())
+    return _distinct(captured.values())
+
+
+def _distinct(sent: Iterable[tuple[Tensor, str]]) -> tuple[model.Crossing, ...]:
+    """Return the crossings of the tensors by name, without the alternatives that nobody knows.
+
+    One argument can have several values: a branch that was not seen adds no tensor of its own.
+    """
+    named = list(sent)
+    known = {name for tensor, name in named if name and tensor.sort not in SORTS}
+    crossings: list[model.Crossing] = []
+    for tensor, name in named:
+        made = crossing(tensor, name)
+        is_known = tensor.sort not in SORTS or not name
+        if is_known or (name not in known and made not in crossings):
+            crossings.append(made)
+    return tuple(crossings)
 
 
 def inputs_of(computation: Computation) -> tuple[model.Crossing, ...]:
@@ -468,11 +486,11 @@ def inputs_of(computation: Computation) -> tuple[model.Crossing, ...]:
     if function is not None:
         names = [parameter.name for parameter in function.code.parameters.by_position]
         names = names[1:] if function.owner is not None and names[:1] == ["self"] else names
-    crossings = []
+    sent: list[tuple[Tensor, str]] = []
     for index, value in enumerate(_given(computation)):
         name = names[index] if index < len(names) else ""
-        crossings += [crossing(tensor, name) for tensor in tensors(value)]
-    return tuple(crossings)
+        sent += [(tensor, name) for tensor in tensors(value)]
+    return _distinct(sent)
 
 
 def _given(computation: Computation) -> Sequence[Value]:

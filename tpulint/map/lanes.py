@@ -59,6 +59,9 @@ def definitions(text: str) -> Iterator[Definition]:
         unread += [(child, name) for child in reversed(children)]
 
 
+EVALUATED = "eval_metrics"  # the kind of cluster that runs only to evaluate
+
+
 class Part:
     """The rows of some definitions of the file at `path`; of none, everything.
 
@@ -98,7 +101,12 @@ class Part:
         return any(self._holds(call.site) for call in calls)
 
     def has_cluster(self, cluster: Cluster) -> bool:
-        """Return whether it opens the cluster, or is the host function."""
+        """Return whether it opens the cluster, or is the host function.
+
+        A TPUEstimator runs `eval_metrics` only to evaluate, whatever the model_fn returns.
+        """
+        if cluster.kind == EVALUATED and self.mode not in (None, "evaluate"):
+            return False
         function = function_of(cluster.callee)
         if self.has(cluster.context, cluster.site):
             return True

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from tpulint.absint.domain.events import TOUCHES, Access, ApiCall, Computation, Operation, Variable
+from tpulint.absint.domain.events import (
+    TOUCHES,
+    Access,
+    ApiCall,
+    Computation,
+    Context,
+    Operation,
+    Variable,
+)
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Const
 from tpulint.finding import DEVICE_LANE, HOST_LANE
+from tpulint.frontends.tensorflow.keras_models import steps
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     FUNCTIONS_WITH_WEIGHTS,
     LAYERS_WITH_WEIGHTS,
@@ -45,6 +55,7 @@ def variables_of(
                 inside.add(key)
     rows = [row for key, row in by_variable.items() if key in inside]
     rows = [row for row in rows if not _is_in_a_model(row, rows)]
+    rows = _without_models_of_layers(rows, _Creations(program, computation), lanes)
     lanes_of = {id(variable): {_lane(access) for access in touched} for variable, touched in rows}
     shared = [row for row in rows if HOST_LANE in lanes_of[id(row[0])]]
     shared.sort(key=lambda row: DEVICE_LANE not in lanes_of[id(row[0])])
@@ -184,6 +195,20 @@ class _Creations:
             return call.last in LAYERS_WITH_WEIGHTS or call.last in HOLDERS
         return ".losses." not in call.path
 
+    def before_outputs(self, variable: Variable) -> set[object]:
+        """Return the sites and the operations of what makes a functional model's outputs.
+
+        Outside a computation a layer is called on symbolic tensors, which know the calls that made
+        them; inside, on tensors of the graph.
+        """
+        call = self._of(variable)
+        outputs = call.argument("outputs", 1) if call is not None else None
+        if outputs is None or variable.name != "Model.weights":
+            return set()
+        sources = [tensor.operation for tensor in tensors(outputs.value)]
+        before: set[object] = {step.site for step in steps(outputs.value)}
+        return before | _ancestors(operation for operation in sources if operation is not None)
+
     def _of(self, variable: Variable) -> ApiCall | None:
         calls = self._results.get(id(variable), [])
         if variable.site is not None:
@@ -212,6 +237,38 @@ def _is_in_a_model(
     )
 
 
+Row: TypeAlias = tuple[Variable, list[Access]]
+
+
+def _without_models_of_layers(
+    rows: Sequence[Row], creations: _Creations, lanes: EventBoxes
+) -> list[Row]:
+    """Return the rows without models that are made of inputs and outputs, if their layers are here.
+
+    Such a model has the weights of its layers: what writes it writes them.
+    """
+    kept = list(rows)
+    for row in rows:
+        variable, touched = row
+        made = creations.before_outputs(variable)
+        layers = [
+            layer
+            for layer in kept
+            if layer is not row and layer[0].sort == "weights"
+            if any({access.site, id(access.operation)} & made for access in layer[1])
+        ]
+        if layers:
+            kept.remove(row)
+        for _, of_layer in layers:
+            written = {access.site for access in of_layer if access.mode == "write"}
+            of_layer += [
+                _written(of_layer[0], access, lanes)
+                for access in touched
+                if access.mode == "write" and access.site not in written
+            ]
+    return kept
+
+
 # The words for a variable.
 
 
@@ -223,17 +280,14 @@ def _identity(variable: Variable) -> object:
 def _described(
     key: str, variable: Variable, accesses: list[Access], lanes: EventBoxes
 ) -> model.MapVariable:
-    counted = Counter(
-        model.MapTouch(
-            lanes.of_event.get(id(access), ""),
-            _lane(access),
-            "read or write" if access.mode == "unknown" else access.mode,
-            access.how,
-            access.site.span,
-        )
-        for access in accesses
-        if access.site.place >= 0
-    )
+    seen: dict[tuple[model.MapTouch, Context], None] = {}
+    for access in accesses:
+        if access.site.place >= 0:
+            mode = "read or write" if access.mode == "unknown" else access.mode
+            box, lane = lanes.of_event.get(id(access), ""), _lane(access)
+            touch = model.MapTouch(box, lane, mode, access.how, access.site.span)
+            seen[touch, access.context] = None
+    counted = Counter(touch for touch, _ in seen)
     touches = [
         model.MapTouch(touch.node, touch.lane, touch.mode, touch.how, touch.span, times)
         for touch, times in counted.items()

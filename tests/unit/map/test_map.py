@@ -248,6 +248,50 @@ def test_the_modes_are_those_that_are_run(tmp_path: Path, calls: str, modes: lis
     assert [title.rpartition(" ")[2] for title in titles] == modes
 
 
+def test_metrics_of_an_evaluation_are_not_in_the_map_of_training(tmp_path: Path) -> None:
+    """A model_fn may return them in every mode; a TPUEstimator runs them to evaluate."""
+    text = """
+        import tensorflow.compat.v1 as tf
+
+        def metric_fn(value):
+            return {"mean": tf.metrics.mean(value)}
+
+        def model_fn(features, labels, mode, params):
+            loss = tf.reduce_mean(features * tf.get_variable("w", []))
+            step = tf.train.get_global_step()
+            rate = 1.0 / tf.cast(step, tf.float32)
+            optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(rate))
+            return tf.estimator.tpu.TPUEstimatorSpec(
+                mode, loss=loss, train_op=optimizer.minimize(loss, step),
+                eval_metrics=(metric_fn, [net(loss) if params else loss]))
+
+        config = tf.estimator.tpu.RunConfig()
+        estimator = tf.estimator.tpu.TPUEstimator(model_fn, config=config, train_batch_size=8)
+        estimator.train(None)
+        estimator.evaluate(None)
+    """
+    train, evaluate = found(text, tmp_path).program.computations
+    assert not [each.title for each in train.nodes if "metric" in each.title]
+    sent = edge(evaluate, "eval_metrics(metric_fn)", "metric_fn")
+    assert sent is not None
+    assert len(sent.crossings) == 1, "an argument with two values is one tensor"
+    (step,) = [each for each in train.variables if each.name == "global_step"]
+    assert [(touch.mode, touch.times) for touch in step.touches] == [("write", 1), ("read", 1)]
+
+
+def test_a_model_of_layers_has_no_weights_of_its_own(tmp_path: Path) -> None:
+    """They are those of its layers, and so is what is written."""
+    model = """
+        inputs = tf.keras.Input((4,))
+        dense = tf.keras.Model(inputs, tf.keras.layers.Dense(4)(tf.keras.layers.ReLU()(inputs)))
+        dropout"""
+    text = GRADIENTS.replace("        dense, dropout = tf.keras.layers.Dense(4),", model[1:] + " =")
+    assert touches(drawn(text, tmp_path)) == {
+        "Dense.weights": {("read", "Dense"), ("write", "apply_gradients")},
+        "SGD.iterations": {("write", "apply_gradients")},
+    }
+
+
 def test_fit_has_its_input_pipeline_and_writes_the_weights(tmp_path: Path) -> None:
     made = drawn(FIT, tmp_path)
     assert made.title == "train_step, compiled by fit"
