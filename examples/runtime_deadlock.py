@@ -2,9 +2,9 @@
 
     python examples/runtime_deadlock.py
 
-The step counts itself in a variable, and its host cluster logs that variable. On a TPU the
-device program holds the variable until it ends, the cluster waits for the variable, and the device
-program waits for the cluster's result: for ever.
+The step counts itself in a variable, and its host cluster logs that variable. On a TPU, the
+device program holds the variable until it ends, and waits for the cluster's result; the cluster
+waits for the variable. Neither ends.
 """
 
 from __future__ import annotations

@@ -243,6 +243,7 @@ class TestChangedSince:
             answer = tpulint(repository, "check", f"--changed-since={revision}")
             assert (answer.status, answer.out) == (2, "")
             assert answer.err.startswith("tpulint: --changed-since: ")
+            assert answer.err.endswith(f": {revision}\n")
             assert answer.err.count("\n") == 1
 
     def test_outside_of_a_repository(self, tmp_path: Path) -> None:

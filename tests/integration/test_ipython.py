@@ -118,7 +118,7 @@ def test_a_cell_runs_on_an_emulated_tpu() -> None:
     assert re.search(r"host cluster 0 +2 +0 .* In \[3\]:7\n", emulated)
     assert emulated.endswith("\n2")
     assert after == "(2, 2)"
-    assert "NestedClusterError [TPU201 nested-outside-compilation]: `tpulint check` says" in failed
+    assert "NestedClusterError at In [5]:3 [TPU201 nested-outside-compilation]: `tp" in failed
     assert "notebook.ipynb:cell 5:3:12" in failed
     assert "NestedClusterError: Cannot nest" in failed
     assert wrong == "ValueError: %%tpulint_run: unknown arguments: --replica 2"

@@ -127,7 +127,8 @@ class Repository:
             raise ConfigError(f"{self._option}: cannot run git: {error.strerror}") from None
         if done.returncode:
             said = os.fsdecode(done.stderr).strip().removeprefix("fatal: ").split("\n")[0]
-            raise ConfigError(f"{self._option}: {said or 'unknown revision'}")
+            named = arguments[-1].removesuffix("^{commit}")
+            raise ConfigError(f"{self._option}: {said or f'unknown revision: {named}'}")
         return done.stdout
 
 

@@ -106,6 +106,7 @@ class Cells:
 
 def load(shell: Shell) -> None:
     """Check the cells of a session from now on, and make its magic known."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow reads it when it is imported
     cells = Cells(shell)
     shell.events.register("pre_run_cell", cells.check)
     shell.__dict__.setdefault("_tpulint_cells", []).append(cells)
@@ -129,7 +130,6 @@ def run_cell(shell: Shell, cells: Cells, line: str, cell: str) -> object:
 
     options = options_of(line)
     try:
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         from tpulint.runtime.run_statistics import running
     except ModuleNotFoundError as missing:
         if missing.name != "tensorflow":
@@ -213,7 +213,8 @@ def report_of(
         same = [finding for finding in findings if finding.code in failure.rules]
         if same or failure.code:
             code = same[0].code if same else failure.code
-            faults.append(RunFault(failure.kind, code, "", same[0] if same else None))
+            finding = same[0] if same else None
+            faults.append(RunFault(failure.kind, code, failure.place, finding))
     ran = FinishedRun(
         f"In [{running_number(shell)}]",
         str(machine),

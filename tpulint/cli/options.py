@@ -309,7 +309,7 @@ def add_clean(clean: Parser) -> None:
 
 def add_completion(completion: Parser) -> None:
     shells = ("bash", "zsh", "fish", "powershell")
-    completion.add_argument("shell", choices=shells, metavar="SHELL")
+    completion.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
     completion.set_defaults(run=run_completion)
 
 
