@@ -69,12 +69,19 @@ for path in weights:
 for name in os.listdir(folder):
     model.load_weights(os.path.join(folder, name))
 model.load_weights(glob.glob("out/*.ckpt")[0])  # error: TPU607
-model.load_weights(os.path.join("out", fold + ".h5"))  # error: TPU607
+model.load_weights(os.path.join("out", fold + ".h5"))
+model.load_weights(os.path.join("out", fold + ".ckpt"))  # error: TPU607
 model.load_weights(os.path.join("out", "fold.h5"))
 model.load_weights("out/fold-" + str(fold))  # error: TPU607
 model.load_weights("out/%s/fold-%(fold)03d.weights.h5" % fold)
 model.save("out/%s.keras" % fold)
 model.save("out/%s.h5/model" % fold)  # error: TPU607
+model.save(f"out/{fold}.h5")
+model.save(f"{folder}/{fold}/model")
+model.save(f"out/{fold}/model")  # error: TPU607
+model.load_weights("out/" + f"fold-{fold}.h5")
+model.load_weights("out/" + "fold-{}.h5".format(fold))
+model.load_weights("out/" + "fold-{}".format(fold))  # error: TPU607
 """,
     "missed alarms: generators and Sequences in fit": TF
     + REMOTE

@@ -85,8 +85,10 @@ class Expressions(Definitions):
         self.in_string += 1
         items = [
             self.expression(part.value)
-            for part in node.values
             if isinstance(part, ast.FormattedValue)
+            else nodes.Constant(str(part.value))
+            for part in node.values
+            if isinstance(part, (ast.FormattedValue, ast.Constant))
         ]
         self.in_string -= 1
         return nodes.FormattedString(items)

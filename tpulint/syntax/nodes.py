@@ -248,7 +248,7 @@ class NamedExpression(Expression):
 
 @node
 class FormattedString(Expression):
-    """An f-string, or strings side by side; `items` are the expressions in it."""
+    """An f-string, or strings side by side; `items` are its text and the expressions in it."""
 
     items: list[Expression]
 

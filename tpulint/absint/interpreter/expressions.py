@@ -425,7 +425,11 @@ def _named(frame: Frame, node: NamedExpression) -> Value:
     return item
 
 
-def _parts(frame: Frame, node: FormattedString | Other) -> Value:
+def _formatted_string(frame: Frame, node: FormattedString) -> Value:
+    return operators.put_together([value(frame, part) for part in node.items])
+
+
+def _parts(frame: Frame, node: Other) -> Value:
     for part in node.items:
         value(frame, part)
     return UNKNOWN
@@ -456,7 +460,7 @@ _HANDLERS: dict[type[Expression], Callable[[Frame, Any], Value]] = {
     Yield: _yield,
     YieldFrom: _yield_from,
     NamedExpression: _named,
-    FormattedString: _parts,
+    FormattedString: _formatted_string,
     Other: _parts,
     Starred: _starred,
 }

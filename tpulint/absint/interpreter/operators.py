@@ -227,7 +227,10 @@ def binary(
     starts = start_of(left)
     items = [left, right] if starts is not None else [_present(left), _present(right)]
     result = operation(frame, items, site, op, operands)
-    return result if starts is None else _text_with_start(op, starts, right, result)
+    if starts is None:
+        ends = end_of(right) if op == "Add" and result is UNKNOWN else ""
+        return Text("", ends) if ends else result
+    return _text_with_start(op, starts, right, result)
 
 
 def _present(value: Value) -> Value:
@@ -254,6 +257,22 @@ _LAST_CONVERSION = re.compile(r".*%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?.", re.DOTAL
 def _formatted(template: str) -> Text:
     """`"text %s" % unknown`: what comes before the first conversion, and after the last."""
     return Text(template.partition("%")[0], _LAST_CONVERSION.sub("", template))
+
+
+def put_together(parts: list[Value]) -> Value:
+    """`f"text {unknown}"`: what is known of its beginning and of its end."""
+    whole: Value = Const("")
+    for part in parts:
+        starts = start_of(whole)
+        if isinstance(whole, Const) and isinstance(part, Const) and isinstance(part.value, str):
+            whole = folded("Add", starts, part.value)
+        elif isinstance(whole, Const):
+            whole = Text(f"{starts}{start_of(part) or ''}", end_of(part))
+        elif isinstance(part, Const) and isinstance(part.value, str):
+            whole = Text(starts or "", end_of(whole) + part.value)
+        else:
+            whole = Text(starts or "", end_of(part))
+    return whole if start_of(whole) or end_of(whole) else UNKNOWN
 
 
 def repeated(base: Sequence, times: Value, site: Site) -> Sequence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from tpulint.absint.domain.context import DATA, Scope
 from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.structures import end_of, start_of
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -17,15 +19,17 @@ from tpulint.absint.domain.values import (
     External,
     Opaque,
     Scaled,
+    Text,
     Value,
     join,
     options,
 )
-from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
     Call,
@@ -444,3 +448,40 @@ def _feature(parsed: Tensor, feature: Value) -> Tensor:
     if not is_fixed or not isinstance(feature, ExternalObject):
         return replace(parsed)
     return replace(parsed, sort="tensor", dtype=dtype_of(feature.argument("dtype", 1)))
+
+
+# TPU607 asks how a path begins, so its first part is enough.
+@model("os.path.join")
+def _join_path(call: Call) -> Value:
+    """os.path.join: how the path begins, where the first part says so."""
+    if any(start_of(value) == LISTED_HERE for value in call.values[1:]):
+        return Text(LISTED_HERE, end_of(call.values[-1]))
+    starts = start_of(call.values[0]) if call.arguments else None
+    if starts is None:
+        return UNKNOWN
+    whole = isinstance(call.values[0], Const)
+    return Text(f"{starts}/" if whole and len(call.values) > 1 else starts, end_of(call.values[-1]))
+
+
+_WILDCARDS = re.compile(r".*[*?\]]", re.DOTALL)  # of a pattern, and what is before them
+
+
+# Python's own functions see the files of this machine only.
+@model("glob.glob", "glob.iglob", "os.listdir")
+def _list_files(call: Call) -> Value:
+    """`glob.glob(pattern)`: paths that exist here, which end as the pattern does."""
+    pattern = call.get("pathname", 0) if call.path.startswith("glob.") else None
+    ends = _WILDCARDS.sub("", end_of(pattern)) if pattern is not None else ""
+    listed = Text(LISTED_HERE, ends)
+    return Sequence("list", [listed], True, call.site, call.frame.context)
+
+
+@model("builtins.str.format")
+def _format(call: Call) -> Value | None:
+    """`"text {}".format(unknown)`: what comes before the first field, and after the last."""
+    template = start_of(call.receiver) if isinstance(call.receiver, Const) else None
+    if template is None or "{{" in template or "}}" in template:
+        return None
+    return operators.put_together(
+        [Const(template.partition("{")[0]), UNKNOWN, Const(template.rpartition("}")[2])]
+    )

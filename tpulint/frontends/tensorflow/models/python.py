@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from tpulint.absint.domain.context import STACK
@@ -18,7 +17,7 @@ from tpulint.absint.domain.objects import (
     Super,
     function_of,
 )
-from tpulint.absint.domain.structures import copied, drop, end_of, put, start_of
+from tpulint.absint.domain.structures import copied, drop, put
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -28,7 +27,6 @@ from tpulint.absint.domain.values import (
     External,
     Partial,
     Scaled,
-    Text,
     Value,
     join,
     options,
@@ -44,7 +42,6 @@ from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import items_of
 from tpulint.frontends.tensorflow.hooks import running_strategy
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
 from tpulint.frontends.tensorflow.models.estimators import RUN_CONFIG, is_run_config
 from tpulint.frontends.tensorflow.models.table import Call, model
 from tpulint.frontends.tensorflow.shapes import shape_of
@@ -359,32 +356,6 @@ def _next(call: Call) -> Value:
     if call.name == "iter":
         return call.values[0]
     return operators.element_of(call.frame, call.values[0], call.site)
-
-
-# TPU607 asks how a path begins, so its first part is enough.
-@model("os.path.join")
-def _join_path(call: Call) -> Value:
-    """os.path.join: how the path begins, where the first part says so."""
-    if any(start_of(value) == LISTED_HERE for value in call.values[1:]):
-        return Text(LISTED_HERE, end_of(call.values[-1]))
-    starts = start_of(call.values[0]) if call.arguments else None
-    if starts is None:
-        return UNKNOWN
-    whole = isinstance(call.values[0], Const)
-    return Text(f"{starts}/" if whole and len(call.values) > 1 else starts, end_of(call.values[-1]))
-
-
-_WILDCARDS = re.compile(r".*[*?\]]", re.DOTALL)  # of a pattern, and what is before them
-
-
-# Python's own functions see the files of this machine only.
-@model("glob.glob", "glob.iglob", "os.listdir")
-def _list_files(call: Call) -> Value:
-    """`glob.glob(pattern)`: paths that exist here, which end as the pattern does."""
-    pattern = call.get("pathname", 0) if call.path.startswith("glob.") else None
-    ends = _WILDCARDS.sub("", end_of(pattern)) if pattern is not None else ""
-    listed = Text(LISTED_HERE, ends)
-    return Sequence("list", [listed], True, call.site, call.frame.context)
 
 
 @model("functools.wraps")
