@@ -40,6 +40,10 @@ RESOLVERS = {
     'Resolver("node-1") if len(sys.argv) > 1 else None': "definite",
     'Resolver("")': None,
     'Resolver("local")': None,
+    # A false alarm in a notebook for TPU VMs.
+    'Resolver("/device:TPU_SYSTEM:0")': None,
+    'Resolver(f"grpc://{NAME}")': "definite",
+    'Resolver(f"{NAME}:8470")': "possible",
     "Resolver(NAME)": "possible",
     "Resolver(None)": "possible",
     "Resolver()": "possible",

@@ -211,6 +211,7 @@ GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
 # of this machine, a zone or a project one of the cloud's. TensorFlow 1 with `tf.contrib` runs on no
 # TPU VM, so a cluster there is always another machine.
 LOCAL = ("", "local")
+DEVICE = "/"  # `/device:TPU_SYSTEM:0`: a device, and no name of another machine
 RESOLVER = "TPUClusterResolver"
 
 
@@ -486,5 +487,6 @@ def _remoteness_of_name(name: Value | None) -> Certainty | None:
     if isinstance(name, Text):
         return definite_if(name.starts.startswith("grpc"))
     if isinstance(name, Const) and isinstance(name.value, str):
-        return None if name.value in LOCAL else Certainty.DEFINITE
+        is_local = name.value in LOCAL or name.value.startswith(DEVICE)
+        return None if is_local else Certainty.DEFINITE
     return Certainty.POSSIBLE
