@@ -37,3 +37,36 @@ USES = {
 @pytest.mark.parametrize(("use", "mark"), USES.values(), ids=USES)
 def test_a_function_that_is_given_as_scaffold_fn(use: str, mark: str, tmp_path: Path) -> None:
     assert_marked(SCAFFOLD.replace("{use}", use).replace("{mark}", mark), tmp_path)
+
+
+# A program for images, trained on TPUs: at its restore no variable exists.
+BUILT = (
+    V1
+    + """
+import library
+
+def model_fn(features, labels, mode, params):
+    {build}
+    checkpoint = params["checkpoint"]
+    restored = {{}}
+    for variable in tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope="vae"):
+        tf.logging.info(variable)
+        restored[variable.name] = variable
+    tf.train.init_from_checkpoint(checkpoint, restored){mark}
+    logits = tf.layers.dense(features, 10)
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+"""
+    + ESTIMATOR
+)
+BUILDS = {
+    "nothing is built": ("pass", "  # possible: TPU613"),
+    "a layer is called": ("tf.layers.dense(features, 8)", "  # error: TPU613"),
+    "a variable is made": ("tf.get_variable('vae/w', [8])", "  # error: TPU613"),
+    "a package builds it": ("library.encode(dict(x=features))", "  # error: TPU613"),
+}
+
+
+@pytest.mark.parametrize(("build", "mark"), BUILDS.values(), ids=BUILDS)
+def test_what_is_built_before_the_restore(build: str, mark: str, tmp_path: Path) -> None:
+    assert_marked(BUILT.format(build=build, mark=mark), tmp_path)

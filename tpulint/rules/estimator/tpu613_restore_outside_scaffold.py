@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import tensors
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity, Step
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
-from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import compiled_calls, is_compiled
@@ -31,7 +32,7 @@ class RestoreOutsideScaffold(Rule):
     def check(self, program: Program, report: Report) -> None:
         scaffolds = sites_of_scaffolds(program)
         for computation, call in compiled_calls(program):
-            if call.last not in RESTORES or computation.kind != MODEL_FN:
+            if call.last not in RESTORES or computation.kind != tf_names.MODEL_FN:
                 continue
             estimator = computation.call
             if not is_restore(call) or leaves_tpu(call.context) or not may_use_tpu(estimator):
@@ -48,7 +49,9 @@ class RestoreOutsideScaffold(Rule):
                     not estimator.context.is_guess,
                     not call.context.is_guess,
                     not computation.host_modes,
+                    is_model_built(computation, call),
                 ),
+                doubt="unless no variable exists yet, and nothing is restored",
                 trace=(
                     *trained_at(program, computation),
                     *traces.path_to_site(
@@ -66,6 +69,19 @@ def sites_of_scaffolds(program: Program) -> set[Site]:
         for call in computation.calls
         if call.last in RESTORES and not is_compiled(call.context)
     }
+
+
+def is_model_built(computation: Computation, restore: ApiCall) -> bool:
+    """Return whether something is seen that may make variables before they are restored."""
+    for call in computation.calls:
+        if call is restore:
+            return False
+        values = [call.receiver, *(argument.value for argument in call.arguments)]
+        if call.last in tf_names.VARIABLE_MAKERS or any(
+            value is not None and any(True for _ in tensors(value)) for value in values
+        ):
+            return True
+    return True
 
 
 def is_restore(call: ApiCall) -> bool:
