@@ -69,8 +69,8 @@ class UnsupportedOp(Rule):
         for computation, access, kind in _host_state(program):
             report(
                 access.site.span,
-                f"`{access.variable.name}` is {kind} on the host, and its operations have no TPU"
-                " kernel: use it in the input pipeline",
+                f"`{access.how}` uses {kind} on the host, whose operations have no TPU kernel: use"
+                " it in the input pipeline",
                 certainty=definite_if(
                     not access.context.is_guess,
                     is_compiled_for_tpu(program, computation, access.context),
