@@ -17,14 +17,17 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterable
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypedDict
 
+from tpulint.codes import performance_codes
+from tpulint.hardware import DEVICES
+from tpulint.run.cost import cost_of
 from tpulint.run.failure import RunFailure, failure_of
 from tpulint.testing import MAIN, Block, write
 
@@ -41,7 +44,8 @@ class Outcome:
     `raised` holds the names of the error's classes (empty where it ended well), `rule` the
     error's, `warned` the (class name, rule) of each warning that carries a rule, `failures` what
     `tpulint run` would ask the analyzer about, with paths within the block, `text` the last
-    words for a failing test.
+    words for a failing test. `report` is what the report of `tpulint run --device v3` counts, as in
+    its JSON, of a program on the page of a rule about performance.
     """
 
     raised: tuple[str, ...]
@@ -49,14 +53,19 @@ class Outcome:
     warned: tuple[tuple[str, str], ...]
     text: str
     failures: tuple[RunFailure, ...] = ()
+    report: dict[str, Any] = field(default_factory=dict)
 
 
 class Script(TypedDict):
-    """A program to run: its file, whether it finds an emulated TPU, and that on another machine."""
+    """A program to run: its file, whether it finds an emulated TPU, and that on another machine.
+
+    With `counts`, the report of its run is wanted.
+    """
 
     path: str
     emulate: bool
     remote: bool
+    counts: bool
 
 
 def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
@@ -66,8 +75,12 @@ def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
         for block in blocks:
             home = Path(folder, block.name.replace(":", "_"))
             write(block, home)
-            path, emulate = str(home / MAIN), not block.uses_runtime
-            scripts[block.name] = {"path": path, "emulate": emulate, "remote": block.is_remote}
+            scripts[block.name] = {
+                "path": str(home / MAIN),
+                "emulate": not block.uses_runtime,
+                "remote": block.is_remote,
+                "counts": block.own_code in performance_codes(),
+            }
         if not scripts:
             return {}
         done = subprocess.run(
@@ -88,6 +101,7 @@ def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
             tuple(map(tuple, row["warned"])),
             row["text"],
             tuple(RunFailure(*failure) for failure in row["failures"]),
+            row["report"],
         )
         for name, row in ((name, rows[name]) for name in scripts)
     }
@@ -151,10 +165,12 @@ def _child(script: Script, theirs: Connection) -> None:
     failures: list[RunFailure | None] = []
     rule = text = ""
     remote: dict[str, Any] = {"remote": True, "storage": "buckets"} if script["remote"] else {}
+    report: dict[str, Any] = {}
+    counts = counted_in(report) if script["counts"] else nullcontext()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with emulated_tpu(REPLICAS, **remote) if script["emulate"] else nullcontext():
+            with emulated_tpu(REPLICAS, **remote) if script["emulate"] else nullcontext(), counts:
                 runpy.run_path(str(path), run_name="__main__")
         except BaseException as error:
             raised = tuple(kind.__name__ for kind in type(error).__mro__)
@@ -165,9 +181,25 @@ def _child(script: Script, theirs: Connection) -> None:
     failures += [failure_of(each) for each in ours if isinstance(each, Warning)]
     warned = tuple((type(each).__name__, str(each.rule)) for each in ours)
     found = tuple(_beside(path.parent, failure) for failure in failures if failure is not None)
-    theirs.send(Outcome(raised, rule, tuple(dict.fromkeys(warned)), text, found))
+    theirs.send(Outcome(raised, rule, tuple(dict.fromkeys(warned)), text, found, report))
     theirs.close()
     os._exit(0)
+
+
+@contextmanager
+def counted_in(report: dict[str, Any]) -> Iterator[None]:
+    """Add to `report` what `tpulint run --device v3` counts of the program in the context."""
+    from tpulint.run.report import plain
+    from tpulint.run.session import computation, host_reads
+    from tpulint.runtime.run_statistics import running
+
+    with running(REPLICAS, None, costs=True) as watch:
+        yield
+    totals = watch.computations.items()
+    costs = tuple(cost_of(work, DEVICES["v3"], os.path.basename) for work in watch.works())
+    report["computations"] = plain(tuple(computation(at, total, watch) for at, total in totals))
+    report["reads"] = plain(host_reads(watch))
+    report["costs"] = plain(costs)
 
 
 def _beside(folder: Path, failure: RunFailure) -> RunFailure:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,8 @@ from tests.rules.analysis import found_marks
 from tests.rules.consoles import consoles, missing
 from tests.rules.execution import Outcome, execute, within
 from tests.rules.pages import HEADINGS, RULES, pages
-from tpulint.codes import CODES
+from tpulint.codes import CODES, performance_codes
+from tpulint.hardware import readable_bytes
 from tpulint.run.explain import explain
 from tpulint.testing import Block, Page, assert_same, findings, write
 
@@ -87,6 +91,123 @@ def test_the_runtime_does_what_the_block_expects(
     assert {(name, rule) for name, rule in outcome.warned} == (
         {(block.error, block.rule)} if block.verb == "warns" else set()
     ), outcome.text
+
+
+SLOW_BLOCKS = [
+    block
+    for block in RUN_BLOCKS
+    if block.own_code in performance_codes()
+    if any(mark.code == block.own_code for mark in block.expected)
+]
+
+
+@waits_for_all
+@pytest.mark.parametrize("block", SLOW_BLOCKS, ids=lambda block: block.name)
+def test_the_counts_of_the_messages_are_those_of_the_report(
+    block: Block, outcomes: dict[str, Outcome], tmp_path: Path
+) -> None:
+    own = [each for each in findings(block, tmp_path) if each.code == block.own_code]
+    report = outcomes[block.name].report
+    for each in own:
+        counted = COUNTED[each.code](report, each.span.start.row)
+        assert counted
+        assert [words for words in counted if words not in each.message] == []
+
+
+def launches(report: dict[str, Any], _: int) -> list[str]:
+    return [f"a launch for each of {one['launches']} steps" for one in report["computations"]]
+
+
+def reads(report: dict[str, Any], row: int) -> list[str]:
+    here = [read for read in report["reads"] if read["place"].endswith(f":{row}")]
+    return [f"in each of {read['number']} rounds of this loop" for read in here]
+
+
+def examples(report: dict[str, Any], _: int) -> list[str]:
+    (one,) = report["computations"]
+    image_and_label = 4 * (8 * 8 * 3 + 1)
+    size = one["input_bytes"] / one["steps"] / image_and_label
+    return [f"for each of {size:.0f} examples of a step"]
+
+
+def padded_tensors(report: dict[str, Any], row: int) -> list[str]:
+    tensors = [tensor for cost in report["costs"] for tensor in cost["tensors"]]
+    sizes = [one["sizes"] for one in tensors if one["place"].endswith(f":{row}")]
+    return [
+        f"{size['row_major'] / size['dense']:.3g} x the memory, {readable_bytes(size['dense'])} "
+        f"takes {readable_bytes(size['row_major'])}"
+        for size in sizes
+    ]
+
+
+def padded_rows(report: dict[str, Any], _: int) -> list[str]:
+    (cost,) = report["costs"]
+    forward = next(one for one in cost["products"] if one["depth"] == 256)
+    padding = 100 - 100 * forward["flops"] / forward["padded_flops"]
+    return [f"gets {forward['rows']} examples", f"{padding:.0f} % of a dense layer's work"]
+
+
+def bytes_of_elements(report: dict[str, Any], _: int) -> list[str]:
+    tensors = [tensor for cost in report["costs"] for tensor in cost["tensors"]]
+    sizes = {one["sizes"]["dense"] / math.prod(one["shape"]) for one in tensors}
+    return [f"activations take {size:.0f} bytes for each element" for size in sizes]
+
+
+def total_launches(report: dict[str, Any]) -> float:
+    return float(sum(one["launches"] for one in report["computations"]))
+
+
+def total_reads(report: dict[str, Any]) -> float:
+    return float(sum(read["number"] for read in report["reads"]))
+
+
+def largest_tensor(report: dict[str, Any]) -> float:
+    tensors = [tensor for cost in report["costs"] for tensor in cost["tensors"]]
+    return float(max(tensor["sizes"]["row_major"] for tensor in tensors))
+
+
+def padding_of_rows(report: dict[str, Any]) -> float:
+    (cost,) = report["costs"]
+    forward = next(one for one in cost["products"] if one["depth"] == 256)
+    return float(1 - forward["flops"] / forward["padded_flops"])
+
+
+def least_bytes_of_elements(report: dict[str, Any]) -> float:
+    tensors = [tensor for cost in report["costs"] for tensor in cost["tensors"]]
+    return float(min(one["sizes"]["dense"] / math.prod(one["shape"]) for one in tensors))
+
+
+COSTS: dict[str, Callable[[dict[str, Any]], float]] = {
+    "TPU901": total_launches,
+    "TPU902": total_reads,
+    "TPU904": largest_tensor,
+    "TPU905": padding_of_rows,
+    "TPU906": least_bytes_of_elements,
+}
+
+
+@waits_for_all
+@pytest.mark.parametrize(
+    "block",
+    [block for block in RUN_BLOCKS if block.own_code in COSTS and block not in SLOW_BLOCKS],
+    ids=lambda block: block.name,
+)
+def test_what_a_page_offers_instead_costs_at_most_half(
+    block: Block, outcomes: dict[str, Outcome]
+) -> None:
+    cost = COSTS[block.own_code]
+    slow = next(one for one in SLOW_BLOCKS if one.own_code == block.own_code)
+    assert cost(outcomes[block.name].report) <= cost(outcomes[slow.name].report) / 2
+
+
+COUNTED: dict[str, Callable[[dict[str, Any], int], list[str]]] = {
+    "TPU901": launches,
+    "TPU902": reads,
+    "TPU903": examples,
+    "TPU904": padded_tensors,
+    "TPU905": padded_rows,
+    "TPU906": bytes_of_elements,
+}
 
 
 @waits_for_all

@@ -252,6 +252,16 @@ def test_the_sizes_of_an_einsum(equation: str, shapes: Any, sizes: Any) -> None:
     assert (product.batch, product.rows, product.depth, product.columns) == sizes
 
 
+def test_a_reshape_is_listed_if_it_pads_what_it_takes() -> None:
+    def shapes(x: tf.Tensor, small: tf.Tensor) -> Any:
+        same = tf.reshape(x, [512, 2048])
+        return tf.reshape(same, [524288, 2]), tf.reshape(small, [8192, 4])
+
+    work = work_of_function(shapes, (1024, 1024), (8192, 1, 4))
+    assert [sized.shape for sized in work.tensors] == [(524288, 2)]
+    assert not work.kept
+
+
 class Transformer(keras.Model):
     """The encoder of BERT and ViT: self-attention and two dense layers, `layers` times."""
 

@@ -9,13 +9,12 @@ from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.hardware import dense_bytes, padding_factor, readable_bytes
+from tpulint.hardware import MOSTLY_PADDING, dense_bytes, padding_factor, readable_bytes
 from tpulint.queries.device_code import compiled_calls
 from tpulint.queries.entry_calls import constant_int
 from tpulint.rules.base import Report, Rule, register
 
-# What is padded less, or takes less of 8 GB, is nothing that a program has to be changed for.
-LEAST_FACTOR = 8.0
+# What takes less of 8 GB is nothing that a program has to be changed for.
 LEAST_PADDED = 256 * 1024 * 1024
 ELEMENT = "float32"  # what both make of what is not seen: 4 bytes
 
@@ -33,7 +32,7 @@ class PaddedTensor(Rule):
             if shape is None or is_test(call.site.module.path):
                 continue
             factor, size = padding_factor(shape, ELEMENT), dense_bytes(shape, ELEMENT)
-            if factor < LEAST_FACTOR or size * factor < LEAST_PADDED:
+            if factor < MOSTLY_PADDING or size * factor < LEAST_PADDED:
                 continue
             words = ", ".join(map(str, shape))
             report(

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from tpulint.hardware import MOSTLY_PADDING, padding_factor
 from tpulint.runtime.extract.bodies import CASE, IF, WHILE, arguments, bodies, holds_bodies
 from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.program import ReplicatedProgram
@@ -271,7 +272,7 @@ class _Counter:
             self._add_results(region, op, work)
 
     def _add_results(self, region: Region, op: Operation, work: StepWork) -> None:
-        if op.type in _NO_MEMORY:
+        if op.type in _NO_MEMORY and not self._makes_padding(region, op):
             return
         place: str | None = None
         for tensor in op.outputs:
@@ -284,8 +285,19 @@ class _Counter:
                 place = place or operation_location(op)
                 sized = SizedTensor(op.name, tensor.dtype.base_dtype.name, shape, place)
                 work.tensors.append(sized)
-                if not _is_of_gradient(op) and any(map(_is_of_gradient, tensor.consumers())):
+                if op.type in _NO_MEMORY or _is_of_gradient(op):
+                    continue
+                if any(map(_is_of_gradient, tensor.consumers())):
                     work.kept.append(sized)
+
+    def _makes_padding(self, region: Region, op: Operation) -> bool:
+        """Return whether `op` is a reshape that XLA cannot make in place: it pads what it takes."""
+        if op.type != "Reshape" or not _is_data(op.outputs[0]):
+            return False
+        dtype, tensors = op.outputs[0].dtype.name, (op.inputs[0], op.outputs[0])
+        shapes = (self._shape(region, tensor) for tensor in tensors)
+        before, after = (1.0 if shape is None else padding_factor(shape, dtype) for shape in shapes)
+        return after >= MOSTLY_PADDING > before
 
     def _count_bodies(
         self, region: Region, op: Operation, values: dict[str, int], times: int, work: StepWork
@@ -330,13 +342,8 @@ class _Counter:
         known = {name: shape for name, shape in given.items() if shape is not None}
         for name, shape in known.items():
             self._shapes[id(region.graph), name] = shape
-        open_ = any(
-            shape_of(tensor) is None
-            for op in region.ops
-            for tensor in op.outputs
-            if _is_data(tensor)
-        )
-        if not open_:
+        data = (tensor for op in region.ops for tensor in op.outputs if _is_data(tensor))
+        if all(shape_of(tensor) is not None for tensor in data):
             return
         images: dict[str, Tensor] = {}
         with tf.Graph().as_default():
