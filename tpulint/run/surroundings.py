@@ -41,7 +41,15 @@ class StandIns:
             "google.colab": {},
             "google.colab.auth": {"authenticate_user": self._nothing},
             "google.colab.drive": {"mount": self.mount_drive, "flush_and_unmount": self._nothing},
+            "google.colab.data_table": self._of_the_page(
+                "enable_dataframe_formatter", "disable_dataframe_formatter"
+            ),
             "google.colab.files": {"download": self._nothing, "upload": self._nothing_uploaded},
+            "google.colab.output": self._of_the_page(
+                "clear", "enable_custom_widget_manager", "disable_custom_widget_manager"
+            ),
+            "google.colab.patches": self._of_the_page("cv2_imshow"),
+            "google.colab.runtime": self._of_the_page("unassign"),
             "google.colab.userdata": {
                 "get": self._secret,
                 "SecretNotFoundError": SecretNotFoundError,
@@ -60,6 +68,11 @@ class StandIns:
                     get_gcloud_credential=self._nothing,
                     set_tensorflow_credential=self._nothing,
                 ),
+            },
+            # Colab has it for the TPUs of its old runtimes.
+            "tensorflow_gcs_config": {
+                "configure_gcs": self._nothing,
+                "configure_gcs_from_colab_auth": self._nothing,
             },
         }
 
@@ -94,6 +107,10 @@ class StandIns:
 
     def _nothing(self, *_: Any, **__: Any) -> None:
         """Do nothing: there is nobody to sign in, and the files are here."""
+
+    def _of_the_page(self, *functions: str) -> dict[str, Callable[..., Any]]:
+        """Return functions that change the notebook's page, of which there is none."""
+        return dict.fromkeys(functions, self._nothing)
 
     def _nothing_uploaded(self, *_: Any, **__: Any) -> dict[str, bytes]:
         """Return the uploaded files: nobody is there to choose some."""

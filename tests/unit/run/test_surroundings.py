@@ -29,7 +29,7 @@ def stand_ins_fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     stand_ins.close()
     sys.meta_path.remove(stand_ins)  # type: ignore[arg-type]
     for name in set(sys.modules) - before:
-        if name.startswith(("google.colab", "kaggle_")):
+        if name.startswith(("google.colab", "kaggle_", "tensorflow_gcs_config")):
             del sys.modules[name]
     for name in TPU_VARIABLES:
         os.environ.pop(name, None)
@@ -64,6 +64,23 @@ def test_a_program_of_colab_signs_in_and_finds_its_secrets(
         "Stand-ins for what is missing here were used: google.colab.auth.authenticate_user, "
         "google.colab.userdata.get, google.colab.files.download"
     ]
+
+
+def test_what_changes_the_page_of_a_notebook_does_nothing(stand_ins: StandIns) -> None:
+    module("google.colab.output").clear(wait=True)
+    module("google.colab.output").enable_custom_widget_manager()
+    module("google.colab.patches").cv2_imshow(None)
+    module("google.colab.data_table").enable_dataframe_formatter()
+    module("google.colab.runtime").unassign()
+    module("tensorflow_gcs_config").configure_gcs_from_colab_auth(device="TPU:0")
+    assert set(stand_ins.used) == {
+        "google.colab.output.clear",
+        "google.colab.output.enable_custom_widget_manager",
+        "google.colab.patches.cv2_imshow",
+        "google.colab.data_table.enable_dataframe_formatter",
+        "google.colab.runtime.unassign",
+        "tensorflow_gcs_config.configure_gcs_from_colab_auth",
+    }
 
 
 def test_what_a_program_only_imports_is_not_listed(stand_ins: StandIns) -> None:
