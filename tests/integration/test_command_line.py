@@ -75,7 +75,7 @@ class TestWatch:
             watching, b"watching for changes"
         )
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(timeout=5) == 130
+        assert watching.wait(timeout=PATIENCE) == 130
 
 
 def read_until(process: subprocess.Popen[bytes], word: bytes) -> bytes:

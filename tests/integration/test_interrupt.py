@@ -1,8 +1,14 @@
-"""Ctrl-C on a real run: it ends within a second, with 130, and no process outlives it."""
+"""Ctrl-C on a real run: it ends with 130 after little work, and no process outlives it.
+
+On an idle machine that is within a second. What is measured is the work, which is the same on a
+busy one.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -21,7 +27,8 @@ SLOW = "import tensorflow as tf\n" + "".join(
     f"print(tf.compat.v1.tpu.rewrite(step_{number}, [[1.0]]))\n"
     for number in range(60)
 )
-START, END = 30, 1  # seconds
+PATIENCE = 120  # seconds until a process must have done what a test waits for
+LAST_WORK = 1.0  # seconds of computing
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +60,8 @@ def running(folder: Path, request: pytest.FixtureRequest) -> Iterator[subprocess
         start_new_session=True,
     )
     try:
-        wait_for(lambda: jobs == "1" or len(group(started.pid)) > 1, START)
-        time.sleep(1)  # into the work
+        wait_for(lambda: jobs == "1" or len(group(started.pid)) > 1)
+        wait_for(lambda: work_of(group(started.pid)) > 1.0)  # into the work
         assert started.poll() is None
         yield started
     finally:
@@ -63,26 +70,36 @@ def running(folder: Path, request: pytest.FixtureRequest) -> Iterator[subprocess
         started.communicate()
 
 
-def test_ctrl_c_ends_it_within_a_second(running: subprocess.Popen[str]) -> None:
-    begun = time.monotonic()
+def test_ctrl_c_ends_it_with_little_more_work(running: subprocess.Popen[str]) -> None:
+    before = work_of_ended_children() + work_of(group(running.pid))
     os.killpg(running.pid, signal.SIGINT)  # as a terminal sends it: to workers too
-    out, err = running.communicate(timeout=START)
-    took = time.monotonic() - begun
-    assert took < patience()
+    out, err = running.communicate(timeout=PATIENCE)
+    assert work_of_ended_children() - before < LAST_WORK
     assert running.returncode == 130
     assert (out, err) == ("", "tpulint: interrupted\n")
-    wait_for(lambda: not group(running.pid), patience())
+    wait_for(lambda: not group(running.pid))
 
 
 def test_no_worker_outlives_a_killed_run(running: subprocess.Popen[str]) -> None:
     running.kill()
     running.wait()
-    wait_for(lambda: not group(running.pid), patience())
+    wait_for(lambda: not group(running.pid))
 
 
-def patience() -> float:
-    """A second, or as much longer as the machine has more to do than it can."""
-    return END * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+def work_of_ended_children() -> float:
+    """Return the seconds that the ended children of this process, and theirs, have computed."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def work_of(processes: list[int]) -> float:
+    """Return how many seconds some living processes have computed until now."""
+    ticks = 0
+    for process in processes:
+        with contextlib.suppress(OSError):
+            fields = Path("/proc", str(process), "stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def group(leader: int) -> list[int]:
@@ -99,9 +116,9 @@ def group(leader: int) -> list[int]:
     return found
 
 
-def wait_for(happened: object, seconds: float) -> None:
+def wait_for(happened: object) -> None:
     assert callable(happened)
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)

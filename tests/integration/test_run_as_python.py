@@ -9,14 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 60
+SECONDS = 240
 SILENT = "\nNo TPU computation ran to its end.\n"
 
 SURROUNDINGS = """\
@@ -121,9 +120,12 @@ def test_the_report_is_the_last_word(folder: Path) -> None:
         "if os.fork() == 0:\n"
         "    sys.exit('child')\n"
         "os.wait()\n"
-        "threading.Thread(target=lambda: (time.sleep(0.3), say('thread'))).start()\n"
+        "ending = threading.Event()\n"
+        "def outlive(): ending.wait(), time.sleep(0.3), say('thread')\n"
+        "threading.Thread(target=outlive).start()\n"
         "concurrent.futures.ThreadPoolExecutor(1).submit(say, 'pool').result()\n"
         "say('end')\n"
+        "ending.set()\n"
     )
     ours = tpulint_run(folder, "late.py")
     lines = ours.stderr.splitlines()
@@ -135,7 +137,7 @@ def test_the_report_is_the_last_word(folder: Path) -> None:
 
 
 def test_ctrl_c_ends_the_program_and_the_report_still_comes(folder: Path) -> None:
-    (folder / "slow.py").write_text("import time\nprint('on', flush=True)\ntime.sleep(50)\n")
+    (folder / "slow.py").write_text("import time\nprint('on', flush=True)\ntime.sleep(600)\n")
     process = subprocess.Popen(
         [sys.executable, "-m", "tpulint", "run", "slow.py"],
         cwd=folder,
@@ -148,10 +150,8 @@ def test_ctrl_c_ends_the_program_and_the_report_still_comes(folder: Path) -> Non
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "on\n"
-    started = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, words = process.communicate(timeout=SECONDS)
-    assert time.monotonic() - started < 20
     assert process.returncode == 130
     assert "KeyboardInterrupt" in words
     assert words.endswith(SILENT)

@@ -16,7 +16,7 @@ from lsprotocol import types
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 ROOT = Path(__file__).parents[3]
-DEADLINE = 30.0  # seconds, of every wait
+DEADLINE = 120.0  # seconds, of every wait
 COMMAND = [sys.executable, "-m", "tpulint", "server"]
 Result = TypeVar("Result")
 

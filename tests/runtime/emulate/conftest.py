@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import tpulint.runtime as tpu
 
-SECONDS = 120.0
+SECONDS = 280.0
 
 
 @pytest.fixture(autouse=True)

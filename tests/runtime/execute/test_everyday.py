@@ -146,7 +146,7 @@ def test_autograph_conditionals_and_loops_hold_clusters():
 
 
 def test_replicas_run_at_the_same_time():
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=120)
 
     def computation(x):
         def host(value):

@@ -87,7 +87,7 @@ def test_a_thread_enqueues_while_the_step_waits(session: Any) -> None:
     step.join(timeout=0.3)
     assert step.is_alive()
     session.run(enqueue)
-    step.join(timeout=30.0)
+    step.join(timeout=120.0)
     assert len(found) == 1
 
 

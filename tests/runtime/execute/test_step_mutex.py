@@ -29,7 +29,7 @@ def in_threads(run: Any) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60.0)
+        thread.join(timeout=120.0)
     assert not any(thread.is_alive() for thread in threads)
     assert errors == []
     return found

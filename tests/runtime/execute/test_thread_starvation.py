@@ -41,7 +41,7 @@ def message_of(program: str, threads: int, through: str = "numpy_function") -> s
     """Return the output of `program`, or the error that it ends with."""
     text = BEGIN.format(threads=threads, through=through) + program
     command = [sys.executable, "-c", text]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     return done.stdout if done.returncode == 0 else done.stderr
 
 

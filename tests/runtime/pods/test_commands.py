@@ -71,7 +71,7 @@ endless = subprocess.Popen(
 endless.stdout.readline()
 time.sleep(3.0)
 endless.send_signal(signal.SIGINT)
-print(endless.wait(20), flush=True)
+print(endless.wait(120), flush=True)
 """
 
 COMMANDS = """\
@@ -92,7 +92,7 @@ endless = subprocess.Popen([*tpulint, "run", *how, "endless.py"], stdout=subproc
 endless.stdout.readline()
 time.sleep(1.0)
 endless.send_signal(signal.SIGINT)
-print(endless.wait(20), flush=True)
+print(endless.wait(120), flush=True)
 for worker in workers:
     worker.kill()
 """

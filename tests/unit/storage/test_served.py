@@ -25,6 +25,8 @@ from tpulint.storage.session import ServedStorage, StorageUse, storage_environme
 
 ROOT = Path(__file__).parents[3]
 HOST = "www.googleapis.com"
+PATIENCE = 120.0
+"""Seconds until another process must have done what a test waits for."""
 
 
 @pytest.fixture(name="served")
@@ -47,7 +49,7 @@ class Client:
 
     def tunnel(self, host: str = HOST, port: int = 443) -> socket.socket:
         """Return a connection through the proxy."""
-        connection = socket.create_connection(("127.0.0.1", self.served.port), 20)
+        connection = socket.create_connection(("127.0.0.1", self.served.port), PATIENCE)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libcurl does
         lines = [f"{name}: {value}" for name, value in self.headers.items()]
         head = "\r\n".join([f"CONNECT {host}:{port} HTTP/1.1", *lines, "", ""])
@@ -111,7 +113,7 @@ def test_an_upload_that_breaks_off_is_no_object(served: ServedStorage, tmp_path:
     with client.context.wrap_socket(client.tunnel(), server_hostname=HOST) as broken:
         broken.sendall(f"{head}Content-Length: 10\r\n\r\n0123".encode())
     assert client.ask("GET", "/bucket/big") == (200, b"before")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while client.told["Range"] != "bytes=0-3" and time.monotonic() < deadline:
         assert client.ask("PUT", place, Content_Range="bytes */10")[0] == 308
     assert client.ask("PUT", place, b"456789", Content_Range="bytes 4-9/10")[0] == 200
@@ -122,7 +124,7 @@ def test_another_user_of_the_machine_is_refused(served: ServedStorage) -> None:
     with pytest.raises(ConnectionRefusedError, match="407"):
         Client(served, token="guessed").tunnel()
     for path in ("/guessed/storage/v1/b", "/storage/v1/b", "/"):
-        connection = HTTPConnection("127.0.0.1", served.port, timeout=20)
+        connection = HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
         connection.request("GET", path)
         assert connection.getresponse().status == 401
         connection.close()
@@ -136,11 +138,11 @@ def test_the_server_is_on_loopback_only(served: ServedStorage) -> None:
 
 def test_another_host_is_handed_through_unchanged(served: ServedStorage) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        other.settimeout(20)
+        other.settimeout(PATIENCE)
         with Client(served).tunnel("127.0.0.1", other.getsockname()[1]) as here:
             there, _ = other.accept()
             with there:
-                there.settimeout(20)
+                there.settimeout(PATIENCE)
                 here.sendall(b"\x00anything")
                 assert there.recv(100) == b"\x00anything"
                 there.sendall(b"answer")
@@ -152,12 +154,12 @@ def test_a_client_that_is_not_tensorflow_is_handed_through(
 ) -> None:
     """It goes on to the user's own proxy, where there is one."""
     with socket.create_server(("127.0.0.1", 0)) as proxy:
-        proxy.settimeout(20)
+        proxy.settimeout(PATIENCE)
         monkeypatch.setenv("https_proxy", f"http://me:word@127.0.0.1:{proxy.getsockname()[1]}")
         served = ServedStorage(str(tmp_path))
         client = Client(served)
         client.headers["User-Agent"] = "curl/8"
-        with socket.create_connection(("127.0.0.1", served.port), 20) as here:
+        with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as here:
             lines = [f"{name}: {value}" for name, value in client.headers.items()]
             here.sendall("\r\n".join([f"CONNECT {HOST}:443 HTTP/1.1", *lines, "", ""]).encode())
             there, _ = proxy.accept()
@@ -181,10 +183,14 @@ def test_a_host_that_does_not_answer_is_an_error(served: ServedStorage) -> None:
 def test_python_sees_no_variable_of_it(served: ServedStorage) -> None:
     for name in served.environment():
         assert served.environment()[name] != os.environ.get(name)
-    seen = subprocess.run(["env"], capture_output=True, text=True, check=True, timeout=20).stdout
+    seen = subprocess.run(
+        ["env"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert all(f"{name}={value}" in seen for name, value in served.environment_of_others().items())
     served.close()
-    seen = subprocess.run(["env"], capture_output=True, text=True, check=True, timeout=20).stdout
+    seen = subprocess.run(
+        ["env"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert not any(value in seen for value in served.environment().values() if len(value) > 5)
 
 
@@ -254,17 +260,17 @@ def test_the_server_ends_when_the_program_is_killed(is_used: bool, tmp_path: Pat
     with program, program.stdout:
         pid, port, authorities = program.stdout.readline().split()
         if is_used:
-            with socket.create_connection(("127.0.0.1", int(port)), 20) as connection:
+            with socket.create_connection(("127.0.0.1", int(port)), PATIENCE) as connection:
                 connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
                 assert b"401" in connection.recv(1000)
             assert Path(authorities).exists()
         program.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and psutil.pid_exists(int(pid)):
         time.sleep(0.01)
     assert not Path(authorities).parent.exists()
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", int(port)), 20)
+        socket.create_connection(("127.0.0.1", int(port)), PATIENCE)
 
 
 def test_the_run_tells_that_its_server_was_killed(tmp_path: Path) -> None:
@@ -327,7 +333,9 @@ def test_the_variables_of_an_inner_storage_give_way_to_those_of_the_outer(tmp_pa
     assert storage_environment() == inner.environment()
     inner.close()
     assert storage_environment() == outer.environment()
-    seen = subprocess.run(["env"], capture_output=True, text=True, check=True, timeout=20).stdout
+    seen = subprocess.run(
+        ["env"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert f"https_proxy={outer.environment()['https_proxy']}" in seen
     outer.close()
     assert storage_environment() == {}
@@ -387,7 +395,7 @@ def test_a_program_that_is_started_trusts_the_rest_of_the_world_too(
         "print(len(context.get_ca_certs()))\n"
     )
     printed = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=20
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(served.environment()["CURL_CA_BUNDLE"])
