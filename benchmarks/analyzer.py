@@ -108,7 +108,7 @@ def one_file(corpus: Path, runs: int, folder: Path) -> Measured:
     project = grown(corpus, 500, folder / "project")
     (project / "pyproject.toml").touch()
     cached = [*CHECK, "--cache-dir", str(folder / ".one")]
-    asked = next(each for each in sorted(project.rglob("*.py")) if passes(each.read_bytes()))
+    asked = next(path for path in sorted(project.rglob("*.py")) if passes(path.read_bytes()))
     once([*cached, str(asked)])
     return measure("tpulint check FILE, 500 files", [*cached, str(asked)], runs)
 
@@ -143,13 +143,13 @@ def scaling(corpus: Path, sizes: Sequence[int]) -> str:
     for files in sizes:
         with tempfile.TemporaryDirectory() as folder:
             tree = grown(corpus, files, Path(folder))
-            found = measure(str(files), [*CHECK, "--no-cache", str(tree)], 1)
+            run = measure(str(files), [*CHECK, "--no-cache", str(tree)], 1)
             ruff = measure("ruff", [*RUFF, str(tree)], 1)
             lines = lines_of(sorted(tree.rglob("*.py")))
-        points.append((math.log(files), math.log(found.busy)))
+        points.append((math.log(files), math.log(run.busy)))
         rows.append(
-            f"| {files:,} | {lines:,} | {found.seconds:.2f} | {found.seconds / ruff.seconds:.2f} "
-            f"| {found.busy:.2f} | {found.megabytes:.0f} |"
+            f"| {files:,} | {lines:,} | {run.seconds:.2f} | {run.seconds / ruff.seconds:.2f} "
+            f"| {run.busy:.2f} | {run.megabytes:.0f} |"
         )
     slope = statistics.linear_regression(*zip(*points, strict=True)).slope
     rows += ["", f"Seconds of a core grow as the number of files to the power of {slope:.2f}."]
@@ -184,15 +184,15 @@ def on_hits(corpus: Path, runs: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         copy_tree(hits, corpus, Path(folder))
         alone = measure("hits alone", [*check, folder], runs)
-    found = measure("hits", [*check, *names], runs)
+    run = measure("hits", [*check, *names], runs)
     lines, more = lines_of(hits), lines_of(imported)
     return (
         f"Only the {len(hits)} files whose bytes pass the prefilter, {lines:,} lines, in one "
         f"process without a cache. In a tree of their own: {alone.busy:.2f} seconds of a core, "
         f"{lines / alone.busy / 1000:.1f} kilolines/s, {alone.megabytes:.0f} MB. In their place, "
         f"with the {len(imported)} modules that are read because they import them, {more:,} lines: "
-        f"{found.busy:.2f} seconds of a core, {(lines + more) / found.busy / 1000:.1f} kilolines/s "
-        f"of all that is read, {found.megabytes:.0f} MB."
+        f"{run.busy:.2f} seconds of a core, {(lines + more) / run.busy / 1000:.1f} kilolines/s "
+        f"of all that is read, {run.megabytes:.0f} MB."
     )
 
 

@@ -21,8 +21,13 @@ def steps(name: str, count: int, *, compiled: bool) -> Any:
     """Return a function of `count` training steps, which return the changed weights."""
     model_of, data = MODELS[name]
     model, (inputs, labels) = model_of(), data()
-    trained = [tf.constant(each.numpy()) for each in model.trainable_variables]
-    others = [tf.constant(each.numpy()) for each in model.non_trainable_variables]
+    trained = [
+        tf.constant(trainable_variable.numpy()) for trainable_variable in model.trainable_variables
+    ]
+    others = [
+        tf.constant(non_trainable_variable.numpy())
+        for non_trainable_variable in model.non_trainable_variables
+    ]
 
     @tf.function(jit_compile=compiled or None)  # type: ignore[untyped-decorator]
     def one(weights: Any, inputs: Any, labels: Any) -> Any:

@@ -275,8 +275,8 @@ def chain_of_parameters(size: int) -> Texts:
 def fan_of_parameters(size: int) -> Texts:
     body = joined(lambda n: f"    x = x + p{n}", size)
     function = f"def f(x, {names(size, 'p{}=1')}):\n{body}    return {FAULT}\n"
-    given = names(size, "p{0}={0}")
-    return program(function, f"def step(x):\n    return f(x, {given})\n")
+    arguments = names(size, "p{0}={0}")
+    return program(function, f"def step(x):\n    return f(x, {arguments})\n")
 
 
 def diamonds_of_parameters(size: int) -> Texts:

@@ -43,7 +43,7 @@ def medians(rounds: int, *functions: Callable[[], Any]) -> list[float]:
             start = time.perf_counter()
             function()
             found.append(time.perf_counter() - start)
-    return [statistics.median(found) for found in times]
+    return [statistics.median(time_taken) for time_taken in times]
 
 
 def layers(x: Any) -> Any:
@@ -174,14 +174,14 @@ def deadlocks() -> Iterator[Row]:
 
         return tpu.replicate(computation, [[x]])
 
-    found = []
+    seconds = []
     for _ in range(21):
         start = time.perf_counter()
         try:
             step(tf.constant(1.0))
         except tpu.DeadlockError:
-            found.append(time.perf_counter() - start)
-    median = statistics.median(found)
+            seconds.append(time.perf_counter() - start)
+    median = statistics.median(seconds)
     what = "a step that deadlocks, from its start to the error"
     yield Row(what, shown(median), "", "", "", "at most 50 ms", median <= 0.05)
 

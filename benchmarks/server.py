@@ -51,7 +51,7 @@ class Client:
             "rootUri": folder.as_uri(),
         }
         self.send("initialize", parameters, 1)
-        next(each for each in self.messages() if each.get("id") == 1)
+        next(message for message in self.messages() if message.get("id") == 1)
         self.send("initialized", {})
 
     def send(self, method: str, parameters: object, number: int | None = None) -> None:
@@ -78,9 +78,9 @@ class Client:
                 parameters = message["params"]
                 assert isinstance(parameters, dict)
                 if parameters["uri"] == uri and parameters.get("version") == version:
-                    found = parameters["diagnostics"]
-                    assert isinstance(found, list)
-                    return found
+                    diagnostics = parameters["diagnostics"]
+                    assert isinstance(diagnostics, list)
+                    return diagnostics
         raise AssertionError("the server has ended")
 
     def busy(self) -> float:
@@ -138,10 +138,10 @@ def measured(root: Path, long: Path, keystrokes: int) -> Measured:
         client.send(
             "textDocument/didChange", {"textDocument": document, "contentChanges": [change]}
         )
-        found = client.pushed(uri, number)
+        pushed = client.pushed(uri, number)
         seconds.append(time.perf_counter() - begun)
         busy.append(client.busy() - computed)
-        assert (found != before) == bool(number % 2), (number, found)
+        assert (pushed != before) == bool(number % 2), (number, pushed)
     client.end()
     return Measured(first, seconds, busy)
 

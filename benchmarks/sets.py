@@ -64,10 +64,10 @@ def folders_of(checkouts: Path, sets: Mapping[str, Mapping[str, str]]) -> dict[s
 
 def installed() -> dict[str, list[Path]]:
     """Return the packages beside TensorFlow, where it is installed."""
-    found = find_spec("tensorflow")
-    if found is None or found.origin is None:
+    spec = find_spec("tensorflow")
+    if spec is None or spec.origin is None:
         return {}
-    return {"what is installed with TensorFlow": [Path(found.origin).parents[1]]}
+    return {"what is installed with TensorFlow": [Path(spec.origin).parents[1]]}
 
 
 def report(sets: Mapping[str, Sequence[Path]], runs: int) -> Iterator[str]:
@@ -94,10 +94,10 @@ def report(sets: Mapping[str, Sequence[Path]], runs: int) -> Iterator[str]:
 def counted(folders: Sequence[Path]) -> tuple[int, int]:
     """Return the number of files, notebooks included, and of those that name the TPU API."""
     paths = [
-        each for folder in folders for end in ("py", "ipynb") for each in folder.rglob(f"*.{end}")
+        path for folder in folders for end in ("py", "ipynb") for path in folder.rglob(f"*.{end}")
     ]
-    files = [each for each in paths if each.is_file()]
-    return len(files), sum(passes(each.read_bytes()) for each in files)
+    files = [path for path in paths if path.is_file()]
+    return len(files), sum(passes(file.read_bytes()) for file in files)
 
 
 if __name__ == "__main__":

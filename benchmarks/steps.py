@@ -67,7 +67,7 @@ def measured(batch: Batch) -> Steps:
 def report(corpus: Path, runs: int) -> Iterator[str]:
     task = driver.discover(driver.Request(Config(jobs=1), frozenset(CODES), (str(corpus),)))
     (batch,) = driver.batches(task, Disk())
-    lines = lines_of([Path(each) for each in batch.filenames])
+    lines = lines_of([Path(filename) for filename in batch.filenames])
     load()
     gc.disable()
     taken = [measured(batch) for _ in range(runs)]

@@ -34,8 +34,8 @@ def measured(
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True
     )
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    data: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return data
 
 
 def training() -> Iterator[Row]:
@@ -68,7 +68,7 @@ def pods() -> Iterator[Row]:
     alone = measured("transformer", "tpu", REPLICAS)
     for as_processes, limit in ((False, 1.2), (True, 2.5)):
         for hosts in (2, 4):
-            found = measured("transformer", "tpu", REPLICAS, hosts, as_processes=as_processes)
+            seconds = measured("transformer", "tpu", REPLICAS, hosts, as_processes=as_processes)
             what = f"a step of {NAMES['transformer']}, {REPLICAS} replicas on {hosts} hosts"
             what += ", each a process" * as_processes
-            yield compared(what, found["step"], alone["step"], "on one host", limit)
+            yield compared(what, seconds["step"], alone["step"], "on one host", limit)

@@ -163,7 +163,7 @@ def main(arguments: list[str]) -> None:
             (device,) = tf.config.list_physical_devices("CPU")
             parts = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
             tf.config.set_logical_device_configuration(device, parts)
-            strategy = tf.distribute.MirroredStrategy([f"/cpu:{each}" for each in range(count)])
+            strategy = tf.distribute.MirroredStrategy([f"/cpu:{number}" for number in range(count)])
         print(json.dumps(run(lambda: program_of(model, strategy))))
 
 

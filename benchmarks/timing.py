@@ -60,12 +60,12 @@ def in_turns(commands: Sequence[Command], runs: int) -> list[Measured]:
 
     They take turns: what else the machine does for a while slows all of them.
     """
-    rows: dict[str, list[tuple[float, float, float]]] = {each.name: [] for each in commands}
+    rows: dict[str, list[tuple[float, float, float]]] = {command.name: [] for command in commands}
     for turn in range(runs):
-        for each in commands:
-            if turn == 0 or not each.alone:
-                each.before()
-                rows[each.name].append(once(each.words, each.statuses))
+        for command in commands:
+            if turn == 0 or not command.alone:
+                command.before()
+                rows[command.name].append(once(command.words, command.statuses))
     return [Measured(name, *map(statistics.median, zip(*rows[name], strict=True))) for name in rows]
 
 

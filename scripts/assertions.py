@@ -33,11 +33,11 @@ class Callables(NamedTuple):
 
 def main() -> int:
     """Print the tests; exit status 1 where there is one."""
-    found = list(without_assertion(ROOT / "tests"))
-    for place in found:
+    places = list(without_assertion(ROOT / "tests"))
+    for place in places:
         print(place)
-    print(f"tests that assert nothing: {len(found)}")
-    return int(bool(found))
+    print(f"tests that assert nothing: {len(places)}")
+    return int(bool(places))
 
 
 def without_assertion(folder: Path) -> Iterator[str]:
@@ -64,7 +64,7 @@ def callables(trees: Mapping[str, ast.Module]) -> Callables:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 source = node.module or ""
-                names |= {each.asname or each.name: (source, each.name) for each in node.names}
+                names |= {name.asname or name.name: (source, name.name) for name in node.names}
             elif isinstance(node, ast.ClassDef):
                 for each in node.body:
                     if isinstance(each, Function):
@@ -96,8 +96,10 @@ def _checks(node: ast.AST) -> bool:
     if isinstance(node.func, ast.Name) and node.func.id.startswith("assert"):
         return True
     checked = any(
-        each.arg == "check" and isinstance(each.value, ast.Constant) and each.value.value is True
-        for each in node.keywords
+        keyword.arg == "check"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for keyword in node.keywords
     )
     return name in CHECKS or name.startswith("assert") or (checked and name in PROCESSES)
 

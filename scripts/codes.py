@@ -46,7 +46,7 @@ def rules() -> list[type[Rule]]:
 
 def row(rule: type[Rule]) -> str:
     """Return the row of one rule, as `tpulint.codes` reads it."""
-    fixes = " ".join(each.value for each in rule.fixes)
+    fixes = " ".join(fix.value for fix in rule.fixes)
     cells = (rule.code, rule.name, rule.severity.value, fixes, rule.summary)
     return "\t".join(cells) + "\n"
 

@@ -80,14 +80,14 @@ def page() -> str:
         for code, sides in chosen.items():
             for side, block in sides.items():
                 lay_out(block, Path(folder) / code.lower() / side)
-        said = {name: list(reports(name, Path(folder))) for name in CHECKERS}
+        output = {name: list(reports(name, Path(folder))) for name in CHECKERS}
     rows, caught = [], dict.fromkeys(CHECKERS, 0)
     for code, sides in chosen.items():
         cells = []
         for name in CHECKERS:
-            found = sorted(caught_by(said[name], code, sides["faulty"]))
-            caught[name] += bool(found)
-            cells.append(" ".join(f"`{each}`" for each in found))
+            findings = sorted(caught_by(output[name], code, sides["faulty"]))
+            caught[name] += bool(findings)
+            cells.append(" ".join(f"`{finding}`" for finding in findings))
         rows.append(f"| {code} {CODES[code].name} | {' | '.join(cells)} |")
     counts = ", ".join(f"{name} {count}" for name, count in caught.items())
     head = HEAD.format(count=len(rows), counts=counts, names=" | ".join(CHECKERS))
@@ -96,11 +96,11 @@ def page() -> str:
 
 def examples() -> Iterator[tuple[str, dict[str, Block]]]:
     """Yield each rule's first faulty block, and the first sound one after it."""
-    for each in pages():
-        if not each.code.startswith("TPU0"):
-            faulty = next(block for block in each.blocks if any(of(each.code, block)))
-            later = each.blocks[each.blocks.index(faulty) :]
-            yield each.code, {"faulty": faulty, "twin": next(filter(is_sound, later))}
+    for page in pages():
+        if not page.code.startswith("TPU0"):
+            faulty = next(block for block in page.blocks if any(of(page.code, block)))
+            later = page.blocks[page.blocks.index(faulty) :]
+            yield page.code, {"faulty": faulty, "twin": next(filter(is_sound, later))}
 
 
 HEAD = """# Comparison with other checkers
@@ -119,7 +119,7 @@ Use them together with tpulint: ruff and mypy find what tpulint does not look fo
 
 def of(code: str, block: Block) -> Iterator[tuple[str, int]]:
     """Yield the marked places of one rule in a block."""
-    yield from ((each.filename, each.row) for each in block.expected if each.code == code)
+    yield from ((mark.filename, mark.row) for mark in block.expected if mark.code == code)
 
 
 def is_sound(block: Block) -> bool:

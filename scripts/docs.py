@@ -86,7 +86,7 @@ def rules() -> str:
     for prefix, family in FAMILIES.items():
         rows = [
             f"| [{row.code}](../tpulint/rules/{row.path}.md) | {row.name} | {row.severity.value} "
-            f"| {', '.join(each.value for each in row.fixes)} | {row.summary} |"
+            f"| {', '.join(fix.value for fix in row.fixes)} | {row.summary} |"
             for row in CODES.values()
             if row.code.startswith(prefix)
         ]

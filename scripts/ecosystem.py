@@ -102,8 +102,8 @@ def findings_of(checkout: Path, packages: list[Path]) -> Findings:
         capture_output=True,
         timeout=LIMIT,
     )
-    found = [json.loads(line) for line in done.stdout.decode().splitlines()]
-    return {place(each, packages): each["message"] for each in found}
+    findings = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    return {place(finding, packages): finding["message"] for finding in findings}
 
 
 def place(found: dict[str, object], packages: list[Path]) -> Place:

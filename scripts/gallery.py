@@ -51,13 +51,13 @@ def main() -> int:
                 print(words.format(program.name, *size, result.verdict), flush=True)
                 failed |= result.verdict != "passes"
     if options.write:
-        found = {
+        results = {
             (program.name, size): kept(program, size, cache)
             for program in gallery.programs
             for size in gallery_rows.sizes(program, (2, 8))
         }
         before = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(page(gallery, found, before), encoding="utf-8")
+        PAGE.write_text(page(gallery, results, before), encoding="utf-8")
     return int(failed)
 
 

@@ -146,15 +146,15 @@ def run_of(notebook: Notebook, environment: str, python: str, cache: Path, secon
 
 def _data(kind: str, folder: Path, python: str, cache: Path) -> None:
     """Put a copy of the data of that kind into `folder`; a run writes there as well."""
-    made = cache / "notebook-data" / (kind.replace(" ", "-") or "none")
-    if not made.exists():
-        new = made.with_name(f"{made.name}.new")
+    cached = cache / "notebook-data" / (kind.replace(" ", "-") or "none")
+    if not cached.exists():
+        new = cached.with_name(f"{cached.name}.new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": str(ROOT)}
         subprocess.run([python, str(_DATA), kind, str(new)], env=environment, check=True)
-        new.rename(made)
-    shutil.copytree(made, folder)
+        new.rename(cached)
+    shutil.copytree(cached, folder)
 
 
 def _downloaded(notebook: Notebook, cache: Path) -> Path:
@@ -231,8 +231,8 @@ def rows(
                 run = Run(**json.loads(path.read_text(encoding="utf-8")))
                 yield f"{begun} {_cells(notebook, run)} |\n"
             else:
-                kept = (line for line in before.splitlines(True) if line.startswith(begun))
-                yield next(kept, f"{begun} | | | not run |\n")
+                earlier_rows = (line for line in before.splitlines(True) if line.startswith(begun))
+                yield next(earlier_rows, f"{begun} | | | not run |\n")
 
 
 def _cells(notebook: Notebook, run: Run) -> str:

@@ -133,8 +133,8 @@ def _environment() -> dict[str, str]:
 
 
 def _loss(program: Program, log: Path) -> float:
-    found = re.findall(program.loss, log.read_text(encoding="utf-8", errors="replace"), re.M)
-    return float(found[-1]) if found else math.nan
+    matches = re.findall(program.loss, log.read_text(encoding="utf-8", errors="replace"), re.M)
+    return float(matches[-1]) if matches else math.nan
 
 
 def _hand_over(checkpoint: str, folder: Path) -> None:

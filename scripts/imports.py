@@ -105,13 +105,13 @@ def import_graph() -> dict[str, set[str]]:
     paths = {dotted(path): path for path in MODULES}
     graph: dict[str, set[str]] = {}
     for module, path in paths.items():
-        found = graph[module] = set()
+        targets = graph[module] = set()
         for name, _ in imports(path):
             target = name if name in paths else name.rpartition(".")[0]
             around = target in paths and paths[target].name == "__init__.py"
             if target in paths and not (around and f"{module}.".startswith(f"{target}.")):
-                found.add(target)
-        found.discard(module)
+                targets.add(target)
+        targets.discard(module)
     return graph
 
 

@@ -116,7 +116,7 @@ def watched(public: str) -> bool:
 
 
 def in_class(public: str) -> bool:
-    return any(shortened(public).startswith(each + ".") for each in CLASSES)
+    return any(shortened(public).startswith(cls + ".") for cls in CLASSES)
 
 
 def shortened(public: str) -> str:
@@ -150,9 +150,9 @@ class Reader:
             self.found[public] = Fact(UNREADABLE)
             return
         self.found[public] = Fact(UNREADABLE if "__getattr__" in names else MODULE)
-        kept = documented(self.library, module)
+        listed = documented(self.library, module)
         submodules = set(self.library.submodules(module))
-        for name in sorted({*names, *submodules} if kept is None else kept):
+        for name in sorted({*names, *submodules} if listed is None else listed):
             if name.startswith("_"):
                 continue
             if name in submodules and _is_import(names.get(name)):
@@ -195,8 +195,8 @@ class Reader:
             for name, node in members.items():
                 if not name.startswith("_"):
                     method = isinstance(node, ast.FunctionDef)
-                    given = parameters_of(node, 1) if method and node is not None else ""
-                    self.found[f"{public}.{name}"] = Fact(FUNCTION if method else OTHER, given)
+                    arguments = parameters_of(node, 1) if method and node is not None else ""
+                    self.found[f"{public}.{name}"] = Fact(FUNCTION if method else OTHER, arguments)
 
     def members(
         self, module: str, node: ast.ClassDef, depth: int = 0
@@ -205,9 +205,9 @@ class Reader:
         for base in reversed(node.bases):
             if ast.unparse(base) in KNOWN_BASES:
                 continue
-            found = self.library.evaluated(module, base)
-            if isinstance(found.node, ast.ClassDef) and depth < 12:
-                yield from self.members(found.module, found.node, depth + 1)
+            evaluated = self.library.evaluated(module, base)
+            if isinstance(evaluated.node, ast.ClassDef) and depth < 12:
+                yield from self.members(evaluated.module, evaluated.node, depth + 1)
             else:
                 yield "?", None
         if node.decorator_list and not all(map(_is_transparent, node.decorator_list)):
@@ -227,15 +227,17 @@ class Reader:
 
 def constructor(members: Mapping[str, ast.FunctionDef | None], node: ast.ClassDef) -> str:
     """Return the parameters of a class; "" where its bases may know more than is seen."""
-    if any(each.arg != "metaclass" or "ABC" not in ast.unparse(each) for each in node.keywords):
+    if any(
+        keyword.arg != "metaclass" or "ABC" not in ast.unparse(keyword) for keyword in node.keywords
+    ):
         return ""
-    made = [members.get(name) for name in ("__new__", "__init__")]
-    given = [parameters_of(each, 1) for each in made if each is not None]
+    methods = [members.get(name) for name in ("__new__", "__init__")]
+    arguments = [parameters_of(each, 1) for each in methods if each is not None]
     own = [each for each in node.body if isinstance(each, ast.FunctionDef)]
-    if "?" in members and not any(each in own for each in made):
+    if "?" in members and not any(each in own for each in methods):
         return ""
-    specific = [each for each in given if each and not each.endswith("**)")]
-    return specific[0] if len(specific) == 1 and "" not in given else ""
+    specific = [each for each in arguments if each and not each.endswith("**)")]
+    return specific[0] if len(specific) == 1 and "" not in arguments else ""
 
 
 def _is_import(statement: ast.stmt | None) -> bool:
@@ -247,11 +249,11 @@ def documented(library: Library, module: str) -> set[str] | None:
     tree = library.tree(module)
     if tree is None or "remove_undocumented(" not in ast.unparse(tree):
         return None
-    found = set(re.findall(r"^@@(\w+)", ast.get_docstring(tree) or "", re.M))
+    listed = set(re.findall(r"^@@(\w+)", ast.get_docstring(tree) or "", re.M))
     for statement in tree.body:
         if isinstance(statement, ast.Assign):
-            found.update(literal_names(statement.value) or [])
-    return found
+            listed.update(literal_names(statement.value) or [])
+    return listed
 
 
 def parameters_of(node: ast.FunctionDef, skip: int = 0) -> str:

@@ -55,15 +55,15 @@ def kernels() -> dict[str, dict[str, set[str]]]:
     from tensorflow.python.framework import kernels as registry
 
     tf.function(lambda x: x + 1, jit_compile=True)(1.0)
-    found: dict[str, dict[str, set[str]]] = {}
+    by_operation: dict[str, dict[str, set[str]]] = {}
     for kernel in registry.get_all_registered_kernels().kernel:
         if kernel.device_type != "XLA_CPU_JIT":
             continue
-        constraints = found.setdefault(kernel.op, {})
+        constraints = by_operation.setdefault(kernel.op, {})
         for each in kernel.constraint:
             listed = {dtypes.as_dtype(number).name for number in each.allowed_values.list.type}
             constraints.setdefault(each.name, set()).update(listed)
-    return found
+    return by_operation
 
 
 def lacking(known: Mapping[str, Mapping[str, set[str]]], dtypes: set[str]) -> dict[str, Ops]:
@@ -71,7 +71,7 @@ def lacking(known: Mapping[str, Mapping[str, set[str]]], dtypes: set[str]) -> di
     from tensorflow.python.framework import dtypes as all_dtypes
     from tensorflow.python.framework import op_def_registry
 
-    found = {}
+    missing_dtypes = {}
     for op, attributes in known.items():
         definition = op_def_registry.get(op)
         for each in definition.attr if definition is not None else ():
@@ -80,8 +80,8 @@ def lacking(known: Mapping[str, Mapping[str, set[str]]], dtypes: set[str]) -> di
                 taken = {all_dtypes.as_dtype(number).name for number in listed} or dtypes
                 missing = (taken & dtypes) - attributes["T"]
                 if missing:
-                    found[op] = frozenset(missing)
-    return found
+                    missing_dtypes[op] = frozenset(missing)
+    return missing_dtypes
 
 
 def uncompiled(compiled: Collection[str]) -> dict[str, str]:
@@ -94,16 +94,16 @@ def uncompiled(compiled: Collection[str]) -> dict[str, str]:
     from tensorflow.python.framework import kernels as registry
 
     foreign = {dtypes.string, dtypes.resource, dtypes.variant}
-    found = {}
+    kinds = {}
     for name in {kernel.op for kernel in registry.get_all_registered_kernels().kernel}:
         definition = op_def_registry.get(name)
         if name in compiled or name in STRUCTURAL or definition is None:
             continue
         types = {each.type for each in [*definition.input_arg, *definition.output_arg]}
-        deals = {dtypes.as_dtype(each) for each in types if each} & foreign
+        deals = {dtypes.as_dtype(kind) for kind in types if kind} & foreign
         stateful = definition.is_stateful and not SAMPLES.search(name)
-        found[name] = HOST if deals or stateful or "PyFunc" in name else NUMERIC
-    return found
+        kinds[name] = HOST if deals or stateful or "PyFunc" in name else NUMERIC
+    return kinds
 
 
 def table_of(library: Library, compiled: set[str], dtypes: set[str]) -> str:
@@ -170,15 +170,15 @@ class Builder:
 
         What tf.compat.v1 has in common with tf is there once.
         """
-        found: dict[str, Ops] = {}
+        by_name: dict[str, Ops] = {}
         for public, module in self.public.items():
             for name, inner, last in self._names(public, module):
                 parts = name.split(".")
                 ops = self.of(self.library.follow(inner, last))
-                same = found.get(name.replace(".compat.v1.", ".")) == ops
+                same = by_name.get(name.replace(".compat.v1.", ".")) == ops
                 if ops and not same and parts[-2] not in HOST_MODULES and "raw_ops" not in parts:
-                    found[name] = ops
-        return found
+                    by_name[name] = ops
+        return by_name
 
     def _names(self, public: str, module: str, depth: int = 0) -> Iterator[tuple[str, str, str]]:
         own = "tensorflow" if public == "tensorflow" else module
@@ -229,7 +229,7 @@ class Builder:
                 return built | common([*ended_ways, *on]), True
             if isinstance(statement, (ast.With, ast.Try)):
                 if isinstance(statement, ast.With):
-                    items = [each.context_expr for each in statement.items]
+                    items = [item.context_expr for item in statement.items]
                     built |= self._called(module, items, hops)
                 inner, ended = self._block(module, statement.body, hops)
                 if inner is None:
@@ -248,7 +248,7 @@ class Builder:
         """Return the two branches, or the one that is taken in device code."""
         taken = is_eager(node.test)
         bodies = [node.body, node.orelse] if taken is None else [(node.body, node.orelse)[taken]]
-        return [self._block(module, each, hops) for each in bodies]
+        return [self._block(module, body, hops) for body in bodies]
 
     def _called(self, module: str, values: Iterable[ast.expr], hops: int) -> Ops:
         """Return the operations built by expressions that are always evaluated."""
@@ -289,9 +289,9 @@ def is_eager(test: ast.expr) -> bool | None:
 
 def wrapped(node: ast.FunctionDef) -> Ops:
     """Return the operation of a generated wrapper."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.Call) and each.args:
-            called = ast.unparse(each.func)
-            if called.endswith("_apply_op_helper") and isinstance(each.args[0], ast.Constant):
-                return frozenset([str(each.args[0].value)])
+    for child in ast.walk(node):
+        if isinstance(child, ast.Call) and child.args:
+            called = ast.unparse(child.func)
+            if called.endswith("_apply_op_helper") and isinstance(child.args[0], ast.Constant):
+                return frozenset([str(child.args[0].value)])
     return frozenset()

@@ -70,7 +70,7 @@ def declared(path: Path) -> Iterator[Row]:
             constants[node.targets[0].id] = text(node.value, constants)
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and name_of(call.func) in ("patch", "patch_value"):
-            options = {each.arg: text(each.value, constants) for each in call.keywords}
+            options = {keyword.arg: text(keyword.value, constants) for keyword in call.keywords}
             since, until = options.get("since", ""), options.get("until", "")
             releases = "all" if not since and not until else f"{since or '2.12'} to {until}".strip()
             yield Row(

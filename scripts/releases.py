@@ -97,7 +97,7 @@ ESTIMATOR_V2 = {
 def library(release: Release, wheels: Path) -> Library:
     """Return the release's packages, from the folder of wheels."""
     archives = [Archive(wheel_of(requirement, wheels)) for requirement, _ in release.wheels]
-    core = any("tensorflow_core/__init__.py" in each.files for each in archives)
+    core = any("tensorflow_core/__init__.py" in archive.files for archive in archives)
     return Library(archives, {"tensorflow": "tensorflow_core"} if core else None)
 
 
@@ -113,11 +113,11 @@ def roots(version: str, packages: Library) -> Roots:
         table.update(ESTIMATOR_V2)
     if version in ("1.8", "1.12"):  # before the second generation of the API
         table = {name: places for name, places in table.items() if ".compat." not in name}
-    found = {}
+    modules = {}
     for public, places in table.items():
-        there = [each for each in places if packages.file_of(each)]
-        found[public] = there[0] if there else ""
-    return Roots(found)
+        there = [place for place in places if packages.file_of(place)]
+        modules[public] = there[0] if there else ""
+    return Roots(modules)
 
 
 def wheel_of(requirement: str, wheels: Path) -> Path:
@@ -130,7 +130,7 @@ def wheel_of(requirement: str, wheels: Path) -> Path:
 def download(wheels: Path) -> Iterator[str]:
     """Fetch with pip what is missing in the folder; gives the requirements that were fetched."""
     wheels.mkdir(parents=True, exist_ok=True)
-    wanted = dict(each for release in RELEASES for each in release.wheels)
+    wanted = dict(wheel for release in RELEASES for wheel in release.wheels)
     for requirement, python in wanted.items():
         name, _, version = requirement.partition("==")
         if any(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl")):

@@ -65,7 +65,7 @@ def on_config(config: Any) -> Any:
 
 
 def families() -> list[dict[str, list[dict[str, str]]]]:
-    found = []
+    entries = []
     for prefix, family in FAMILIES.items():
         rows = [row for row in CODES.values() if row.code.startswith(prefix)]
         pages = [
@@ -73,8 +73,8 @@ def families() -> list[dict[str, list[dict[str, str]]]]:
             for row in rows
             if f"rules/{row.code}.md" in SOURCES
         ]
-        found.append({f"{prefix}xx {family.title}": pages})
-    return found
+        entries.append({f"{prefix}xx {family.title}": pages})
+    return entries
 
 
 def on_files(files: Files, config: Any) -> Files:

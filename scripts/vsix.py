@@ -23,7 +23,7 @@ def problems(path: Path) -> list[str]:
         names = package.namelist()
         manifest = json.loads(package.read("extension/package.json"))
     found = [f"missing: {each}" for each in NEEDED if f"extension/{each}" not in names]
-    found += [f"unwanted: {each}" for each in names if each.startswith(UNWANTED)]
+    found += [f"unwanted: {name}" for name in names if name.startswith(UNWANTED)]
     if CLIENT not in names:
         found.append(f"missing: {CLIENT}")
     if manifest["version"] != tpulint.__version__:
@@ -33,9 +33,9 @@ def problems(path: Path) -> list[str]:
 
 def main() -> int:
     """Print the problems; exit status 1 where there are any."""
-    found = problems(Path(sys.argv[1]))
-    print("\n".join(found) if found else f"{sys.argv[1]}: complete")
-    return int(bool(found))
+    problems_found = problems(Path(sys.argv[1]))
+    print("\n".join(problems_found) if problems_found else f"{sys.argv[1]}: complete")
+    return int(bool(problems_found))
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ class Folder:
 
     def __init__(self, root: Path, packages: Iterable[str]) -> None:
         self._root = root
-        found = (path for each in packages for path in (root / each).rglob("*.py"))
-        self.files = frozenset(path.relative_to(root).as_posix() for path in found)
+        modules = (path for package in packages for path in (root / package).rglob("*.py"))
+        self.files = frozenset(path.relative_to(root).as_posix() for path in modules)
 
     def read(self, name: str) -> bytes:
         return (self._root / name).read_bytes()
@@ -107,15 +107,15 @@ class Library:
         tree = self.tree(dotted)
         if tree is None:
             return None
-        found: dict[str, ast.stmt] = {}
+        definitions: dict[str, ast.stmt] = {}
         for statement in top_level(tree.body):
             if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
                 for name in self.starred(self.source_of(dotted, statement)):
-                    found.setdefault(name, statement)
+                    definitions.setdefault(name, statement)
                 continue
             for name in bound(statement):
-                found[name] = statement
-        return found
+                definitions[name] = statement
+        return definitions
 
     def starred(self, dotted: str) -> list[str]:
         """Return the names that `from dotted import *` binds."""
@@ -213,17 +213,17 @@ def bound(statement: ast.stmt) -> list[str]:
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return [statement.name]
     if isinstance(statement, ast.Import):
-        return [each.asname or each.name.split(".")[0] for each in statement.names]
+        return [name.asname or name.name.split(".")[0] for name in statement.names]
     if isinstance(statement, ast.ImportFrom):
-        return [each.asname or each.name for each in statement.names]
+        return [name.asname or name.name for name in statement.names]
     targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
-    return [each.id for each in targets if isinstance(each, ast.Name)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def literal_names(value: ast.expr) -> list[str] | None:
     """Return the strings of a literal list; None where it is something else."""
     if not isinstance(value, (ast.List, ast.Tuple)):
         return None
-    values = [each.value for each in value.elts if isinstance(each, ast.Constant)]
-    found = [each for each in values if isinstance(each, str)]
-    return found if len(found) == len(value.elts) else None
+    values = [elt.value for elt in value.elts if isinstance(elt, ast.Constant)]
+    texts = [each for each in values if isinstance(each, str)]
+    return texts if len(texts) == len(value.elts) else None

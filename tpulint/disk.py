@@ -96,7 +96,7 @@ def take_passed_over() -> tuple[PassedOver, ...]:
 
 def note_passed_over(files: tuple[PassedOver, ...]) -> None:
     """Note files that another process has passed over."""
-    _passed_over.update({each.path: each for each in files})
+    _passed_over.update({file.path: file for file in files})
 
 
 def _refuse(path: str, seen: os.stat_result, limit: int) -> None:

@@ -84,13 +84,17 @@ def _usual_tiles(sizes: Sequence[int], dtype: str) -> tuple[tuple[int, ...], ...
     Narrow elements are packed, so that each 32-bit word of a tile holds several rows. A tile has
     fewer rows where the dimension before the minor one is small.
     """
-    packed = 32 // _BITS.get(dtype, 32) or 1
-    packing = ((packed, 1),) if packed > 1 else ()
+    elements_per_word = 32 // _BITS.get(dtype, 32) or 1
+    packing = ((elements_per_word, 1),) if elements_per_word > 1 else ()
     if len(sizes) < 2:
-        return ((LANES,),) if packed == 1 else ((LANES * packed,), (LANES,), *packing)
-    small = (2, 4) if packed == 1 else (4,)
+        return (
+            ((LANES,),)
+            if elements_per_word == 1
+            else ((LANES * elements_per_word,), (LANES,), *packing)
+        )
+    small = (2, 4) if elements_per_word == 1 else (4,)
     rows = next((rows for rows in small if sizes[-2] <= rows), SUBLANES)
-    return ((max(rows, packed), LANES), *packing)
+    return ((max(rows, elements_per_word), LANES), *packing)
 
 
 def row_major(shape: Sequence[int], dtype: str) -> Layout:

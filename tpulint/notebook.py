@@ -350,15 +350,15 @@ def is_cell_source(path: list[str | int]) -> bool:
 
 
 def add_rows(
-    found: dict[tuple[int, int], int], path: list[str | int], string: str, file_row: int
+    rows_in_file: dict[tuple[int, int], int], path: list[str | int], string: str, file_row: int
 ) -> None:
     """Note the rows of the cell that begin in `string`."""
     cell, breaks = int(path[1]) + 1, json.loads(string, strict=False).count("\n")
     first = 1
-    while (cell, first) in found:
+    while (cell, first) in rows_in_file:
         first += 1
     rows = breaks + 1 if len(path) == 3 else max(breaks, 1)
-    found.update({(cell, first + number): file_row for number in range(rows)})
+    rows_in_file.update({(cell, first + number): file_row for number in range(rows)})
 
 
 PROMPT = re.compile(r"\s*(?:>>> |In ?\[\d*\]: )")

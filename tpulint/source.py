@@ -64,8 +64,8 @@ class Source:
     @property
     def newline(self) -> str:
         r"""The line end that the text uses first; "\n" where it has none."""
-        found = LINE_END.search(self.text)
-        return found.group() if found else "\n"
+        line_end = LINE_END.search(self.text)
+        return line_end.group() if line_end else "\n"
 
 
 def shown_line(line: str) -> str:

@@ -43,12 +43,12 @@ def main() -> None:
         print_public(asked.public, asked.each, asked.a_file, with_list=asked.list)
         return
     folder = bring()
-    packages = asked.package or [each.name for each in folder.iterdir() if each.is_dir()]
+    packages = asked.package or [path.name for path in folder.iterdir() if path.is_dir()]
     results = measured(folder, packages, asked.each, asked.a_file)
-    causes = {each: cause_of(each, folder) for each in results if each.certainty is None}
+    causes = {result: cause_of(result, folder) for result in results if result.certainty is None}
     if asked.list:
-        for each in results:
-            print(described(each, folder), causes.get(each, ""))
+        for result in results:
+            print(described(result, folder), causes.get(result, ""))
     page = report(results, Counter(causes.values()))
     print(page)
     if not asked.dry:

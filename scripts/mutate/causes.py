@@ -18,12 +18,12 @@ FOLLOWED = ("drop remainder", "estimator", "cross shard", "compiled loop")  # ho
 def cause_at(site: Site, folder: str) -> str:
     """Return why a fault at the site, in the program as it is, would not be named."""
     config = Config(root=folder)
-    found = explain(Request(config, frozenset(CODES), (site.filename,)), site.row)
-    if not found.read or found.line is None:
+    explanation = explain(Request(config, frozenset(CODES), (site.filename,)), site.row)
+    if not explanation.read or explanation.line is None:
         return NOT_READ
-    if not found.line.contexts:
+    if not explanation.line.contexts:
         return NOT_REACHED
-    lanes = {each.lane for each in found.line.contexts}
+    lanes = {context.lane for context in explanation.line.contexts}
     if "device" not in lanes and site.kind not in FOLLOWED:
         return NOT_DEVICE
     return SILENT

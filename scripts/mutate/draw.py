@@ -48,12 +48,12 @@ def sites_under(folder: Path, *, whole: bool = False) -> tuple[dict[str, str], l
         if TESTS.search(path.relative_to(folder).as_posix()):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        found = sites_of(str(path), text, whole=whole)
-        if not whole and found and not speaks_of_estimators(path.parent):
-            found = [each for each in found if each.kind != BATCH]
-        if found:
+        of_file = sites_of(str(path), text, whole=whole)
+        if not whole and of_file and not speaks_of_estimators(path.parent):
+            of_file = [each for each in of_file if each.kind != BATCH]
+        if of_file:
             texts[str(path)] = text
-            sites += found
+            sites += of_file
     if not whole and never_on_tpu(folder):
         return {}, []
     return texts, sites
@@ -67,12 +67,12 @@ def speaks_of_estimators(folder: Path) -> bool:
 
 def never_on_tpu(folder: Path) -> bool:
     """Return whether each TPUEstimator that is made under the folder is for a CPU or GPU."""
-    said = [
+    output = [
         "use_tpu=False" in match
         for path in folder.rglob("*.py")
         for match in ESTIMATOR.findall(path.read_text(encoding="utf-8", errors="replace"))
     ]
-    return bool(said) and all(said)
+    return bool(output) and all(output)
 
 
 def drawn(
@@ -113,8 +113,8 @@ def batches(
 ) -> list[list[Mutant]]:
     """Return the mutants in batches that hold no file twice, or no `group` of a file's."""
     by_file: dict[str, list[Mutant]] = defaultdict(list)
-    for each in mutants:
-        by_file[group(each.site.filename)].append(each)
+    for mutant in mutants:
+        by_file[group(mutant.site.filename)].append(mutant)
     longest = max(map(len, by_file.values()), default=0)
     return [
         [several[index] for several in by_file.values() if index < len(several)]

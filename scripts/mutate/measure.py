@@ -29,7 +29,7 @@ class Checked:
 
     def __init__(self, folder: Path, packages: Iterable[str], cache: Path) -> None:
         config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
-        paths = tuple(str(folder / each) for each in sorted(packages))
+        paths = tuple(str(folder / package) for package in sorted(packages))
         request = driver.Request(config, frozenset(CODES), paths, cache=str(cache))
         self.folder = folder
         self.task = driver.discover(request)
@@ -38,7 +38,7 @@ class Checked:
     def findings(self, given: Mapping[str, bytes]) -> Sequence[Finding]:
         """Return the findings in the packages of the files given, or in all."""
         packages = set(map(self.package, given))
-        asked = (each for each in self.task.filenames if self.package(each) in packages)
+        asked = (filename for filename in self.task.filenames if self.package(filename) in packages)
         task = self.task.only(frozenset(asked)) if given else self.task
         return driver.check(task, given).findings
 
@@ -47,8 +47,8 @@ class Checked:
 
     def results(self, batch: Sequence[Mutant]) -> list[Result]:
         """Return the outcome of mutants of different files, seeded together."""
-        found = self.findings({each.site.filename: each.text.encode() for each in batch})
-        new = fresh(found, self.base)
+        reported = self.findings({each.site.filename: each.text.encode() for each in batch})
+        new = fresh(reported, self.base)
         return [Result(each, best(each, new)) for each in batch]
 
 
@@ -56,11 +56,11 @@ def fresh(found: Sequence[Finding], base: Counter[Key]) -> list[Finding]:
     """Return the findings beyond those of the programs as they are; rows are left aside."""
     left = Counter(base)
     new = []
-    for each in found:
-        if left[key_of(each)] > 0:
-            left[key_of(each)] -= 1
+    for item in found:
+        if left[key_of(item)] > 0:
+            left[key_of(item)] -= 1
         else:
-            new.append(each)
+            new.append(item)
     return new
 
 
@@ -85,8 +85,8 @@ def names(finding: Finding, mutant: Mutant) -> bool:
     """
     if finding.code not in mutant.operator.codes:
         return False
-    spans = [finding.span, *(each.span for each in finding.trace)]
-    here = [each for each in spans if each.filename == mutant.site.filename]
+    spans = [finding.span, *(step.span for step in finding.trace)]
+    here = [span for span in spans if span.filename == mutant.site.filename]
     if not mutant.operator.insert:
         return bool(here)
     first, last = mutant.rows

@@ -45,9 +45,9 @@ def every_even_batch(tree: ast.Module) -> Iterator[ast.keyword | ast.expr]:
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
-        for given in call.keywords:
-            if given.arg == "drop_remainder" and not is_false(given.value):
-                yield given if "batch" in last_name(call.func) else given.value
+        for keyword in call.keywords:
+            if keyword.arg == "drop_remainder" and not is_false(keyword.value):
+                yield keyword if "batch" in last_name(call.func) else keyword.value
 
 
 def is_false(node: ast.expr) -> bool:
@@ -55,7 +55,7 @@ def is_false(node: ast.expr) -> bool:
 
 
 def takes_params(function: ast.FunctionDef) -> bool:
-    return any(each.arg == "params" for each in function.args.args)
+    return any(arg.arg == "params" for arg in function.args.args)
 
 
 def innermost(function: ast.FunctionDef, node: ast.AST) -> bool:
@@ -88,7 +88,7 @@ def _handed(tree: ast.Module, scope: ast.AST, name: str, depth: int) -> Iterator
             if callee is None or not depth:
                 yield last_name(call.func)
                 continue
-            names = [each.arg for each in callee.args.args]
+            names = [arg.arg for arg in callee.args.args]
             there = names[place] if isinstance(place, int) and place < len(names) else place
             yield from _handed(tree, callee, str(there), depth - 1)
 
@@ -104,22 +104,22 @@ def named(tree: ast.Module, scope: ast.AST, callee: ast.expr) -> ast.FunctionDef
         for parameter, default in defaults:
             if parameter.arg == wanted:
                 wanted = last_name(default)
-    found = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == wanted]
-    return found[0] if found else None
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == wanted]
+    return functions[0] if functions else None
 
 
 def around(tree: ast.Module, inner: ast.AST) -> ast.AST:
     """Return the innermost function around `inner`, or the module."""
-    found: ast.AST = tree
+    innermost: ast.AST = tree
     for node in ast.walk(tree):  # from the outside to the inside
         if isinstance(node, ast.FunctionDef) and node is not inner and inner in ast.walk(node):
-            found = node
-    return found
+            innermost = node
+    return innermost
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
     """Return the value of a keyword argument, None where the call has none of that name."""
-    return next((each.value for each in call.keywords if each.arg == name), None)
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def last_name(node: ast.expr) -> str:

@@ -41,8 +41,8 @@ def bring(folder: Path) -> tuple[list[str], list[str]]:
         else:
             there.append(name)
         if missing and not there:  # without a network the others would fail, too
-            there = [each for each in pins if (folder / each).is_dir()]
-            return there, [each for each in pins if each not in there]
+            there = [pin for pin in pins if (folder / pin).is_dir()]
+            return there, [pin for pin in pins if pin not in there]
     return there, missing
 
 

@@ -27,7 +27,7 @@ FOUND = "| | mutants | found | definite | definite share of found |\n|---|---|--
 
 def report(results: Sequence[Result], causes: Mapping[str, int]) -> str:
     """Return the page."""
-    always = [each for each in results if each.mutant.always]
+    always = [result for result in results if result.mutant.always]
     whole = [row("all", results), row("always", always)]
     parts = [
         INTRODUCTION,
@@ -65,20 +65,20 @@ def operator_of(result: Result) -> str:
 def section(title: str, results: Iterable[Result], group: Callable[[Result], str]) -> str:
     """Return a table with a row for each group."""
     groups: dict[str, list[Result]] = defaultdict(list)
-    for each in results:
-        groups[group(each)].append(each)
+    for result in results:
+        groups[group(result)].append(result)
     rows = [row(name, groups[name]) for name in sorted(groups)]
     return "\n".join([f"## {title}", "", FOUND, *rows]) + "\n"
 
 
 def row(name: str, results: Sequence[Result]) -> str:
     """Return the counts of some results."""
-    counts = Counter(each.certainty for each in results)
+    counts = Counter(result.certainty for result in results)
     definite = counts[Certainty.DEFINITE]
-    found = definite + counts[Certainty.POSSIBLE]
+    reported = definite + counts[Certainty.POSSIBLE]
     return (
-        f"| {name} | {len(results)} | {found} ({percent(found, len(results))}) "
-        f"| {definite} ({percent(definite, len(results))}) | {percent(definite, found)} |"
+        f"| {name} | {len(results)} | {reported} ({percent(reported, len(results))}) "
+        f"| {definite} ({percent(definite, len(results))}) | {percent(definite, reported)} |"
     )
 
 

@@ -35,7 +35,7 @@ def inserted(text: str, site: Site, operator: Operator) -> str:
     if site.kind.endswith("step"):
         template = f"{site.tensor} = {site.tf}.random.uniform([])\n" + template
     return "".join(
-        [*lines[:row], *(margin + each for each in template.splitlines(True)), *lines[row:]]
+        [*lines[:row], *(margin + line for line in template.splitlines(True)), *lines[row:]]
     )
 
 
@@ -84,7 +84,7 @@ def filled(template: str, site: Site, known: dict[str, str]) -> str:
 
 def spliced(text: str, node: ast.stmt | ast.expr | ast.keyword, new: str) -> str:
     """Return the text with `new` in the place of `node`, whose columns count bytes."""
-    lines = [each.encode() for each in text.splitlines(keepends=True)]
+    lines = [line.encode() for line in text.splitlines(keepends=True)]
     assert node.end_lineno is not None
     before = b"".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
     last = node.end_lineno - 1

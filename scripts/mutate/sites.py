@@ -47,23 +47,23 @@ def sites_of(filename: str, text: str, *, whole: bool = False) -> list[Site]:
     tf = alias_of_tensorflow(tree)
     if tf is None:
         return []
-    found = [
+    sites = [
         *specifications(tree, filename, tf),
         *steps(tree, filename, tf),
         *calls(tree, filename, tf),
         *batches(tree, filename, tf, whole=whole),
         *compiled_loops(tree, filename, tf),
     ]
-    return sorted(found, key=lambda each: (each.row, each.node.col_offset, each.kind))
+    return sorted(sites, key=lambda each: (each.row, each.node.col_offset, each.kind))
 
 
 def alias_of_tensorflow(tree: ast.Module) -> str | None:
     """Return the name of TensorFlow's API in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for each in node.names:
-                if each.name in ("tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"):
-                    return each.asname or each.name
+            for name in node.names:
+                if name.name in ("tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"):
+                    return name.asname or name.name
         elif isinstance(node, ast.ImportFrom) and node.module == "tensorflow.compat":
             return node.names[0].asname or node.names[0].name
     return None
@@ -99,8 +99,8 @@ def outside_rewrites(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield what is in a `with mtf.utils.outside_all_rewrites():`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.With):
-            calls = [each.context_expr for each in node.items]
-            names = [last_name(each.func) for each in calls if isinstance(each, ast.Call)]
+            calls = [item.context_expr for item in node.items]
+            names = [last_name(call.func) for call in calls if isinstance(call, ast.Call)]
             if "outside_all_rewrites" in names:
                 yield from ast.walk(node)
 
@@ -139,7 +139,7 @@ def is_of_file(step: ast.expr) -> bool:
 def is_for_gpus(tree: ast.Module, run: ast.Call) -> bool:
     """Return whether the strategy of a `run` is a name that only holds a MirroredStrategy."""
     assert isinstance(run.func, ast.Attribute)
-    made = [
+    strategies = [
         last_name(node.value.func) if isinstance(node.value, ast.Call) else ""
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef) and function.lineno <= run.lineno
@@ -148,7 +148,7 @@ def is_for_gpus(tree: ast.Module, run: ast.Call) -> bool:
         if isinstance(node, ast.Assign)
         and ast.unparse(node.targets[0]) == ast.unparse(run.func.value)
     ]
-    return bool(made) and all(each == "MirroredStrategy" for each in made)
+    return bool(strategies) and all(each == "MirroredStrategy" for each in strategies)
 
 
 def share_function(tree: ast.Module, call: ast.Call, step: ast.FunctionDef) -> bool:

@@ -73,9 +73,11 @@ def findings_of(program: Program) -> Outcome:
     read = read_program([FILENAME], given={FILENAME: text.encode()})
     assert read.program is not None
     assert not read.program.failures
-    found = rules.run(read.program, frozenset(CODES))
-    sure = frozenset(each.code for each in found if each.certainty is Certainty.DEFINITE)
-    return Outcome(sure, frozenset(each.code for each in found))
+    findings = rules.run(read.program, frozenset(CODES))
+    sure = frozenset(
+        finding.code for finding in findings if finding.certainty is Certainty.DEFINITE
+    )
+    return Outcome(sure, frozenset(finding.code for finding in findings))
 
 
 def seen(program: Program) -> Seen:
@@ -87,7 +89,7 @@ def seen(program: Program) -> Seen:
             _run(program)
         except Exception as fault:  # whatever a program ends with
             error, rule = type(fault).__name__, getattr(fault, "rule", "")
-    warned = {each.message.rule for each in caught if hasattr(each.message, "rule")}
+    warned = {warning.message.rule for warning in caught if hasattr(warning.message, "rule")}
     return Seen(error, frozenset({rule, *warned} - {""}))
 
 

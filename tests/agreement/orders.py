@@ -80,19 +80,19 @@ class _Writer:
     def program(self) -> str:
         mode = self.chance.choice([GRAPH, FUNCTION])
         self.variables = tuple(f"v{number}" for number in range(self.chance.choice([1, 1, 2])))
-        made = [f"{name} = tf.Variable(1.0)" for name in self.variables]
+        variables = [f"{name} = tf.Variable(1.0)" for name in self.variables]
         self.replicas = self.chance.choice([1, 2])
         run = RUN[mode].format(replicas=self.replicas)
         if mode == FUNCTION:
-            self._lines(made)
+            self._lines(variables)
             self._computation()
             return HEAD + "\n".join(self.lines) + run
         shared = self.chance.random() < 0.3
         if shared:
-            made = [f'tf.compat.v1.get_variable("{name}", [])' for name in self.variables]
-            self.variables = tuple(made)
+            variables = [f'tf.compat.v1.get_variable("{name}", [])' for name in self.variables]
+            self.variables = tuple(variables)
         with self._block(f"with tf.Graph().as_default(){f', {SHARED}' * shared}:"):
-            self._lines(made)
+            self._lines(variables)
             self._computation()
         return HEAD + "\n".join(self.lines) + run
 
@@ -158,11 +158,11 @@ class _Writer:
 
     def _read(self, scope: _Scope) -> _Scope:
         name, variable = self._fresh("y"), self._variable()
-        given = self._tensor(scope)
+        arguments = self._tensor(scope)
         forms = [
             f"{variable}.read_value()",
-            f"{variable} + {given}",
-            f"{given} * {variable}",
+            f"{variable} + {arguments}",
+            f"{arguments} * {variable}",
             f"tf.identity({variable})",
         ]
         self._lines([f"{name} = {self.chance.choice(forms)}"])
@@ -184,8 +184,8 @@ class _Writer:
         return scope.with_operation(name)
 
     def _after(self, scope: _Scope) -> _Scope:
-        given = self.chance.choice([*scope.tensors[-2:], *scope.operations[-2:]])
-        with self._block(f"with tf.control_dependencies([{given}]):"):
+        arguments = self.chance.choice([*scope.tensors[-2:], *scope.operations[-2:]])
+        with self._block(f"with tf.control_dependencies([{arguments}]):"):
             return self._statement(scope)(scope)
 
     def _conditional(self, scope: _Scope) -> _Scope:
@@ -199,8 +199,8 @@ class _Writer:
 
     def _cluster(self, scope: _Scope) -> _Scope:
         host, count = self._fresh("host"), self.chance.choice([0, 1, 1, 2])
-        given = [self._tensor(scope) for _ in range(count)]
-        parameters = [self._fresh("a") for _ in given]
+        arguments = [self._tensor(scope) for _ in range(count)]
+        parameters = [self._fresh("a") for _ in arguments]
         known = tuple(parameters)
         if not known or self.chance.random() < 0.2:
             known = (*known, *scope.tensors[:1])
@@ -211,7 +211,7 @@ class _Writer:
             if returns:
                 end = self.chance.choice(["", " + 1.0"])
                 self._lines([f"return {self._tensor(inner)}{end}"])
-        call = f"tpu.outside_compilation({', '.join([host, *given])})"
+        call = f"tpu.outside_compilation({', '.join([host, *arguments])})"
         if not returns:
             self._lines([call])
             return scope

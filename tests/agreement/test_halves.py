@@ -17,13 +17,13 @@ KNOWN = frozenset(["TPU101", "TPU105", "TPU201", "TPU202", "TPU302"])
 
 def seeds() -> list[int]:
     """Programs that end by themselves: nothing is enqueued for those that dequeue."""
-    found: list[int] = []
+    actual: list[int] = []
     seed = FIRST
-    while len(found) < PROGRAMS:
+    while len(actual) < PROGRAMS:
         if "queue(" not in program(seed).source:
-            found.append(seed)
+            actual.append(seed)
         seed += 1
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("seed", seeds())

@@ -29,9 +29,9 @@ def code_of(program: OrderProgram) -> str | None:
     read = read_program([FILENAME], given={FILENAME: program.source.encode()})
     assert read.program is not None
     assert not read.program.failures
-    found = rules.run(read.program, frozenset([DEADLOCK, STALE]))
-    sure = {each.code for each in found if each.certainty is Certainty.DEFINITE}
-    assert sure == {each.code for each in found}, f"it can be known: {program}"
+    findings = rules.run(read.program, frozenset([DEADLOCK, STALE]))
+    sure = {finding.code for finding in findings if finding.certainty is Certainty.DEFINITE}
+    assert sure == {finding.code for finding in findings}, f"it can be known: {program}"
     return min(sure, default=None)
 
 
@@ -43,7 +43,7 @@ def seen(program: OrderProgram) -> str | None:
             exec(compile(program.source, f"order_{program.seed}.py", "exec"), {"__name__": "order"})
         except DeadlockError as error:
             return error.rule
-    stale = any(isinstance(each.message, StaleVariableWarning) for each in caught)
+    stale = any(isinstance(warning.message, StaleVariableWarning) for warning in caught)
     return STALE if stale else None
 
 

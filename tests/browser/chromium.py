@@ -65,7 +65,7 @@ class Chromium:
         for each in (from_us, from_it, *ends):
             os.close(each)
         targets = self._call("Target.getTargets")["targetInfos"]
-        page = next(each for each in targets if each["type"] == "page")
+        page = next(target for target in targets if target["type"] == "page")
         attached = self._call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network"):

@@ -40,19 +40,19 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages, written."""
-    made = tmp_path_factory.mktemp("pages")
-    (made / "check.html").write_text(load_format("html")(FINDINGS, CONTEXT), encoding="utf-8")
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "check.html").write_text(load_format("html")(FINDINGS, CONTEXT), encoding="utf-8")
     fault = RunFault("DeadlockError", "TPU101", "trainer.py:9", FINDING)
     ran = report(fault, lanes=(FEED, DEVICE, CLUSTER, CLUSTER._replace(round_trips=0)))
-    (made / "run.html").write_text(run_html(ran, CONTEXT), encoding="utf-8")
+    (folder / "run.html").write_text(run_html(ran, CONTEXT), encoding="utf-8")
     for name, text in MAPS.items():
-        here = found(text, made)
-        context = context_of(here, made)
+        here = found(text, folder)
+        context = context_of(here, folder)
         page = load("html")(here.program, context)
-        (made / f"map-{name}.html").write_text(page, encoding="utf-8")
+        (folder / f"map-{name}.html").write_text(page, encoding="utf-8")
         picture = load("svg")(here.program, context)
-        (made / f"svg-{name}.svg").write_text(picture, encoding="utf-8")
-    return made
+        (folder / f"svg-{name}.svg").write_text(picture, encoding="utf-8")
+    return folder
 
 
 def path_of(page: str, folder: Path) -> Path:
@@ -78,7 +78,7 @@ def test_a_page_can_be_read(
     assert not browser.run(SPILLING)
     contrasts = browser.run(FAINT)
     assert contrasts
-    assert not [each for each in contrasts if each[0] < LEAST]
+    assert not [contrast for contrast in contrasts if contrast[0] < LEAST]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

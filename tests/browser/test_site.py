@@ -74,12 +74,14 @@ def test_a_page_of_the_site_can_be_read(
     name = page.strip("/").replace("/", "-") or "index"
     keep(browser, f"site-{name}-{width}-{'dark' if dark else 'light'}.png")
     assert not browser.errors
-    elsewhere = (each for each in browser.requests if not each.startswith((site, "data:", "blob:")))
+    elsewhere = (
+        request for request in browser.requests if not request.startswith((site, "data:", "blob:"))
+    )
     assert not list(elsewhere)
     assert not browser.run(WIDE)
     contrasts = browser.run(CONTRASTS)
     assert len(contrasts) > 20
-    assert not [each for each in contrasts if each[0] < LEAST and each[1] != "¶"]
+    assert not [contrast for contrast in contrasts if contrast[0] < LEAST and contrast[1] != "¶"]
 
 
 def test_code_is_highlighted(site: str, browser: Chromium) -> None:
@@ -112,17 +114,19 @@ def test_the_diagram_of_the_packages_is_drawn(site: str, browser: Chromium) -> N
     while not (heights := browser.run(drawn)) and time.monotonic() < end:
         time.sleep(0.2)
     assert min(heights, default=0) > 200
-    assert not [each for each in browser.requests if not each.startswith((site, "data:", "blob:"))]
+    assert not [
+        request for request in browser.requests if not request.startswith((site, "data:", "blob:"))
+    ]
 
 
 def test_the_search_finds_a_rule_by_its_code(site: str, browser: Chromium) -> None:
     browser.show(site + "?q=TPU101", 1280)
-    found = ""
+    actual = ""
     end = time.monotonic() + 30
-    while "TPU101" not in found and time.monotonic() < end:
+    while "TPU101" not in actual and time.monotonic() < end:
         time.sleep(0.2)
-        found = browser.run("document.querySelector('.md-search-result__list').textContent")
-    assert "TPU101" in found
+        actual = browser.run("document.querySelector('.md-search-result__list').textContent")
+    assert "TPU101" in actual
 
 
 @pytest.mark.skipif(not PYODIDE.exists(), reason="Pyodide was not fetched: npm is not installed")
@@ -158,7 +162,9 @@ def test_the_playground_checks_a_program_in_the_browser(site: str, browser: Chro
     assert not browser.run(WIDE)
     keep(browser, "site-playground-400.png")
     assert not browser.errors
-    assert not [each for each in browser.requests if not each.startswith((site, "data:", "blob:"))]
+    assert not [
+        request for request in browser.requests if not request.startswith((site, "data:", "blob:"))
+    ]
 
 
 def wait_for(browser: Chromium, script: str, text: str) -> str:

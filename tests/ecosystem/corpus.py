@@ -51,25 +51,25 @@ class CorpusResult:
     def counts(self) -> dict[str, dict[str, int]]:
         """Findings by package and then by "CODE certainty"."""
         table: dict[str, Counter[str]] = {}
-        for found in self.findings:
-            row = table.setdefault(self.place(found).split("/")[0], Counter())
-            row[f"{found.code} {found.certainty.value}"] += 1
+        for finding in self.findings:
+            row = table.setdefault(self.place(finding).split("/")[0], Counter())
+            row[f"{finding.code} {finding.certainty.value}"] += 1
         return {package: dict(sorted(row.items())) for package, row in sorted(table.items())}
 
     def definite(self) -> set[str]:
         """The definite findings as "package/file.py:row CODE"; a syntax error needs no reader."""
         return {
-            self.line(found)
-            for found in self.findings
-            if found.certainty is Certainty.DEFINITE and found.code != "TPU001"
+            self.line(finding)
+            for finding in self.findings
+            if finding.certainty is Certainty.DEFINITE and finding.code != "TPU001"
         }
 
     def possible(self) -> set[str]:
         """The possible findings that are read: all of a rule, or its sample."""
         by_rule: dict[str, set[str]] = {}
-        for found in self.findings:
-            if found.certainty is Certainty.POSSIBLE:
-                by_rule.setdefault(found.code, set()).add(self.line(found))
+        for finding in self.findings:
+            if finding.certainty is Certainty.POSSIBLE:
+                by_rule.setdefault(finding.code, set()).add(self.line(finding))
         return {line for lines in by_rule.values() for line in sorted(lines, key=drawn)[:SAMPLE]}
 
     def line(self, found: Finding) -> str:
@@ -113,21 +113,21 @@ def expected() -> dict[str, Any]:
 
 def main() -> None:
     """Write expected.toml from what is said now."""
-    said = check(bring())
+    output = check(bring())
     known = expected() if EXPECTED.exists() else {}
     lines = ["# Written by tests/ecosystem/corpus.py; the verdicts by people.", ""]
-    for package, row in said.counts().items():
+    for package, row in output.counts().items():
         lines.append(f"[counts.{package}]")
         lines += [f'"{key}" = {count}' for key, count in row.items()]
         lines.append("")
-    for certainty, places in (("definite", said.definite()), ("possible", said.possible())):
+    for certainty, places in (("definite", output.definite()), ("possible", output.possible())):
         lines.append(f"[{certainty}]")
         for place in sorted(places):
             verdict, reason = known.get(certainty, {}).get(place, [UNREAD, ""])
             lines.append(f'"{place}" = ["{verdict}", {json.dumps(reason, ensure_ascii=False)}]')
         lines.append("")
     EXPECTED.write_text("\n".join(lines), encoding="utf-8")
-    print(*said.messages, sep="\n")
+    print(*output.messages, sep="\n")
 
 
 if __name__ == "__main__":

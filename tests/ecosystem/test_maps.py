@@ -32,16 +32,16 @@ def test_a_released_program_can_be_read(name: str) -> None:
     here = of_file(path)
     assert time.monotonic() - begun < SECONDS
     context = context_of(here, path.parent)
-    titles = [node.title for each in here.program.computations for node in each.nodes]
+    titles = [node.title for computation in here.program.computations for node in computation.nodes]
     assert PROGRAMS[name] in titles
-    for each in here.program.computations:
-        assert len(each.nodes) <= MOST + 6, "with what is before the program"
+    for computation in here.program.computations:
+        assert len(computation.nodes) <= MOST + 6, "with what is before the program"
         for narrow in (False, True):
-            assert_is_readable(drawing(each, context, narrow=narrow))
+            assert_is_readable(drawing(computation, context, narrow=narrow))
     ElementTree.fromstring(load("svg")(here.program, context))
     page = load("html")(here.program, context)
     assert not re.search(r"\b(src|srcset)=|@import", page)
-    rows = [each for each in load("text")(here.program, context).splitlines() if " | " in each]
+    rows = [line for line in load("text")(here.program, context).splitlines() if " | " in line]
     assert max(map(len, rows)) <= context.width
 
 

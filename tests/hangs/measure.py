@@ -84,8 +84,8 @@ def analyze(pairs: Iterable[Pair]) -> dict[str, Result]:
             codes[finding["code"]] = finding["certainty"]
 
     def said(pair: Pair, side: str) -> str:
-        found = certainties.get((pair.name, side), {})
-        of_category = {found[code] for code in CODES[pair.category] & found.keys()}
+        actual = certainties.get((pair.name, side), {})
+        of_category = {actual[code] for code in CODES[pair.category] & actual.keys()}
         return "definite" if "definite" in of_category else next(iter(of_category), "")
 
     return {pair.name: Result(said(pair, FAULT), said(pair, TWIN)) for pair in pairs}
@@ -109,8 +109,8 @@ def emulate(pairs: Iterable[Pair]) -> dict[str, Result]:
         said, longest = {}, 0.0
         for side in SIDES:
             status, text, seconds = run_in_fork(PROGRAMS / pair.name / side, run)
-            found = re.search(ERRORS[pair.category], text)
-            said[side] = found[0] if found else ("" if status == 0 else f"exit status {status}")
+            match = re.search(ERRORS[pair.category], text)
+            said[side] = match[0] if match else ("" if status == 0 else f"exit status {status}")
             longest = max(longest, seconds)
         results[pair.name] = Result(said[FAULT], said[TWIN], longest)
         print(f"{pair.name:40}{results[pair.name]}", file=sys.stderr, flush=True)

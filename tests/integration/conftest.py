@@ -57,13 +57,13 @@ def tpulint(folder: Path, *arguments: str, data: bytes | None = None) -> Answer:
 @pytest.fixture(scope="session")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that holds flake8-tpulint as pip installs it."""
-    made = tmp_path_factory.mktemp("plugin")
-    source = made / "source"
+    folder = tmp_path_factory.mktemp("plugin")
+    source = folder / "source"
     shutil.copytree(ROOT / "plugins/flake8", source)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    answer = run([*command, "--target", str(made / "site"), str(source)], made)
+    answer = run([*command, "--target", str(folder / "site"), str(source)], folder)
     assert answer.status == 0, answer.err
-    return made / "site"
+    return folder / "site"
 
 
 def flake8(plugin: Path, folder: Path, *arguments: str, data: bytes | None = None) -> Answer:

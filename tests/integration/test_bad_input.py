@@ -30,11 +30,11 @@ def folder(tmp_path: Path) -> Path:
 
 def check(folder: Path, *arguments: str) -> tuple[list[dict[str, Any]], Answer]:
     """The findings beside the good file's, which must be there."""
-    said = tpulint(folder, "check", "--output-format", "json", *arguments)
-    found = json.loads(said.out)
-    good = [item for item in found if item["filename"] == str(folder / "good.py")]
+    output = tpulint(folder, "check", "--output-format", "json", *arguments)
+    actual = json.loads(output.out)
+    good = [item for item in actual if item["filename"] == str(folder / "good.py")]
     assert [item["code"] for item in good] == ["TPU201"]
-    return [item for item in found if item not in good], said
+    return [item for item in actual if item not in good], output
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_what_cannot_be_parsed_is_one_finding(
 )
 def test_what_is_odd_but_sound(folder: Path, name: str, data: bytes) -> None:
     (folder / name).write_bytes(data)
-    found, answer = check(folder)
-    assert found == []
+    result, answer = check(folder)
+    assert result == []
     assert (answer.status, answer.err) == (1, "")
 
 
@@ -99,8 +99,8 @@ NESTINGS: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("name", NESTINGS)
 def test_deep_nesting_ends_neither_the_process_nor_the_run(folder: Path, name: str) -> None:
     (folder / "deep.py").write_text(WORD + NESTINGS[name]() + "\n")
-    found, answer = check(folder)
-    assert {item["code"] for item in found} <= {"TPU001"}
+    result, answer = check(folder)
+    assert {item["code"] for item in result} <= {"TPU001"}
     assert answer.status == 1
 
 
@@ -116,8 +116,8 @@ def test_a_generated_file_of_two_megabytes(folder: Path) -> None:
     rows = "".join(row.format(number) for number in range(9_000))
     assert len(rows) > 2_000_000
     (folder / "generated.py").write_text(WORD + rows)
-    found, answer = check(folder)
-    assert (found, answer.err) == ([], "")
+    result, answer = check(folder)
+    assert (result, answer.err) == ([], "")
 
 
 @pytest.mark.parametrize("text", ["x = 1\n" * 60_000, "x = 1; " * 500_000])
@@ -135,9 +135,9 @@ def notebook(*cells: dict[str, Any]) -> str:
 @pytest.mark.parametrize("half", ["x = '\ud800'", ["x = 1\n", "# \udc00"]])
 def test_a_lone_surrogate_costs_one_cell(folder: Path, half: str | list[str]) -> None:
     (folder / "half.ipynb").write_text(notebook({"source": NESTED}, {"source": half}))
-    found, answer = check(folder)
-    assert [(each["code"], each["cell"]) for each in found] == [("TPU201", 1), ("TPU001", 2)]
-    assert "surrogate" in found[1]["message"]
+    result, answer = check(folder)
+    assert [(item["code"], item["cell"]) for item in result] == [("TPU201", 1), ("TPU001", 2)]
+    assert "surrogate" in result[1]["message"]
     assert answer.err == ""
 
 
@@ -154,42 +154,42 @@ def test_what_cells_have_printed_is_not_searched(folder: Path, data: dict[str, A
 
 def test_many_suppressions_end(folder: Path) -> None:
     (folder / "many.py").write_text(NESTED + "# tpulint: ignore[TPU101]\n" * 40_000)
-    found, _ = check(folder, "--ignore", "TPU002")
-    assert [each["code"] for each in found] == ["TPU201"]
+    result, _ = check(folder, "--ignore", "TPU002")
+    assert [item["code"] for item in result] == ["TPU201"]
 
 
 def test_a_file_that_cannot_be_opened(folder: Path) -> None:
     (folder / "locked.py").symlink_to("/proc/self/mem")
-    found, answer = check(folder)
+    result, answer = check(folder)
     assert answer.status in (1, 2)
-    assert [item["code"] for item in found] == ["TPU001"] or "locked.py" in answer.err
+    assert [item["code"] for item in result] == ["TPU001"] or "locked.py" in answer.err
 
 
 def test_links_that_lead_nowhere_or_in_circles(folder: Path) -> None:
     (folder / "self.py").symlink_to("self.py")
     (folder / "gone.py").symlink_to("nowhere.py")
     (folder / "loop").symlink_to(".", target_is_directory=True)
-    found, answer = check(folder)
-    assert (found, answer.status) == ([], 1)
-    found, answer = check(folder, "good.py", "self.py")
-    assert [item["code"] for item in found] == ["TPU001"]
+    result, answer = check(folder)
+    assert (result, answer.status) == ([], 1)
+    result, answer = check(folder, "good.py", "self.py")
+    assert [item["code"] for item in result] == ["TPU001"]
 
 
 def test_a_name_that_is_no_unicode(folder: Path) -> None:
     name = os.fsdecode(b"caf\xe9.py")
     (folder / name).write_text("print 'outside_compilation'\n")
     for style in FORMATS:
-        said = tpulint(folder, "check", "--output-format", style, "--output-file", "o")
-        assert (said.status, said.err) == (1, "")
+        output = tpulint(folder, "check", "--output-format", style, "--output-file", "o")
+        assert (output.status, output.err) == (1, "")
         assert b"TPU001" in (folder / "o").read_bytes()
 
 
 def test_a_cache_that_cannot_be_written(folder: Path) -> None:
     (folder / "cache").write_text("a file where the directory should be")
-    found, answer = check(folder, "--cache-dir", "cache")
-    assert (found, answer.status) == ([], 1)
-    found, answer = check(folder, "--cache-dir", "/proc/tpulint")
-    assert (found, answer.status) == ([], 1)
+    result, answer = check(folder, "--cache-dir", "cache")
+    assert (result, answer.status) == ([], 1)
+    result, answer = check(folder, "--cache-dir", "/proc/tpulint")
+    assert (result, answer.status) == ([], 1)
 
 
 def test_a_cache_full_of_rubbish(folder: Path) -> None:
@@ -198,8 +198,8 @@ def test_a_cache_full_of_rubbish(folder: Path) -> None:
     assert entries
     for path in entries:
         path.write_bytes(b"\x80rubbish")
-    found, answer = check(folder, "--cache-dir", "cache")
-    assert (found, answer.status) == ([], 1)
+    result, answer = check(folder, "--cache-dir", "cache")
+    assert (result, answer.status) == ([], 1)
 
 
 def test_the_checked_code_is_never_run(folder: Path) -> None:
@@ -247,6 +247,6 @@ def test_a_killed_worker_costs_one_file(folder: Path) -> None:
     script.write_text(KILLER)
     command = [sys.executable, str(script), "check", "--output-format", "json", "--no-cache"]
     answer = run([*command, "--jobs", "2", "."], folder)
-    found = [(Path(item["filename"]).name, item["code"]) for item in json.loads(answer.out)]
+    actual = [(Path(item["filename"]).name, item["code"]) for item in json.loads(answer.out)]
     assert "more_7.py: not analyzed: its process was killed" in answer.err
-    assert len([code for _, code in found if code == "TPU201"]) == 20
+    assert len([code for _, code in actual if code == "TPU201"]) == 20

@@ -28,9 +28,9 @@ def tpulint(folder: Path, *arguments: str) -> Answer:
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2)]
     with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
         status = main(arguments)
-    for each in streams:
-        each.seek(0)
-    return Answer(status, *(each.read() for each in streams))
+    for stream in streams:
+        stream.seek(0)
+    return Answer(status, *(stream.read() for stream in streams))
 
 
 @pytest.fixture
@@ -69,8 +69,8 @@ def test_clean_keeps_the_buckets(project: Path) -> None:
 
 
 def is_untouched(folder: Path) -> bool:
-    files = {each for each in folder.rglob("*") if each.is_file()}
-    return {each.relative_to(folder).as_posix(): each.read_text() for each in files} == THINGS
+    files = {path for path in folder.rglob("*") if path.is_file()}
+    return {file.relative_to(folder).as_posix(): file.read_text() for file in files} == THINGS
 
 
 def configure(project: Path, place: object) -> None:
@@ -189,7 +189,7 @@ def test_clean_leaves_what_tpulint_has_not_made(project: Path) -> None:
     (place / "runs").mkdir()
     (place / "runs/experiment.log").write_text("mine")
     assert tpulint(project, "clean").out == f"Removed the cache in {place}\n"
-    left = {each.relative_to(place).as_posix() for each in place.rglob("*") if each.is_file()}
+    left = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
     assert left == {TAG, ".gitignore", "notes.txt", "runs/experiment.log"}
 
 

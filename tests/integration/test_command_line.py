@@ -41,8 +41,8 @@ PATIENCE = 60  # seconds until a process must have done what a test waits for
 
 
 def rows(answer: Answer) -> list[tuple[str, str]]:
-    found = json.loads(answer.out)
-    return sorted((os.path.basename(each["filename"]), each["code"]) for each in found)
+    data = json.loads(answer.out)
+    return sorted((os.path.basename(row["filename"]), row["code"]) for row in data)
 
 
 class TestWatch:
@@ -64,8 +64,8 @@ class TestWatch:
     def test_a_change_is_checked_and_ctrl_c_ends_it(
         self, tmp_path: Path, watching: subprocess.Popen[bytes]
     ) -> None:
-        said = read_until(watching, b"watching for changes")
-        assert b"No TPU program found in 1 file." in said
+        output = read_until(watching, b"watching for changes")
+        assert b"No TPU program found in 1 file." in output
         (tmp_path / "a.py").write_text(NESTED)
         assert b"a.py:4:12: TPU201" in read_until(watching, b"watching for changes")
         (tmp_path / "tpulint.toml").write_text("nonsense = 1\n")
@@ -103,10 +103,10 @@ def read(stream: int, word: bytes | None) -> bytes:
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Files that take some seconds to check."""
-    made: Path = tmp_path_factory.mktemp("many")
+    folder: Path = tmp_path_factory.mktemp("many")
     for number in range(200):
-        (made / f"f{number}.py").write_text(NESTED.replace("inner", f"inner_{number}") * 12)
-    return made
+        (folder / f"f{number}.py").write_text(NESTED.replace("inner", f"inner_{number}") * 12)
+    return folder
 
 
 class TestProgress:
@@ -115,12 +115,12 @@ class TestProgress:
         command = [*COMMAND, "check", "-n", "--jobs", "1", "-o", os.devnull, str(many)]
         with subprocess.Popen(command, stderr=theirs, env=ENVIRONMENT) as process:
             os.close(theirs)
-            said = read(ours, None)
+            output = read(ours, None)
             assert process.wait(timeout=PATIENCE) == 1
         os.close(ours)
-        assert b"\r\x1b[Ktpulint: " in said
-        assert b" s)" in said
-        assert said.endswith(b"\r\x1b[K")
+        assert b"\r\x1b[Ktpulint: " in output
+        assert b" s)" in output
+        assert output.endswith(b"\r\x1b[K")
 
     def test_nothing_of_it_is_written_to_a_pipe(self, many: Path) -> None:
         answer = tpulint(many, "check", "-n", "--jobs", "1", "-o", os.devnull)
@@ -140,15 +140,15 @@ class TestOnTheTerminal:
             command, stdout=theirs, stderr=theirs, env=environment, cwd=folder
         ) as process:
             os.close(theirs)
-            said = read(ours, None)
+            output = read(ours, None)
             assert process.wait(timeout=PATIENCE) == 1
         os.close(ours)
-        return said.decode()
+        return output.decode()
 
     @pytest.mark.parametrize("columns", [40, 80, 160])
     def test_its_width_is_used(self, tmp_path: Path, columns: int) -> None:
-        said = re.sub(r"\x1b\[[\d;]*[mK]", "", self.shown(tmp_path, columns))
-        finding = said.partition("Found 1 error")[0]
+        output = re.sub(r"\x1b\[[\d;]*[mK]", "", self.shown(tmp_path, columns))
+        finding = output.partition("Found 1 error")[0]
         widest = max(len(line.split("\r")[-1]) for line in finding.split("\r\n"))
         assert columns - 20 < widest <= columns
 

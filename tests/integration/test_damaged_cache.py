@@ -86,8 +86,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check(*arguments: str) -> bytes:
-    found = ["--output-format", "json", "--jobs", "1", "-o", "../found.json"]
-    assert main(["check", "--isolated", *found, *arguments]) == 1
+    actual = ["--output-format", "json", "--jobs", "1", "-o", "../found.json"]
+    assert main(["check", "--isolated", *actual, *arguments]) == 1
     return Path("../found.json").read_bytes()
 
 

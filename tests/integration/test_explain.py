@@ -113,16 +113,16 @@ def explained(capsys: pytest.CaptureFixture[str], place: str, *options: str) -> 
     status = main(["explain", "--no-cache", "--output-format", "json", *options, place])
     out, err = capsys.readouterr()
     assert (status, err) == (0, "")
-    found: dict[str, Any] = json.loads(out)
-    return found
+    data: dict[str, Any] = json.loads(out)
+    return data
 
 
 def lanes(found: dict[str, Any]) -> dict[str, list[str]]:
-    return {each["name"]: each["lanes"] for each in found["file"]["functions"]}
+    return {function["name"]: function["lanes"] for function in found["file"]["functions"]}
 
 
 def rule(found: dict[str, Any], code: str) -> str:
-    (state,) = {each["state"] for each in found["line"]["rules"] if each["code"] == code}
+    (state,) = {rule["state"] for rule in found["line"]["rules"] if rule["code"] == code}
     return str(state)
 
 
@@ -131,28 +131,28 @@ class TestFile:
     def test_functions_are_listed_by_where_they_are_called(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        found = explained(capsys, "loop.py")
-        assert found["read"]
-        assert lanes(found) == {"scaled": ["device"], "step": ["device"], "unused": []}
-        (computation,) = found["file"]["computations"]
+        explanation = explained(capsys, "loop.py")
+        assert explanation["read"]
+        assert lanes(explanation) == {"scaled": ["device"], "step": ["device"], "unused": []}
+        (computation,) = explanation["file"]["computations"]
         assert (computation["lane"], computation["place"]["row"]) == ("host", 18)
 
     def test_clusters_of_an_estimator_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
-        found = explained(capsys, "estimator.py")
-        assert lanes(found) == {"metric_fn": ["host cluster"], "model_fn": ["device"]}
-        (cluster,) = found["file"]["clusters"]
+        explanation = explained(capsys, "estimator.py")
+        assert lanes(explanation) == {"metric_fn": ["host cluster"], "model_fn": ["device"]}
+        (cluster,) = explanation["file"]["clusters"]
         assert cluster["text"].startswith("eval_metrics opens a host cluster of function metric_fn")
-        assert {each["code"]: each["state"] for each in found["file"]["findings"]}["TPU501"] == (
-            "suppressed by a comment"
-        )
+        assert {finding["code"]: finding["state"] for finding in explanation["file"]["findings"]}[
+            "TPU501"
+        ] == ("suppressed by a comment")
 
     def test_a_module_that_a_program_calls_is_read(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        found = explained(capsys, "helpers.py")
-        assert lanes(found) == {"loss_of": ["device"], "unheard": []}
-        assert "it names nothing of the TPU API" in found["reasons"][0]
-        assert "read in the program of estimator.py (2 modules read)" in found["reasons"]
+        explanation = explained(capsys, "helpers.py")
+        assert lanes(explanation) == {"loss_of": ["device"], "unheard": []}
+        assert "it names nothing of the TPU API" in explanation["reasons"][0]
+        assert "read in the program of estimator.py (2 modules read)" in explanation["reasons"]
 
     @pytest.mark.parametrize(
         ("name", "reason"),
@@ -167,32 +167,32 @@ class TestFile:
     def test_a_file_that_is_not_read_says_why(
         self, name: str, reason: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        found = explained(capsys, name)
-        assert not found["read"]
-        assert any(each.startswith(reason) for each in found["reasons"])
+        explanation = explained(capsys, name)
+        assert not explanation["read"]
+        assert any(each.startswith(reason) for each in explanation["reasons"])
 
     def test_an_ignored_file_is_read_when_it_is_named(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        found = explained(capsys, "generated.py")
-        assert found["read"]
-        assert found["reasons"][0] == "ignored by git, so left out unless it is named"
+        explanation = explained(capsys, "generated.py")
+        assert explanation["read"]
+        assert explanation["reasons"][0] == "ignored by git, so left out unless it is named"
 
     def test_an_excluded_file_is_read_when_it_is_named(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (folder / "tpulint.toml").write_text('exclude = ["loop.py"]\n', encoding="utf-8")
-        found = explained(capsys, "loop.py")
-        assert "excluded by the tpulint.toml configuration" in found["reasons"][0]
+        explanation = explained(capsys, "loop.py")
+        assert "excluded by the tpulint.toml configuration" in explanation["reasons"][0]
 
     def test_a_module_that_only_the_host_calls_is_passed_by(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         text = ESTIMATOR.replace("loss_of(features)", "tf.reduce_mean(features)")
         (folder / "estimator.py").write_text(text, encoding="utf-8")
-        found = explained(capsys, "helpers.py")
-        assert not found["read"]
-        assert "helpers.unheard of it is called on the host only" in found["reasons"][1]
+        explanation = explained(capsys, "helpers.py")
+        assert not explanation["read"]
+        assert "helpers.unheard of it is called on the host only" in explanation["reasons"][1]
 
 
 @pytest.mark.usefixtures("folder")
@@ -200,46 +200,46 @@ class TestLine:
     def test_contexts_have_their_calls_scopes_and_values(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        found = explained(capsys, "loop.py:10")
-        (context,) = found["line"]["contexts"]
+        explanation = explained(capsys, "loop.py:10")
+        (context,) = explanation["line"]["contexts"]
         assert context["lane"] == "device"
-        assert [each["name"] for each in context["calls"]] == ["step", "scaled"]
+        assert [call["name"] for call in context["calls"]] == ["step", "scaled"]
         assert context["calls"][1]["place"] == {"filename": "loop.py", "row": 15, "column": 22}
-        values = {each["name"]: each["value"] for each in context["values"]}
+        values = {value["name"]: value["value"] for value in context["values"]}
         assert values["by"] == "2.0"
 
     def test_a_def_has_the_contexts_of_its_calls(self, capsys: pytest.CaptureFixture[str]) -> None:
-        found = explained(capsys, "loop.py:8")
-        (context,) = found["line"]["contexts"]
+        explanation = explained(capsys, "loop.py:8")
+        (context,) = explanation["line"]["contexts"]
         assert {"name": "by", "value": "2.0", "lost": ""} in context["values"]
 
     def test_events_have_their_lane(self, capsys: pytest.CaptureFixture[str]) -> None:
-        found = explained(capsys, "loop.py:15")
-        texts = {(each["lane"], each["text"]) for each in found["line"]["events"]}
+        explanation = explained(capsys, "loop.py:15")
+        texts = {(event["lane"], event["text"]) for event in explanation["line"]["events"]}
         assert ("device", "write of variable total by assign_add") in texts
 
     def test_a_call_into_the_project_is_an_event(self, capsys: pytest.CaptureFixture[str]) -> None:
-        found = explained(capsys, "estimator.py:11")
-        texts = [(each["lane"], each["text"]) for each in found["line"]["events"]]
+        explanation = explained(capsys, "estimator.py:11")
+        texts = [(event["lane"], event["text"]) for event in explanation["line"]["events"]]
         assert texts == [("device", "call of loss_of (helpers.py:4): followed")]
 
     def test_a_line_that_nothing_calls_has_no_context(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        found = explained(capsys, "loop.py:22")
-        assert (found["line"]["contexts"], found["line"]["events"]) == ([], [])
+        explanation = explained(capsys, "loop.py:22")
+        assert (explanation["line"]["contexts"], explanation["line"]["events"]) == ([], [])
 
     def test_a_rule_that_reports_and_one_that_is_silent_differ(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        found = explained(capsys, "replicate.py:7:5", "--certainty", "possible")
-        assert rule(found, "TPU103").startswith("reported")
-        assert rule(found, "TPU102") == "silent"
-        assert rule(found, "TPU404") == "nothing here"
+        explanation = explained(capsys, "replicate.py:7:5", "--certainty", "possible")
+        assert rule(explanation, "TPU103").startswith("reported")
+        assert rule(explanation, "TPU102") == "silent"
+        assert rule(explanation, "TPU404") == "nothing here"
 
     def test_a_possible_finding_is_hidden(self, capsys: pytest.CaptureFixture[str]) -> None:
-        found = explained(capsys, "replicate.py:7")
-        assert rule(found, "TPU103").startswith("possible and hidden")
+        explanation = explained(capsys, "replicate.py:7")
+        assert rule(explanation, "TPU103").startswith("possible and hidden")
 
     def test_a_suppressed_finding_says_so(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert rule(explained(capsys, "estimator.py:12"), "TPU501") == "suppressed by a comment"
@@ -262,8 +262,8 @@ class TestLine:
         assert rule(explained(capsys, "estimator.py:12"), "TPU501") == "not selected"
 
     def test_an_import_is_not_recorded(self, capsys: pytest.CaptureFixture[str]) -> None:
-        found = explained(capsys, "loop.py:1")
-        assert not found["line"]["placed"]
+        explanation = explained(capsys, "loop.py:1")
+        assert not explanation["line"]["placed"]
 
 
 @pytest.mark.usefixtures("folder")
@@ -289,7 +289,7 @@ def test_a_check_finds_the_same_with_an_observer(capsys: pytest.CaptureFixture[s
         main(["check", "--no-cache", "--output-format", "json", "--certainty", "possible", name])
         expected = [(each["code"], each["message"]) for each in json.loads(capsys.readouterr().out)]
         notes = explained(capsys, name, "--certainty", "possible")["file"]["findings"]
-        reported = [each for each in notes if each["state"].startswith("reported")]
+        reported = [note for note in notes if note["state"].startswith("reported")]
         assert [each["code"] for each in reported] == [code for code, _ in expected]
 
 

@@ -94,8 +94,8 @@ def test_odd_files(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "windows.py").write_bytes(NESTED.replace("\n", "\r\n").encode())
     latin = "# coding: latin-1\n# \u00e9\n" + NESTED
     (tmp_path / "latin.py").write_bytes(latin.encode("latin-1"))
-    found = [line.split(": ")[0] for line in flake8(plugin, tmp_path).out.splitlines()]
-    assert sorted(found) == ["./latin.py:11:12", "./odd.py:9:12", "./windows.py:9:12"]
+    actual = [line.split(": ")[0] for line in flake8(plugin, tmp_path).out.splitlines()]
+    assert sorted(actual) == ["./latin.py:11:12", "./odd.py:9:12", "./windows.py:9:12"]
 
 
 @pytest.fixture

@@ -18,15 +18,15 @@ COMMANDS = [(name, *each) for name, page in PAGES.items() for each in page.comma
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A git repository for each page, with the examples committed, as a clone has them."""
-    made = {}
+    folders = {}
     for name in PAGES:
-        made[name] = tmp_path_factory.mktemp("guide")
-        shutil.copytree(ROOT / "examples", made[name] / "examples")
-        shutil.copy(ROOT / "pyproject.toml", made[name])  # it says for which TensorFlow they are
+        folders[name] = tmp_path_factory.mktemp("guide")
+        shutil.copytree(ROOT / "examples", folders[name] / "examples")
+        shutil.copy(ROOT / "pyproject.toml", folders[name])  # it says for which TensorFlow they are
         author = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
         for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "Begin"]):
-            subprocess.run(["git", *words], cwd=made[name], check=True, timeout=60)
-    return made
+            subprocess.run(["git", *words], cwd=folders[name], check=True, timeout=60)
+    return folders
 
 
 @pytest.mark.parametrize(

@@ -34,14 +34,14 @@ LAST_WORK = 1.0  # seconds of computing
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three programs that take minutes to check."""
-    made: Path = tmp_path_factory.mktemp("many")
+    folder: Path = tmp_path_factory.mktemp("many")
     for project in ("one", "two", "three"):
-        (made / project).mkdir()
+        (folder / project).mkdir()
         for number in range(150):
             text = f"# {project} {number}\nimport hub_of_{project}\n{SLOW}"
-            (made / project / f"f{number}.py").write_text(text)
-        (made / project / f"hub_of_{project}.py").write_text("")  # makes them one program
-    return made
+            (folder / project / f"f{number}.py").write_text(text)
+        (folder / project / f"hub_of_{project}.py").write_text("")  # makes them one program
+    return folder
 
 
 @pytest.fixture(params=["programs", "alone"])
@@ -104,16 +104,16 @@ def work_of(processes: list[int]) -> float:
 
 def group(leader: int) -> list[int]:
     """The living processes of the session that `leader` leads."""
-    found = []
+    actual = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                said = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+                output = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if said[3] == str(leader) and said[0] != "Z":
-                found.append(int(entry))
-    return found
+            if output[3] == str(leader) and output[0] != "Z":
+                actual.append(int(entry))
+    return actual
 
 
 def wait_for(happened: object) -> None:

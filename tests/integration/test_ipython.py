@@ -91,7 +91,7 @@ def test_the_configuration_of_the_folder_counts(tmp_path: Path) -> None:
 
 
 def test_a_cell_runs_on_an_emulated_tpu() -> None:
-    said = run(
+    outcome = run(
         "%load_ext tpulint",
         "import tensorflow as tf\nlog = []",
         "%%tpulint_run --replicas 2\n"
@@ -113,7 +113,7 @@ def test_a_cell_runs_on_an_emulated_tpu() -> None:
         "    tf.compat.v1.tpu.rewrite(step, [[1.0]])",
         "%%tpulint_run --replica 2\nprint('not reached')",
     )
-    emulated, after, _, failed, wrong = said[2:]
+    emulated, after, _, failed, wrong = outcome[2:]
     assert re.search(r"tpulint run: In \[3\] on 2 replicas: exit status 0 after [\d.]+ s", emulated)
     assert re.search(r"host cluster 0 +2 +0 .* In \[3\]:7\n", emulated)
     assert emulated.endswith("\n2")

@@ -63,19 +63,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def findings(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     assert main(["check", "--no-cache", "--output-format", "json", "n.ipynb"]) == 1
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    return found
+    data: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return data
 
 
 def test_a_broken_cell_costs_only_itself(findings: list[dict[str, Any]]) -> None:
-    places = [(each["code"], each["cell"], each["location"]["row"]) for each in findings]
+    places = [
+        (finding["code"], finding["cell"], finding["location"]["row"]) for finding in findings
+    ]
     assert places == [("TPU101", 3, 5), ("TPU001", 7, 1)]
 
 
 def test_the_steps_name_their_cells_and_the_caller_at_fault(findings: list[dict[str, Any]]) -> None:
     steps = [
-        (each["lane"], each["cell"], each["location"]["row"], each["message"])
-        for each in findings[0]["trace"]
+        (step["lane"], step["cell"], step["location"]["row"], step["message"])
+        for step in findings[0]["trace"]
     ]
     assert steps == DEADLOCK
 

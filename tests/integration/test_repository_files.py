@@ -16,11 +16,11 @@ ROOT = Path(__file__).parents[2]
 FILES = {
     "vendor.github-actions": ["action.yml"],
     "vendor.github-workflows": sorted(
-        each.relative_to(ROOT).as_posix() for each in (ROOT / ".github/workflows").iterdir()
+        path.relative_to(ROOT).as_posix() for path in (ROOT / ".github/workflows").iterdir()
     ),
     "vendor.dependabot": [".github/dependabot.yml"],
     "vendor.github-issue-forms": sorted(
-        each.relative_to(ROOT).as_posix() for each in (ROOT / ".github/ISSUE_TEMPLATE").iterdir()
+        path.relative_to(ROOT).as_posix() for path in (ROOT / ".github/ISSUE_TEMPLATE").iterdir()
     ),
     "vendor.citation-file-format": ["CITATION.cff"],
 }
@@ -70,7 +70,7 @@ def test_the_action_writes_a_report_and_ends_as_the_check_did(tmp_path: Path) ->
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=60)
     assert output.read_text(encoding="utf-8") == "status=1\n"
     report = json.loads((tmp_path / "tpulint.sarif").read_text(encoding="utf-8"))
-    assert [each["ruleId"] for each in report["runs"][0]["results"]] == ["TPU405"]
+    assert [result["ruleId"] for result in report["runs"][0]["results"]] == ["TPU405"]
     last = ["bash", "-e", "-c", steps["Fail where something was found"]["run"]]
     ended = subprocess.run(last, env={**environment, "STATUS": "1"}, check=False, timeout=60)
     assert ended.returncode == 1

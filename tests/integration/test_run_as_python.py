@@ -184,8 +184,8 @@ def test_without_tensorflow_one_line_says_so(folder: Path) -> None:
     without_site_packages = ["-S", "-m", "tpulint", "run", "script.py"]
     ours = by(without_site_packages, folder, [])
     assert ours.returncode == 2
-    said = f"tpulint: run: TensorFlow is not installed: python -m pip install '{ROOT}[runtime]'\n"
-    assert (ours.stdout, ours.stderr) == ("", said)
+    output = f"tpulint: run: TensorFlow is not installed: python -m pip install '{ROOT}[runtime]'\n"
+    assert (ours.stdout, ours.stderr) == ("", output)
 
 
 def test_the_report_goes_to_the_file_that_is_asked_for(folder: Path) -> None:

@@ -17,9 +17,9 @@ PAGE = Page("run.md")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the examples and the files of the page."""
-    made = PAGE.laid_out(tmp_path_factory.mktemp("page"))
-    entry_points(made / "installed")
-    return made
+    folder = PAGE.laid_out(tmp_path_factory.mktemp("page"))
+    entry_points(folder / "installed")
+    return folder
 
 
 @pytest.mark.parametrize(

@@ -25,16 +25,16 @@ Row = tuple[str, int, int, str]
 @pytest.fixture(scope="module", params=[*PROGRAMS, "examples"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that holds one program, or all of the examples."""
-    made = tmp_path_factory.mktemp("program")
-    (made / "pyproject.toml").write_text("")
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "pyproject.toml").write_text("")
     for name, text in PROGRAMS.get(request.param, {}).items():
-        (made / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
     if request.param == "examples":
         for path in EXAMPLES:
-            target = made / path.relative_to(ROOT / "examples")
+            target = folder / path.relative_to(ROOT / "examples")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
-    return made
+    return folder
 
 
 @functools.cache
@@ -53,8 +53,8 @@ def check(folder: Path, style: str, *arguments: str) -> str:
 
 
 def items(folder: Path, *arguments: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(check(folder, "json", *arguments))
-    return found
+    data: list[dict[str, Any]] = json.loads(check(folder, "json", *arguments))
+    return data
 
 
 def row_of(item: dict[str, Any], folder: Path) -> Row:
@@ -74,8 +74,8 @@ def test_the_programs_hold_what_they_are_here_for(name: str, tmp_path: Path) -> 
 
 
 def in_lines(pattern: str, said: str) -> list[Row]:
-    found = re.findall(pattern, said, re.MULTILINE)
-    return sorted((name, int(row), int(column), code) for name, row, column, code in found)
+    matches = re.findall(pattern, said, re.MULTILINE)
+    return sorted((name, int(row), int(column), code) for name, row, column, code in matches)
 
 
 def test_text_and_github(folder: Path) -> None:
@@ -86,14 +86,14 @@ def test_text_and_github(folder: Path) -> None:
 
 
 def test_full(folder: Path) -> None:
-    said = check(folder, "full")
-    found = [
+    output = check(folder, "full")
+    actual = [
         (name, int(row), int(column), code)
         for code, name, row, column in re.findall(
-            r"^(TPU\d+) .*\n(?:       .*\n)*? *--> (.+?):(\d+):(\d+)$", said, re.MULTILINE
+            r"^(TPU\d+) .*\n(?:       .*\n)*? *--> (.+?):(\d+):(\d+)$", output, re.MULTILINE
         )
     ]
-    assert sorted(found) == rows(folder)
+    assert sorted(actual) == rows(folder)
 
 
 def test_jsonl(folder: Path) -> None:
@@ -103,27 +103,27 @@ def test_jsonl(folder: Path) -> None:
 
 def test_sarif(folder: Path) -> None:
     log = json.loads(check(folder, "sarif"))
-    found = []
+    actual = []
     for result in log["runs"][0]["results"]:
         place = result["locations"][0]["physicalLocation"]
         region = place["region"]
         uri = place["artifactLocation"]["uri"]
-        found.append((uri, region["startLine"], region["startColumn"], result["ruleId"]))
-    assert sorted(found) == rows(folder)
+        actual.append((uri, region["startLine"], region["startColumn"], result["ruleId"]))
+    assert sorted(actual) == rows(folder)
     traces = {tuple(row_of(item, folder)): item["trace"] for item in items(folder)}
-    for row, result in zip(found, log["runs"][0]["results"], strict=True):
+    for row, result in zip(actual, log["runs"][0]["results"], strict=True):
         flows = result.get("codeFlows", [{"threadFlows": []}])[0]["threadFlows"]
         assert sum(len(flow["locations"]) for flow in flows) == len(traces[row])
 
 
 def test_gitlab_and_junit(folder: Path) -> None:
     expected = rows(folder)
-    found = []
+    actual = []
     for item in json.loads(check(folder, "gitlab")):
         begin = item["location"]["positions"]["begin"]
         name = item["location"]["path"]
-        found.append((name, begin["line"], begin["column"], item["check_name"]))
-    assert sorted(found) == expected
+        actual.append((name, begin["line"], begin["column"], item["check_name"]))
+    assert sorted(actual) == expected
     cases = ElementTree.fromstring(check(folder, "junit")).iter("testcase")
     assert (
         sorted(
@@ -142,22 +142,22 @@ def test_standard_input_and_single_files(folder: Path) -> None:
         mine = [item for item in expected if item["filename"] == str(path)]
         assert items(folder, name) == mine
         arguments = ("--no-cache", "--output-format", "json", "-", "--stdin-filename", name)
-        said = tpulint(folder, "check", *arguments, data=path.read_bytes())
-        assert json.loads(said.out) == mine
-        assert said.status == (1 if mine else 0)
+        output = tpulint(folder, "check", *arguments, data=path.read_bytes())
+        assert json.loads(output.out) == mine
+        assert output.status == (1 if mine else 0)
 
 
 def test_flake8(folder: Path, plugin: Path) -> None:
-    said = flake8(plugin, folder, *(path.name for path in sorted(folder.glob("*")))).out
+    output = flake8(plugin, folder, *(path.name for path in sorted(folder.glob("*")))).out
     unparsable = {row[0] for row in rows(folder) if row[3] == "TPU001"}
     expected = [row for row in rows(folder) if row[0] not in unparsable]
-    assert in_lines(r"^(?:\./)?(.+?):(\d+):(\d+): (TPU\d+) ", said) == expected
+    assert in_lines(r"^(?:\./)?(.+?):(\d+):(\d+): (TPU\d+) ", output) == expected
 
 
 def test_cold_and_warm_cache_and_any_number_of_jobs(folder: Path) -> None:
     expected = items(folder)
     arguments = ("--output-format", "json", "--cache-dir", "the_cache")
     for jobs in ("1", "1", "2"):
-        said = tpulint(folder, "check", *arguments, "--jobs", jobs)
-        assert json.loads(said.out) == expected
-        assert said.err.count("internal error") == 0
+        output = tpulint(folder, "check", *arguments, "--jobs", jobs)
+        assert json.loads(output.out) == expected
+        assert output.err.count("internal error") == 0

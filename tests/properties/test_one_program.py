@@ -92,14 +92,14 @@ def found(paths: Sequence[Path], top: Path, jobs: int = 1) -> set[Row]:
     assert not run.failures, run.failures
     return {
         (
-            Path(each.span.filename).relative_to(top).as_posix(),
-            each.span.start.row,
-            each.code,
-            each.certainty.value,
-            each.message,
+            Path(finding.span.filename).relative_to(top).as_posix(),
+            finding.span.start.row,
+            finding.code,
+            finding.certainty.value,
+            finding.message,
         )
-        for each in run.findings
-        if Path(each.span.filename).is_relative_to(top)
+        for finding in run.findings
+        if Path(finding.span.filename).is_relative_to(top)
     }
 
 
@@ -146,7 +146,7 @@ def test_the_folder_around_and_the_marks_in_it_say_nothing(
     alone = [found([top / name], top) for name in files if name.endswith(".py")]
     assert set().union(*alone) == expected
     packages = {(top / name).parent for name in files if name.endswith(".py")}
-    assert set().union(*(found([each], top) for each in packages)) == expected
+    assert set().union(*(found([package], top) for package in packages)) == expected
 
 
 def test_programs_say_different_things() -> None:
@@ -194,4 +194,4 @@ def test_star_imports_in_a_ring_name_what_they_would(kind: str, tmp_path: Path) 
     assert {name for name, _, code, certainty, _ in rows if certainty == "definite"} == programs
     assert {code for _, _, code, _, _ in rows} == {"TPU201"}
     assert found(paths[::-1], top) == rows
-    assert set().union(*(found([each], top) for each in paths)) == rows
+    assert set().union(*(found([path], top) for path in paths)) == rows

@@ -58,21 +58,21 @@ def mutated(draw: st.DrawFn) -> Files:
 
 
 def _one_token_changed(draw: st.DrawFn, line: str, foreign: str) -> str:
-    found = list(TOKEN.finditer(line))
-    if not found:
+    actual = list(TOKEN.finditer(line))
+    if not actual:
         return line
-    old = draw(st.sampled_from(found))
-    new = draw(st.sampled_from([each[0] for each in TOKEN.finditer(foreign)]))
+    old = draw(st.sampled_from(actual))
+    new = draw(st.sampled_from([match[0] for match in TOKEN.finditer(foreign)]))
     return line[: old.start()] + new + line[old.end() :]
 
 
 @MANY
 @given(files=mutated())
 def test_no_program_crashes_the_reader(files: Files) -> None:
-    for found in findings_in(files):
-        rows = files[found.span.filename.removeprefix("/program/")].splitlines() or [""]
-        assert 1 <= found.span.start.row <= len(rows) + 1
-        assert found.span.start <= found.span.end
+    for finding in findings_in(files):
+        rows = files[finding.span.filename.removeprefix("/program/")].splitlines() or [""]
+        assert 1 <= finding.span.start.row <= len(rows) + 1
+        assert finding.span.start <= finding.span.end
 
 
 @MANY
@@ -91,8 +91,8 @@ def test_local_names_mean_nothing(files: Files, suffix: str) -> None:
 @given(files=valid_blocks, width=st.sampled_from([1, 2, 8]))
 def test_indentation_means_nothing(files: Files, width: int) -> None:
     other = {name: indented(text, width) for name, text in files.items()}
-    rows = [(each.code, each.span.start.row) for each in findings_in(files)]
-    assert [(each.code, each.span.start.row) for each in findings_in(other)] == rows
+    rows = [(finding.code, finding.span.start.row) for finding in findings_in(files)]
+    assert [(finding.code, finding.span.start.row) for finding in findings_in(other)] == rows
 
 
 @SAMPLE

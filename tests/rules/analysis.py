@@ -20,13 +20,13 @@ def reported(
     text: str, folder: Path, families: Collection[str], wrappers: tuple[str, ...] = ()
 ) -> list[Expected]:
     """Return the findings of the rules whose codes start with one of `families`."""
-    found = found_marks(program(text), folder, wrappers)
-    return [each for each in found if each.code.startswith(tuple(families))]
+    actual = found_marks(program(text), folder, wrappers)
+    return [item for item in actual if item.code.startswith(tuple(families))]
 
 
 def certainties(text: str, folder: Path, code: str) -> list[str]:
     """Return the certainty of each finding of one rule, in the order of their places."""
-    return [each.certainty for each in reported(text, folder, [code])]
+    return [finding.certainty for finding in reported(text, folder, [code])]
 
 
 def expected(text: str, families: Collection[str]) -> list[Expected]:
@@ -42,8 +42,8 @@ def assert_marked(text: str, folder: Path) -> None:
 
 def messages(text: str, folder: Path, code: str) -> list[tuple[str, str]]:
     """Return the message of each finding of one rule, and the last step of its trace or ""."""
-    found = [each for each in findings(program(text), folder) if each.code == code]
-    return [(each.message, each.trace[-1].message if each.trace else "") for each in found]
+    actual = [finding for finding in findings(program(text), folder) if finding.code == code]
+    return [(item.message, item.trace[-1].message if item.trace else "") for item in actual]
 
 
 def source_of(found: Finding) -> str:

@@ -52,15 +52,15 @@ def consoles(page: Page) -> list[Console]:
     """The ```console blocks of `page`, each with the program that it belongs to."""
     lines = page.path.read_text(encoding="utf-8").splitlines()
     programs = {block.line: block for block in page.blocks}
-    found: list[Console] = []
+    actual: list[Console] = []
     last: Block | None = None
     for line, info, body in fences(page.path, lines):
         last = programs.get(line, last)
         if info == "console":
             if last is None:
                 raise ValueError(f"{page.path.name}:{line}: no program is before the block")
-            found.append(Console(line, last, "\n".join(body)))
-    return found
+            actual.append(Console(line, last, "\n".join(body)))
+    return actual
 
 
 def missing(page: Page) -> list[tuple[Block, list[str]]]:
@@ -129,7 +129,7 @@ def _certainty(code: str, block: Block) -> str:
 def _fixed(code: str, block: Block) -> tuple[Block, str] | None:
     """Return `block` and the options that show the fix of a finding of `code`, or None."""
     with tempfile.TemporaryDirectory() as folder:
-        fixes = [each.fix for each in findings(block, Path(folder)) if each.code == code]
+        fixes = [finding.fix for finding in findings(block, Path(folder)) if finding.code == code]
     for fix in fixes:
         if fix is not None:
             return block, "" if fix.applicability is Applicability.SAFE else UNSAFE

@@ -64,8 +64,8 @@ def fixed(block: Block, folder: Path, codes: Sequence[str] = tuple(CODES)) -> Fi
     task = driver.discover(driver.Request(config, frozenset(codes), (str(folder),)))
 
     def check(files: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
-        found = driver.check(task, files)
-        return found.findings, found.sources
+        result = driver.check(task, files)
+        return result.findings, result.sources
 
     return fix_all(check, unsafe=True)
 

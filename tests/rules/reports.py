@@ -45,8 +45,8 @@ class Report:
 
 def reports(folder: Path = FIELD) -> list[Report]:
     """All reports, by number."""
-    found = [report for path in folder.glob("r*.md") for report in read(path)]
-    return sorted(found, key=lambda report: report.number)
+    actual = [report for path in folder.glob("r*.md") for report in read(path)]
+    return sorted(actual, key=lambda report: report.number)
 
 
 def read(path: Path) -> Iterator[Report]:
@@ -74,8 +74,8 @@ def _report(path: Path, group: str, start: int, lines: list[str]) -> Report:
         corrected = [_MARKS.sub("", each) for each in _side(body, "+")]
         twin = Block(name, line, "", "", "", split(corrected))
     references = tuple(head.group(2).split(", "))
-    said, pattern, silent = notes["said"], notes["pattern"], notes.get("silent", "")
-    return Report(int(head.group(1)), references, group, said, pattern, silent, faulty, twin)
+    output, pattern, silent = notes["said"], notes["pattern"], notes.get("silent", "")
+    return Report(int(head.group(1)), references, group, output, pattern, silent, faulty, twin)
 
 
 def _side(body: list[str], sign: str) -> list[str]:

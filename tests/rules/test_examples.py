@@ -67,24 +67,24 @@ def test_a_sound_program_is_silent(name: str, target: str | None) -> None:
 
 
 def test_the_trace_of_the_deadlock_has_both_lanes() -> None:
-    (found,) = check("deadlock_metrics.py")
-    assert (found.code, found.certainty) == ("TPU101", Certainty.DEFINITE)
-    told = {
+    (result,) = check("deadlock_metrics.py")
+    assert (result.code, result.certainty) == ("TPU101", Certainty.DEFINITE)
+    output = {
         lane: [
             line(step.span.filename, step.span.start.row)
-            for step in found.trace
+            for step in result.trace
             if step.lane == lane
         ]
         for lane in (DEVICE_LANE, HOST_LANE)
     }
-    assert any("self.running_loss.assign(smoothed)" in text for text in told[DEVICE_LANE])
-    assert any("outside_compilation(self.meter.relative" in text for text in told[DEVICE_LANE])
-    assert any("average = self._average()" in text for text in told[HOST_LANE])
-    assert any("self.running_loss.read_value()" in text for text in told[HOST_LANE])
+    assert any("self.running_loss.assign(smoothed)" in text for text in output[DEVICE_LANE])
+    assert any("outside_compilation(self.meter.relative" in text for text in output[DEVICE_LANE])
+    assert any("average = self._average()" in text for text in output[HOST_LANE])
+    assert any("self.running_loss.read_value()" in text for text in output[HOST_LANE])
 
 
 def test_the_nested_cluster_is_found_across_modules() -> None:
-    (found,) = check("nested_vocabulary")
-    assert (found.code, found.certainty) == ("TPU201", Certainty.DEFINITE)
-    assert Path(found.span.filename).name == "vocabulary.py"
-    assert {Path(step.span.filename).name for step in found.trace} == {"score.py", "vocabulary.py"}
+    (result,) = check("nested_vocabulary")
+    assert (result.code, result.certainty) == ("TPU201", Certainty.DEFINITE)
+    assert Path(result.span.filename).name == "vocabulary.py"
+    assert {Path(step.span.filename).name for step in result.trace} == {"score.py", "vocabulary.py"}

@@ -21,7 +21,7 @@ BLOCKS = [
     for page in pages()
     if page.code in FIXED
     for number, block in enumerate(page.blocks)
-    if any(each.code == page.code for each in block.expected)
+    if any(mark.code == page.code for mark in block.expected)
 ]
 
 
@@ -36,7 +36,7 @@ def test_a_fixed_block_parses_and_keeps_its_comments(
         before = Path(filename).read_text(encoding="utf-8")
         assert comments(data.decode()) == comments(before)
     # The rest has no fix: the next run changes nothing.
-    assert all(each.fix is None for each in done.findings)
+    assert all(finding.fix is None for finding in done.findings)
 
 
 @pytest.mark.parametrize("code", FIXED)
@@ -54,4 +54,4 @@ def test_a_page_shows_a_finding_with_a_fix(code: str, tmp_path: Path) -> None:
 def comments(text: str) -> list[str]:
     """The comments of a file, in order."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [each.string for each in tokens if each.type == tokenize.COMMENT]
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]

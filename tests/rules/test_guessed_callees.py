@@ -205,5 +205,5 @@ def test_it_is_definite_where_the_callee_is_known(code: str, text: str, tmp_path
 
 @each_program
 def test_it_is_possible_where_the_callee_is_guessed(code: str, text: str, tmp_path: Path) -> None:
-    found = certainties(text.replace("{called}", GUESSED), tmp_path, code)
-    assert found in (["possible"], [])
+    actual = certainties(text.replace("{called}", GUESSED), tmp_path, code)
+    assert actual in (["possible"], [])

@@ -48,7 +48,9 @@ SYNTAX = ("TPU001", "TPU002")
     "block", [block for block in BLOCKS if block.expected], ids=lambda block: block.name
 )
 def test_the_message_says_what_to_do(block: Block, tmp_path: Path) -> None:
-    messages = [found.message for found in findings(block, tmp_path) if found.code not in SYNTAX]
+    messages = [
+        finding.message for finding in findings(block, tmp_path) if finding.code not in SYNTAX
+    ]
     assert [message for message in messages if not REMEDY.search(message)] == []
 
 

@@ -31,12 +31,12 @@ tf.tpu.rewrite(computation, [tf.zeros([4])])
 
 
 def mended(text: str, folder: Path) -> str | None:
-    (found,) = findings(program(text), folder)
-    assert found.code == "TPU101"
-    if found.fix is None:
+    (finding,) = findings(program(text), folder)
+    assert finding.code == "TPU101"
+    if finding.fix is None:
         return None
-    assert found.fix.applicability is Applicability.UNSAFE
-    return edited_text(text.strip("\n") + "\n", found.fix.edits)
+    assert finding.fix.applicability is Applicability.UNSAFE
+    return edited_text(text.strip("\n") + "\n", finding.fix.edits)
 
 
 @pytest.mark.parametrize(

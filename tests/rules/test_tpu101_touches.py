@@ -118,5 +118,5 @@ def test_the_certainty_of_the_deadlock_by_line(
     text = V1 + DEADLOCK
     for name, lines in {**AS_IT_IS, where: line}.items():
         text = text.replace(f"{{{name}}}", lines)
-    found = set(certainties(text, tmp_path, "TPU101"))
-    assert found == ({certainty} if certainty else set())
+    actual = set(certainties(text, tmp_path, "TPU101"))
+    assert actual == ({certainty} if certainty else set())

@@ -33,6 +33,8 @@ def step(x):
 def train(strategy, x):
     {"; ".join(calls)}
 """
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU202"]
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU202"
+    ]
     name = calls[shown].partition("(")[0].rpartition(".")[2]
-    assert f"inside the one that `{name}` builds" in found.message
+    assert f"inside the one that `{name}` builds" in actual.message

@@ -60,8 +60,8 @@ tf.tpu.outside_compilation(inner, tf.zeros([4]))  # error: TPU203
 @pytest.mark.parametrize("place", ALONE)
 def test_the_message_says_where_the_cluster_has_no_effect(place: str, tmp_path: Path) -> None:
     assert_marked(ALONE[place], tmp_path)
-    (found,) = findings(program(ALONE[place]), tmp_path)
-    assert f"has no effect {place}:" in found.message
+    (finding,) = findings(program(ALONE[place]), tmp_path)
+    assert f"has no effect {place}:" in finding.message
 
 
 def test_so_it_is_in_what_another_strategys_extension_calls(tmp_path: Path) -> None:

@@ -102,5 +102,5 @@ TAKERS = {
 def test_it_is_as_certain_as_the_taker(name: str, tmp_path: Path) -> None:
     taker, certainty = TAKERS[name]
     text = V1 + ESCAPES.replace("{taker}", taker)
-    found = set(certainties(text, tmp_path, "TPU303"))
-    assert min(found, default="") == certainty  # "definite" comes first
+    actual = set(certainties(text, tmp_path, "TPU303"))
+    assert min(actual, default="") == certainty  # "definite" comes first

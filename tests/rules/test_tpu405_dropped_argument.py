@@ -56,32 +56,38 @@ CALLS = {
 @pytest.mark.parametrize(("before", "after"), CALLS.values(), ids=CALLS)
 def test_only_the_argument_and_its_comma_go(before: str, after: str, tmp_path: Path) -> None:
     text = HEAD + before + "\n"
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU405"]
-    assert found.fix is not None
-    assert found.fix.applicability is Applicability.SAFE
-    assert edited_text(text, found.fix.edits) == HEAD + after + "\n"
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU405"
+    ]
+    assert actual.fix is not None
+    assert actual.fix.applicability is Applicability.SAFE
+    assert edited_text(text, actual.fix.edits) == HEAD + after + "\n"
 
 
 def test_a_call_that_would_be_lost_makes_the_fix_unsafe(tmp_path: Path) -> None:
     text = HEAD + "rewrite(f, [x], name=make())\n"
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU405"]
-    assert found.fix is not None
-    assert found.fix.applicability is Applicability.UNSAFE
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU405"
+    ]
+    assert actual.fix is not None
+    assert actual.fix.applicability is Applicability.UNSAFE
 
 
 def test_options_that_hold_the_name_are_left_alone(tmp_path: Path) -> None:
     text = HEAD + 'rewrite(f, [x], **{"name": "a", "xla_options": None})\n'
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU405"]
-    assert found.fix is None
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU405"
+    ]
+    assert actual.fix is None
 
 
 def test_rows_that_only_brackets_hold_together_are_fixed(tmp_path: Path) -> None:
     rows = "    return (tf\n            .compat.v1\n        .tpu.rewrite(f, [x]{}))\n"
     text = "import tensorflow as tf\n\n\ndef build(f, x):\n"
-    (found,) = [
-        each
-        for each in findings(program(text + rows.format(", name='a'")), tmp_path)
-        if each.code == "TPU405"
+    (actual,) = [
+        finding
+        for finding in findings(program(text + rows.format(", name='a'")), tmp_path)
+        if finding.code == "TPU405"
     ]
-    assert found.fix is not None
-    assert edited_text(text + rows.format(", name='a'"), found.fix.edits) == text + rows.format("")
+    assert actual.fix is not None
+    assert edited_text(text + rows.format(", name='a'"), actual.fix.edits) == text + rows.format("")

@@ -25,8 +25,10 @@ CASES = {
 def test_the_message_and_the_range_name_the_culprit(name: str, tmp_path: Path) -> None:
     body, message, culprit = CASES[name]
     text = STEP_OF_MODEL_FN.replace("{body}", body)
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU406"]
-    assert (found.message, source_of(found)) == (message, culprit)
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU406"
+    ]
+    assert (actual.message, source_of(actual)) == (message, culprit)
 
 
 FETCHED = """
@@ -45,6 +47,8 @@ def build(session, x):
 
 
 def test_the_fetched_tensor_is_named(tmp_path: Path) -> None:
-    (found,) = [each for each in findings(program(FETCHED), tmp_path) if each.code == "TPU406"]
-    assert source_of(found) == "inner"
-    assert found.message.startswith("`inner` was made inside the computation of `replicate`")
+    (actual,) = [
+        finding for finding in findings(program(FETCHED), tmp_path) if finding.code == "TPU406"
+    ]
+    assert source_of(actual) == "inner"
+    assert actual.message.startswith("`inner` was made inside the computation of `replicate`")

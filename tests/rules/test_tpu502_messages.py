@@ -23,8 +23,8 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_the_message_of_the_call(call: str, tmp_path: Path) -> None:
-    (found,) = findings(program(CALLABLES + call), tmp_path)
-    assert (found.code, found.message) == ("TPU502", CALLS[call])
+    (finding,) = findings(program(CALLABLES + call), tmp_path)
+    assert (finding.code, finding.message) == ("TPU502", CALLS[call])
 
 
 ELSEWHERE = """
@@ -51,6 +51,6 @@ result = tf.tpu.rewrite(computation, [tf.ones([1, 8, 8, 3]), tf.constant([0, 1, 
 
 
 def test_error_found_in_deeplab2_the_list_is_written_in_another_module(tmp_path: Path) -> None:
-    (found,) = findings(program(ELSEWHERE), tmp_path)
-    assert (found.code, source_of(found)) == ("TPU502", "size")
-    assert Path(found.span.filename).name == "sizes.py"
+    (finding,) = findings(program(ELSEWHERE), tmp_path)
+    assert (finding.code, source_of(finding)) == ("TPU502", "size")
+    assert Path(finding.span.filename).name == "sizes.py"

@@ -234,8 +234,10 @@ FIXES = {
 def test_the_fix_writes_the_named_dtype(asked: str, tmp_path: Path) -> None:
     opening = V1 + "HALF = tf.float16\nfrom tensorflow import float16 as f\n"
     text = opening + f"def computation(x):\n    return {asked}\n" + REWRITE
-    (found,) = (each for each in findings(program(text), tmp_path) if each.code == "TPU504")
-    assert written(found, asked) == FIXES[asked]
+    (actual,) = (
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU504"
+    )
+    assert written(actual, asked) == FIXES[asked]
 
 
 def written(found: Finding, line: str) -> str | None:

@@ -19,5 +19,5 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_the_message_of_the_call(call: str, tmp_path: Path) -> None:
-    (found,) = findings(program(CALLABLES + call), tmp_path)
-    assert (found.code, found.message) == ("TPU504", CALLS[call])
+    (finding,) = findings(program(CALLABLES + call), tmp_path)
+    assert (finding.code, finding.message) == ("TPU504", CALLS[call])

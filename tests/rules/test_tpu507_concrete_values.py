@@ -188,18 +188,18 @@ def test_only_traced_tensors_have_no_value(name: str, tmp_path: Path) -> None:
 
 def the_finding(body: str, folder: Path) -> Finding:
     text = f"import math\n{SYSTEM}\ndef step(x):\n    {body}\n{RUN}"
-    (found,) = [each for each in findings(program(text), folder) if each.code == "TPU507"]
+    (found,) = [finding for finding in findings(program(text), folder) if finding.code == "TPU507"]
     return found
 
 
 def test_the_call_is_named(tmp_path: Path) -> None:
-    found = the_finding("return math.sqrt(tf.reduce_sum(x))", tmp_path)
-    assert found.message == (
+    actual = the_finding("return math.sqrt(tf.reduce_sum(x))", tmp_path)
+    assert actual.message == (
         "`math.sqrt()` needs the value of a tensor, but tensors have none while device code is"
         " traced: use a TensorFlow operation, or call it outside the step"
     )
-    steps = [each.message for each in found.trace]
+    steps = [step.message for step in actual.trace]
     assert steps == ["`run` compiles `step`", "needs the value of a tensor"]
-    width = found.span.end.column - found.span.start.column
-    assert (width, found.fix) == (len("math.sqrt(tf.reduce_sum(x))"), None)
+    width = actual.span.end.column - actual.span.start.column
+    assert (width, actual.fix) == (len("math.sqrt(tf.reduce_sum(x))"), None)
     assert the_finding("return x.numpy()", tmp_path).message.startswith("`.numpy()` needs")

@@ -79,8 +79,8 @@ SPECS = [
 
 
 def of_the_host(text: str, folder: Path) -> list[str]:
-    found = found_marks(program(text), folder)
-    return [f"{each.code} {each.certainty}" for each in found if each.code[:4] in ("TPU5", "TPU6")]
+    actual = found_marks(program(text), folder)
+    return [f"{item.code} {item.certainty}" for item in actual if item.code[:4] in ("TPU5", "TPU6")]
 
 
 @pytest.mark.parametrize(("spec", "expected"), SPECS)
@@ -103,5 +103,5 @@ def test_a_mode_that_is_given_decides(mode: str, rows: list[int], tmp_path: Path
         f"tf.tpu.rewrite(lambda x: f(x, tf.estimator.ModeKeys.{mode}), [tf.zeros([])])\n"
     )
     assert [
-        each.row for each in found_marks(program(text), tmp_path) if each.code == "TPU501"
+        mark.row for mark in found_marks(program(text), tmp_path) if mark.code == "TPU501"
     ] == rows

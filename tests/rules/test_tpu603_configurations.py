@@ -33,5 +33,5 @@ FEEDING = {
 
 @pytest.mark.parametrize("config", FEEDING)
 def test_a_scalar_is_reported_where_each_core_is_fed(config: str, tmp_path: Path) -> None:
-    found = certainties(CONFIGURED.format(config), tmp_path, "TPU603")
-    assert found == ([FEEDING[config]] if FEEDING[config] else [])
+    actual = certainties(CONFIGURED.format(config), tmp_path, "TPU603")
+    assert actual == ([FEEDING[config]] if FEEDING[config] else [])

@@ -52,5 +52,7 @@ CASES = {
 def test_the_message_and_the_range_name_the_culprit(name: str, tmp_path: Path) -> None:
     body, message, culprit = CASES[name]
     text = STEP_OF_MODEL_FN.replace("{body}", body)
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU603"]
-    assert (found.message, source_of(found)) == (message, culprit)
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU603"
+    ]
+    assert (actual.message, source_of(actual)) == (message, culprit)

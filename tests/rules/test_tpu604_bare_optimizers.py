@@ -102,8 +102,10 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("made", OPTIMIZERS)
 def test_an_optimizer_is_as_certainly_bare_as_it_looks(made: str, tmp_path: Path) -> None:
     update = f"\n    optimizer = {made}\n    train_op = optimizer.minimize(loss)"
-    found = reported(BEGIN + update + END, tmp_path, FAMILY)
-    assert [each.certainty for each in found] == ([OPTIMIZERS[made]] if OPTIMIZERS[made] else [])
+    findings = reported(BEGIN + update + END, tmp_path, FAMILY)
+    assert [finding.certainty for finding in findings] == (
+        [OPTIMIZERS[made]] if OPTIMIZERS[made] else []
+    )
 
 
 # The optimizer that `optimize_loss` is given, and the certainty that it sums nothing.
@@ -132,8 +134,10 @@ def test_optimize_loss_applies_gradients_by_what_it_is_given(
     update = f"""
     step = tf.train.get_global_step()
     train_op = {library}.optimize_loss(loss, step, 0.1, optimizer={given}, clip_gradients=1.0)"""
-    found = reported("import tf_slim\n" + BEGIN + update + END, tmp_path, FAMILY)
-    assert [each.certainty for each in found] == ([OPTIMIZES[given]] if OPTIMIZES[given] else [])
+    findings = reported("import tf_slim\n" + BEGIN + update + END, tmp_path, FAMILY)
+    assert [finding.certainty for finding in findings] == (
+        [OPTIMIZES[given]] if OPTIMIZES[given] else []
+    )
 
 
 # The gradients that the optimizer gets, and the certainty that nobody summed them.
@@ -158,8 +162,8 @@ def test_unseen_gradients_may_be_summed(given: str, tmp_path: Path) -> None:
     optimizer = tf.train.AdamOptimizer()
     variables = tf.trainable_variables()
     train_op = optimizer.apply_gradients({given})"""
-    found = reported(BEGIN + update + END, tmp_path, FAMILY)
-    assert [each.certainty for each in found] == [GRADIENTS[given]]
+    findings = reported(BEGIN + update + END, tmp_path, FAMILY)
+    assert [finding.certainty for finding in findings] == [GRADIENTS[given]]
 
 
 PROGRAMS = {

@@ -75,7 +75,7 @@ def kinds(files: dict[str, str], folder: Path) -> list[str]:
         (folder / name).write_text(text, encoding="utf-8")
     program = read_program([str(path) for path in sorted(folder.rglob("*.py"))]).program
     assert program is not None
-    return [each.kind for each in program.computations]
+    return [computation.kind for computation in program.computations]
 
 
 def test_an_estimator_of_another_folder_is_ignored(tmp_path: Path) -> None:

@@ -165,8 +165,8 @@ GIVEN = [
 
 
 def certainty_of(text: str, folder: Path) -> str:
-    found = certainties(text, folder, "TPU605")
-    return min(found, default="")  # "definite" comes first
+    actual = certainties(text, folder, "TPU605")
+    return min(actual, default="")  # "definite" comes first
 
 
 @pytest.mark.parametrize(("statement", "certainty"), ASKED)

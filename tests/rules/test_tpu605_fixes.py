@@ -58,6 +58,8 @@ ROWS = {
 @pytest.mark.parametrize("rows", ROWS)
 def test_the_fix_is_safe_if_no_batch_can_be_short(rows: str, tmp_path: Path) -> None:
     text = PIPELINE.replace("{rows}", rows)
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU605"]
-    assert found.fix is not None
-    assert found.fix.applicability.value == ROWS[rows]
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU605"
+    ]
+    assert actual.fix is not None
+    assert actual.fix.applicability.value == ROWS[rows]

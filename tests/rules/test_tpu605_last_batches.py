@@ -142,20 +142,20 @@ REPEATED = {
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_the_last_batch_of_an_input_fn(dataset: str, tmp_path: Path) -> None:
-    found = [
-        each.certainty
-        for each in reported(ESTIMATOR.replace("{dataset}", dataset), tmp_path, ["TPU605"])
+    actual = [
+        finding.certainty
+        for finding in reported(ESTIMATOR.replace("{dataset}", dataset), tmp_path, ["TPU605"])
     ]
-    assert set(found) == ({DATASETS[dataset]} if DATASETS[dataset] else set())
+    assert set(actual) == ({DATASETS[dataset]} if DATASETS[dataset] else set())
 
 
 @pytest.mark.parametrize("dataset", REPEATED)
 def test_a_batch_of_an_endless_dataset_is_never_the_last(dataset: str, tmp_path: Path) -> None:
-    found = [
-        each.certainty
-        for each in reported(STRATEGY.replace("{dataset}", dataset), tmp_path, ["TPU605"])
+    actual = [
+        finding.certainty
+        for finding in reported(STRATEGY.replace("{dataset}", dataset), tmp_path, ["TPU605"])
     ]
-    assert found == (["unlikely"] if REPEATED[dataset] else [])
+    assert actual == (["unlikely"] if REPEATED[dataset] else [])
 
 
 TRAIN = TPU_ESTIMATOR + "\nestimator.train(input_fn, max_steps=1)\n"

@@ -45,9 +45,9 @@ PARAMS = {
 def test_params_are_refused_as_certainly_as_they_hold_a_reserved_key(
     given: str, tmp_path: Path
 ) -> None:
-    made = f"tf.estimator.tpu.TPUEstimator(model_fn, params={given}, config=config())\n"
-    found = reported(BEGIN + made, tmp_path, FAMILY)
-    assert [each.certainty for each in found] == ([PARAMS[given]] if PARAMS[given] else [])
+    creation = f"tf.estimator.tpu.TPUEstimator(model_fn, params={given}, config=config())\n"
+    findings = reported(BEGIN + creation, tmp_path, FAMILY)
+    assert [finding.certainty for finding in findings] == ([PARAMS[given]] if PARAMS[given] else [])
 
 
 BATCHES = {
@@ -76,19 +76,23 @@ BATCHES = {
 def test_batches_are_refused_as_certainly_as_the_replicas_are_counted(
     given: str, tmp_path: Path
 ) -> None:
-    made = f"estimator = tf.estimator.tpu.TPUEstimator(model_fn, {given})\n"
+    creation = f"estimator = tf.estimator.tpu.TPUEstimator(model_fn, {given})\n"
     trained = "estimator.train(library.input_fn)\n" if "train_batch_size" in given else ""
-    found = reported(BEGIN + made + trained, tmp_path, FAMILY)
-    assert [each.certainty for each in found] == ([BATCHES[given]] if BATCHES[given] else [])
+    findings = reported(BEGIN + creation + trained, tmp_path, FAMILY)
+    assert [finding.certainty for finding in findings] == (
+        [BATCHES[given]] if BATCHES[given] else []
+    )
 
 
 def test_false_alarm_what_is_not_seen_to_train_need_not_share_its_batch(tmp_path: Path) -> None:
     """TPUEstimator looks at the size when it trains; this one may only evaluate elsewhere."""
-    made = (
+    creation = (
         "kept = tf.estimator.tpu.TPUEstimator("
         "model_fn, train_batch_size=1, config=config(num_shards=8))\n"
     )
-    assert [each.certainty for each in reported(BEGIN + made, tmp_path, FAMILY)] == ["possible"]
+    assert [finding.certainty for finding in reported(BEGIN + creation, tmp_path, FAMILY)] == [
+        "possible"
+    ]
 
 
 PROGRAMS = {
@@ -175,9 +179,9 @@ def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("name", "count"), [("train.py", 1), ("train_test.py", 0)])
 def test_false_alarm_a_test_may_run_on_fewer_cores(name: str, count: int, tmp_path: Path) -> None:
-    made = "estimator = tf.estimator.tpu.TPUEstimator(model_fn, {given})\n"
-    trained = f"# file: {name}\n{BEGIN}{made}estimator.train(library.input_fn)\n"
-    given = "train_batch_size=2, config=config()"
-    assert len(reported(trained.replace("{given}", given), tmp_path, FAMILY)) == count
-    given = "train_batch_size=2, config=config(num_shards=8)"
-    assert len(reported(trained.replace("{given}", given), tmp_path, FAMILY)) == 1
+    creation = "estimator = tf.estimator.tpu.TPUEstimator(model_fn, {given})\n"
+    trained = f"# file: {name}\n{BEGIN}{creation}estimator.train(library.input_fn)\n"
+    arguments = "train_batch_size=2, config=config()"
+    assert len(reported(trained.replace("{given}", arguments), tmp_path, FAMILY)) == count
+    arguments = "train_batch_size=2, config=config(num_shards=8)"
+    assert len(reported(trained.replace("{given}", arguments), tmp_path, FAMILY)) == 1

@@ -128,14 +128,14 @@ strategy.experimental_distribute_dataset({pipeline})
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
 def test_the_resolver_of_a_strategy(resolver: str, tmp_path: Path) -> None:
-    found = certainties(STRATEGY.format(resolver), tmp_path, "TPU607")
-    assert found == ([RESOLVERS[resolver]] if RESOLVERS[resolver] else [])
+    actual = certainties(STRATEGY.format(resolver), tmp_path, "TPU607")
+    assert actual == ([RESOLVERS[resolver]] if RESOLVERS[resolver] else [])
 
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_the_configuration_of_an_estimator(config: str, tmp_path: Path) -> None:
-    found = certainties(ESTIMATOR.format(config), tmp_path, "TPU607")
-    assert found == ([CONFIGS[config]] if CONFIGS[config] else [])
+    actual = certainties(ESTIMATOR.format(config), tmp_path, "TPU607")
+    assert actual == ([CONFIGS[config]] if CONFIGS[config] else [])
 
 
 def test_an_estimator_of_a_library_that_is_not_seen(tmp_path: Path) -> None:

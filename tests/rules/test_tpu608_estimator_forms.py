@@ -144,15 +144,15 @@ else:
 @pytest.mark.parametrize("pair", PAIRS)
 def test_a_pair_is_a_function_and_its_tensors(pair: str, tmp_path: Path) -> None:
     text = SPEC.replace("loss=loss, {}", f"loss=loss, {pair}")
-    found = [each for each in findings(program(text), tmp_path) if each.code == "TPU608"]
+    actual = [finding for finding in findings(program(text), tmp_path) if finding.code == "TPU608"]
     kind, fault = pair.split("=")[0], PAIRS[pair]
-    said = (
+    output = (
         "TPUEstimator expects a pair of a function and the list or dict of its tensors; pass"
         " `(fn, [tensor])`"
     )
-    wanted = [] if fault is None else [f"`{kind}` {fault}: {said}"]
-    assert [each.message for each in found] == wanted
-    assert all(each.trace and each.certainty.value == "definite" for each in found)
+    wanted = [] if fault is None else [f"`{kind}` {fault}: {output}"]
+    assert [item.message for item in actual] == wanted
+    assert all(item.trace and item.certainty.value == "definite" for item in actual)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

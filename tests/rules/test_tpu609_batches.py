@@ -94,6 +94,6 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_sizes_of_batches(name: str, tmp_path: Path) -> None:
-    config, batch, use, found = CASES[name]
+    config, batch, use, finding = CASES[name]
     text = PROGRAM.format(config=config, batch=batch, use=use)
-    assert certainties(text, tmp_path, "TPU609") == ["definite"] * found
+    assert certainties(text, tmp_path, "TPU609") == ["definite"] * finding

@@ -245,15 +245,15 @@ def test_the_certainty_of_an_eager_run_by_the_version_of_its_module(
 def test_the_certainty_of_an_eager_run_by_the_modules_of_its_callers(
     text: str, found_certainties: list[str], tmp_path: Path
 ) -> None:
-    found = [each for each in found_marks(program(text), tmp_path) if each.code == "TPU701"]
-    assert [each.certainty for each in found] == found_certainties
+    actual = [mark for mark in found_marks(program(text), tmp_path) if mark.code == "TPU701"]
+    assert [item.certainty for item in actual] == found_certainties
 
 
 @pytest.mark.parametrize("callee", CALLEES)
 def test_a_function_that_runs_nothing_on_the_device_is_silent(callee: str, tmp_path: Path) -> None:
     text = f"{SYSTEM}{FUNCTIONS}\nstrategy.run({callee}, args=(tf.ones([4]),))\n"
-    found = certainties(text, tmp_path, "TPU701")
-    assert found == (["definite"] if CALLEES[callee] else [])
+    actual = certainties(text, tmp_path, "TPU701")
+    assert actual == (["definite"] if CALLEES[callee] else [])
 
 
 @pytest.mark.parametrize("written", CLASSES)
@@ -261,5 +261,5 @@ def test_an_object_whose_call_runs_nothing_on_the_device_is_silent(
     written: str, tmp_path: Path
 ) -> None:
     text = f"{SYSTEM}import library\n{written}\nstrategy.run(Step(), args=(tf.ones([4]),))\n"
-    found = certainties(text, tmp_path, "TPU701")
-    assert found == (["definite"] if CLASSES[written] else [])
+    actual = certainties(text, tmp_path, "TPU701")
+    assert actual == (["definite"] if CLASSES[written] else [])

@@ -21,15 +21,15 @@ train(tf.data.Dataset.range(8).batch(8, drop_remainder=True))
 
 
 def test_a_model_is_made_under_the_scope(tmp_path: Path) -> None:
-    made = "model = tf.keras.Sequential(\n        [tf.keras.layers.Dense(1)],  # small\n    )"
+    model = "model = tf.keras.Sequential(\n        [tf.keras.layers.Dense(1)],  # small\n    )"
     fixed = (
         "with strategy.scope():\n        model = tf.keras.Sequential(\n"
         "            [tf.keras.layers.Dense(1)],  # small\n        )"
     )
-    assert_fixed(MODEL.format(made=made), MODEL.format(made=fixed), "TPU702", tmp_path)
+    assert_fixed(MODEL.format(made=model), MODEL.format(made=fixed), "TPU702", tmp_path)
 
 
 def test_rows_of_a_string_are_not_moved(tmp_path: Path) -> None:
-    made = 'model = tf.keras.Sequential([tf.keras.layers.Dense(1)], name="""a\nb""")'
-    text = MODEL.format(made=made)
+    model = 'model = tf.keras.Sequential([tf.keras.layers.Dense(1)], name="""a\nb""")'
+    text = MODEL.format(made=model)
     assert_fixed(text, text, "TPU702", tmp_path)

@@ -24,9 +24,9 @@ SYSTEMS = {
 
 @pytest.mark.parametrize("again", SYSTEMS)
 def test_the_message_names_what_is_lost(again: str, tmp_path: Path) -> None:
-    (found,) = findings(program(f"{SYSTEM}\n{again}\n"), tmp_path)
-    said, before = SYSTEMS[again]
-    assert (found.message, found.trace[0].message) == (
-        f"{CLEARED}{said}; initialize it once, first",
+    (finding,) = findings(program(f"{SYSTEM}\n{again}\n"), tmp_path)
+    output, before = SYSTEMS[again]
+    assert (finding.message, finding.trace[0].message) == (
+        f"{CLEARED}{output}; initialize it once, first",
         before,
     )

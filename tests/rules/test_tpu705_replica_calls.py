@@ -107,14 +107,16 @@ def step(x):
 """
         + RUN
     )
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU705"]
-    assert found.message == (
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU705"
+    ]
+    assert actual.message == (
         "`reduce` cannot be called in the function given to `run`: sum with `all_reduce`"
         " of the replica context, or reduce what `run` returns"
     )
-    assert [step.message for step in found.trace] == [
+    assert [step.message for step in actual.trace] == [
         "`run` compiles `step`",
         "calls `total`",
         "calls `reduce` on a replica",
     ]
-    assert found.fix is None
+    assert actual.fix is None

@@ -98,15 +98,17 @@ def test_the_step_is_named(tmp_path: Path) -> None:
         SYSTEM + STEP + "def main():\n    tf.config.run_functions_eagerly(True)\n    train(1.0)\n\n"
         "main()\n"
     )
-    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU706"]
-    assert found.message == (
+    (actual,) = [
+        finding for finding in findings(program(text), tmp_path) if finding.code == "TPU706"
+    ]
+    assert actual.message == (
         "`run_functions_eagerly(True)` removes the tf.function around `run`: a"
         " TPUStrategy cannot run a step eagerly; remove it"
     )
-    assert [step.message for step in found.trace] == [
+    assert [step.message for step in actual.trace] == [
         "turns on eager execution",
         "calls `train`",
         "`run` runs its step eagerly",
     ]
-    width = found.span.end.column - found.span.start.column
+    width = actual.span.end.column - actual.span.start.column
     assert width == len("tf.config.run_functions_eagerly(True)")

@@ -62,9 +62,9 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_systems(name: str, tmp_path: Path) -> None:
-    before, strategy, use, found = PROGRAMS[name]
+    before, strategy, use, finding = PROGRAMS[name]
     text = PROGRAM.format(before=before, strategy=strategy, use=use)
-    assert certainties(text, tmp_path, "TPU707") == ["definite"] * found
+    assert certainties(text, tmp_path, "TPU707") == ["definite"] * finding
 
 
 BY_HAND = """
@@ -93,6 +93,6 @@ COMPUTATIONS = {
 
 @pytest.mark.parametrize("name", COMPUTATIONS)
 def test_computations_without_a_strategy(name: str, tmp_path: Path) -> None:
-    before, use, found = COMPUTATIONS[name]
+    before, use, finding = COMPUTATIONS[name]
     text = BY_HAND.format(before=before, use=use)
-    assert certainties(text, tmp_path, "TPU707") == ["definite"] * found
+    assert certainties(text, tmp_path, "TPU707") == ["definite"] * finding

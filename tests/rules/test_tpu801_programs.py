@@ -153,5 +153,5 @@ def test_false_alarm_found_in_tensorflow_gnn_keras_2_beside_a_newer_tensorflow(
 
 def test_keras_3_is_that_of_a_newer_tensorflow_by_itself(tmp_path: Path) -> None:
     marks = {"mark": "error: TPU801", "removed": "error: TPU802"}
-    given = {"where": "requirements.txt", "line": "tensorflow==2.21", "first": ""}
-    assert_marked(KERAS_2.format(**given, **marks), tmp_path)
+    arguments = {"where": "requirements.txt", "line": "tensorflow==2.21", "first": ""}
+    assert_marked(KERAS_2.format(**arguments, **marks), tmp_path)

@@ -283,13 +283,13 @@ def test_the_finding_and_its_fix(case: Case, tmp_path: Path) -> None:
     every = findings(program(f"{required}# file: train.py\n{text}"), tmp_path)
     row = case.before.count("\n") + 1
     here = [each for each in every if each.span.filename.endswith("train.py")]
-    found = next(each for each in here if each.span.start.row == row)
-    assert (found.message, found.certainty.value) == (case.said, case.certainty)
-    if found.fix is None:
+    actual = next(each for each in here if each.span.start.row == row)
+    assert (actual.message, actual.certainty.value) == (case.said, case.certainty)
+    if actual.fix is None:
         assert not case.fixed
         return
-    fixed = edited_text(text, found.fix.edits).split("\n")[row - 1]
-    unsafe = "?" if found.fix.applicability is Applicability.UNSAFE else ""
+    fixed = edited_text(text, actual.fix.edits).split("\n")[row - 1]
+    unsafe = "?" if actual.fix.applicability is Applicability.UNSAFE else ""
     assert unsafe + fixed == case.fixed
 
 
@@ -299,5 +299,5 @@ def test_a_name_of_the_other_generation_is_definite_with_a_configured_target(
     (tmp_path / "train.py").write_text(f"{TF}tf.contrib.tpu.core(0)\n", encoding="utf-8")
     config = Config(root=str(tmp_path), jobs=1, target_tensorflow="2.13")
     request = driver.Request(config, frozenset(["TPU802"]), (str(tmp_path),))
-    (found,) = driver.check(driver.discover(request)).findings
-    assert found.certainty is Certainty.DEFINITE
+    (finding,) = driver.check(driver.discover(request)).findings
+    assert finding.certainty is Certainty.DEFINITE

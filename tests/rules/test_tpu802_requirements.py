@@ -57,8 +57,8 @@ def test_a_configured_release_names_each_place(tmp_path: Path) -> None:
     removed(tmp_path)
     config = Config(root=str(tmp_path), jobs=1, target_tensorflow="2.18")
     request = driver.Request(config, frozenset(["TPU802"]), (str(tmp_path),))
-    found = driver.check(driver.discover(request)).findings
-    assert sorted(each.span.start.row for each in found) == [2, 6, 7, 11, 12]
+    actual = driver.check(driver.discover(request)).findings
+    assert sorted(item.span.start.row for item in actual) == [2, 6, 7, 11, 12]
 
 
 def test_a_file_by_itself_names_each_place(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_file_by_itself_names_each_place(tmp_path: Path) -> None:
 
 def test_a_single_release_is_not_open(tmp_path: Path) -> None:
     pinned = PROJECT.replace("tensorflow>=1.12", "tensorflow==2.18")
-    assert {each.filename for each in reported(pinned, tmp_path, ["TPU802"])} == {
+    assert {finding.filename for finding in reported(pinned, tmp_path, ["TPU802"])} == {
         "trainer/model.py"
     }
 
@@ -92,7 +92,11 @@ LATER = ["tf.distribute.experimental.TPUStrategy", "tf.distribute.OneDeviceStrat
 def of_pin(release: str, listed: list[str], folder: Path) -> list[Finding]:
     """Return what is said of a file with these names, whose project asks for one release."""
     text = PINNED.replace("{release}", release).replace("{rows}", "\n".join(listed))
-    return [each for each in findings(program(text), folder) if each.code in ("TPU801", "TPU802")]
+    return [
+        finding
+        for finding in findings(program(text), folder)
+        if finding.code in ("TPU801", "TPU802")
+    ]
 
 
 def test_false_alarm_a_release_that_lacks_many_names_is_one_finding(tmp_path: Path) -> None:
@@ -109,8 +113,8 @@ def test_false_alarm_a_release_that_lacks_many_names_is_one_finding(tmp_path: Pa
 
 
 def test_a_few_names_that_a_release_lacks_are_named_in_their_places(tmp_path: Path) -> None:
-    found = of_pin("2.5.3", GONE, tmp_path)
-    assert [each.span.start.row for each in found] == [2, 3, 4]
+    actual = of_pin("2.5.3", GONE, tmp_path)
+    assert [item.span.start.row for item in actual] == [2, 3, 4]
 
 
 def test_false_alarm_a_release_that_is_too_old_is_one_finding(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_an_estimator_that_only_predicts_may_use_float32(tmp_path: Path) -> None
     predicting = f"{ESTIMATOR}print(list(estimator.predict(input_fn)))\n"
     assert findings(of_rule("TPU906", predicting), tmp_path) == []
     training = of_rule("TPU906", f"{ESTIMATOR}estimator.train(input_fn, max_steps=50000)\n")
-    assert [each.code for each in findings(training, tmp_path)] == ["TPU906"]
+    assert [finding.code for finding in findings(training, tmp_path)] == ["TPU906"]
 
 
 def test_both_loops_in_the_function_are_one_launch(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ for _ in range(1000):
 """
     assert_marked(of_rule(code, evaluation), tmp_path)
     trains = evaluation.replace("strategy.run(evaluate_fn)", "strategy.run(replica_fn)")
-    assert [each.code for each in findings(of_rule(code, trains), tmp_path)] == [code]
+    assert [finding.code for finding in findings(of_rule(code, trains), tmp_path)] == [code]
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,12 @@ def test_the_target_decides_what_compile_can_be_told(
     model.compile("sgd", "mse")
 model.fit(tf.data.TFRecordDataset("gs://bucket/train").batch(1024, True), steps_per_epoch=100)
 """
-    found = [each for each in findings(of_rule("TPU901", text), tmp_path) if each.code == "TPU901"]
-    assert [each.message.rpartition("pass ")[2] for each in found] == (
+    actual = [
+        finding
+        for finding in findings(of_rule("TPU901", text), tmp_path)
+        if finding.code == "TPU901"
+    ]
+    assert [item.message.rpartition("pass ")[2] for item in actual] == (
         [] if setting is None else [f"`{setting}=100`"]
     )
 
@@ -153,8 +157,8 @@ for _ in range(1000):
     losses.append({read})
 print(np.mean(losses))
 """
-    found = [each.code for each in findings(of_rule("TPU902", text), tmp_path)]
-    assert found.count("TPU902") == number
+    actual = [finding.code for finding in findings(of_rule("TPU902", text), tmp_path)]
+    assert actual.count("TPU902") == number
 
 
 CONTRIB = FIT.replace("tf.config.experimental_connect_to_cluster(resolver)\n", "").replace(
@@ -186,8 +190,8 @@ def test_a_small_example_may_use_float32(data: str, number: int, tmp_path: Path)
 data = {data}
 model.fit(tf.data.Dataset.from_tensor_slices(data).batch(1024, True), steps_per_epoch=100)
 """
-    found = [each.code for each in findings(of_rule("TPU906", text), tmp_path)]
-    assert found.count("TPU906") == number
+    actual = [finding.code for finding in findings(of_rule("TPU906", text), tmp_path)]
+    assert actual.count("TPU906") == number
 
 
 @pytest.mark.parametrize(("workers", "number"), [("", 1), (", workers=8", 0)])
@@ -205,8 +209,8 @@ def batches():
 
 model.fit(batches(), steps_per_epoch=100{workers})
 """
-    found = [each.code for each in findings(of_rule("TPU903", text), tmp_path)]
-    assert found.count("TPU903") == number
+    actual = [finding.code for finding in findings(of_rule("TPU903", text), tmp_path)]
+    assert actual.count("TPU903") == number
 
 
 @pytest.mark.parametrize("code", ["TPU901", "TPU905"])
@@ -233,7 +237,7 @@ def model_fn""",
         )
     )
     training = of_rule(code, f"{text}estimator.train(input_fn, max_steps=50000)\n")
-    assert code not in [each.code for each in findings(training, tmp_path)]
+    assert code not in [finding.code for finding in findings(training, tmp_path)]
 
 
 PARSED = f"""{FIT}
@@ -252,14 +256,16 @@ model.fit(data, steps_per_epoch=100)
 @pytest.mark.parametrize("release", ["1.15", "2.4", "2.6", "2.21"])
 def test_the_target_decides_whether_a_map_is_run_in_parallel(release: str, tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text(f"tensorflow=={release}\n")
-    found = [each.code for each in findings(of_rule("TPU903", PARSED), tmp_path)]
-    assert found.count("TPU903") == (1 if release in ("1.15", "2.4") else 0)
+    actual = [finding.code for finding in findings(of_rule("TPU903", PARSED), tmp_path)]
+    assert actual.count("TPU903") == (1 if release in ("1.15", "2.4") else 0)
 
 
 def test_settings_that_are_not_seen_may_ask_for_threads(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("tensorflow==2.4\n")
     unseen = f"import settings\n{PARSED.replace('map(parse)', 'map(parse, **settings.MAP)')}"
-    assert all(each.code != "TPU903" for each in findings(of_rule("TPU903", unseen), tmp_path))
+    assert all(
+        finding.code != "TPU903" for finding in findings(of_rule("TPU903", unseen), tmp_path)
+    )
 
 
 def test_a_transformation_that_is_not_seen_may_shuffle(tmp_path: Path) -> None:
@@ -289,7 +295,7 @@ labels = tf.data.Dataset.range(10**6).batch(64, drop_remainder=True)
 pairs = tf.data.Dataset.zip((data.batch(1, drop_remainder=True), labels))
 model.fit(pairs, steps_per_epoch=100)
 """
-    marks = [each.message for each in findings(of_rule("TPU903", text), tmp_path)]
-    assert any("`TFRecordDataset` reads the files one after the other" in each for each in marks)
-    marks = [each.message for each in findings(of_rule("TPU905", text), tmp_path)]
-    assert any("8 cores share a batch of 1, and 7 of them get nothing" in each for each in marks)
+    marks = [finding.message for finding in findings(of_rule("TPU903", text), tmp_path)]
+    assert any("`TFRecordDataset` reads the files one after the other" in mark for mark in marks)
+    marks = [finding.message for finding in findings(of_rule("TPU905", text), tmp_path)]
+    assert any("8 cores share a batch of 1, and 7 of them get nothing" in mark for mark in marks)

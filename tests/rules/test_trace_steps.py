@@ -30,9 +30,9 @@ def build(x, y):
 
 
 def steps_of(code: str, folder: Path) -> list[str]:
-    (found,) = [each for each in findings(program(TEXT), folder) if each.code == code]
+    (actual,) = [finding for finding in findings(program(TEXT), folder) if finding.code == code]
     lines = TEXT.splitlines()
-    return [lines[step.span.start.row - 1].strip() for step in found.trace]
+    return [lines[step.span.start.row - 1].strip() for step in actual.trace]
 
 
 ENTRY = "tf.tpu.replicate(computation, [[x], [y]])"

@@ -21,17 +21,17 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 def test_every_step_is_a_line_of_the_program(block: Block, tmp_path: Path) -> None:
-    for found in findings(block, tmp_path):
-        assert found.trace
-        for step in found.trace:
+    for finding in findings(block, tmp_path):
+        assert finding.trace
+        for step in finding.trace:
             lines = Path(step.span.filename).read_text(encoding="utf-8").splitlines()
             line = lines[step.span.start.row - 1]
             assert line[step.span.start.column - 1 :].strip()
-        for step, after in pairwise(found.trace):
+        for step, after in pairwise(finding.trace):
             assert (step.lane, step.span, step.message) != (after.lane, after.span, after.message)
-        lanes = {step.lane for step in found.trace}
+        lanes = {step.lane for step in finding.trace}
         assert lanes <= {DEVICE_LANE, HOST_LANE}
-        if found.code in BOTH_LANES:
+        if finding.code in BOTH_LANES:
             assert lanes == {DEVICE_LANE, HOST_LANE}
-            here = [step for step in found.trace if step.span == found.span]
+            here = [step for step in finding.trace if step.span == finding.span]
             assert here, "the place of the finding is a step"

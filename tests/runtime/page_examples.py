@@ -24,7 +24,7 @@ def text_of(page: str) -> str:
 
 
 def examples_of(page: str) -> list[Example]:
-    return [Example(*found.groups()) for found in _EXAMPLE.finditer(text_of(page))]
+    return [Example(*match.groups()) for match in _EXAMPLE.finditer(text_of(page))]
 
 
 def printed_by(program: str) -> str:

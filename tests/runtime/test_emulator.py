@@ -20,13 +20,13 @@ def in_thread(function: Callable[[], object]) -> object:
 
 
 def test_a_part_is_the_one_given_or_is_made_once() -> None:
-    given = Part()
-    with emulator.opened(given):
-        assert emulator.current_part(Part) is given
+    part = Part()
+    with emulator.opened(part):
+        assert emulator.current_part(Part) is part
     with emulator.opened():
-        made = emulator.current_part(Part)
-        assert made is not given
-        assert emulator.current_part(Part) is made
+        other = emulator.current_part(Part)
+        assert other is not part
+        assert emulator.current_part(Part) is other
 
 
 def test_an_inner_emulator_takes_the_place_of_the_outer_one() -> None:

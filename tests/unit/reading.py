@@ -26,18 +26,18 @@ MAIN = f"{FOLDER}/main.py"
 
 def program(text: str, **modules: str) -> Program:
     """Return the program of the module `text`, and of those that it imports."""
-    given = _given(text, modules)
+    contents = _given(text, modules)
     store = Store()
-    modules = summarize([_source(MAIN, given)], store)
+    modules = summarize([_source(MAIN, contents)], store)
     return build_program(
-        modules, (MAIN,), Files(Disk(given), installed=INSTALLED), Settings(), store
+        modules, (MAIN,), Files(Disk(contents), installed=INSTALLED), Settings(), store
     )
 
 
 def interpreter(text: str, **modules: str) -> tuple[Interpreter, Module]:
     """Return an interpreter that has read nothing yet, and the module `text`."""
-    given = _given(text, modules)
-    project = Project(Store().one, Files(Disk(given), installed=INSTALLED), tuple(given))
+    contents = _given(text, modules)
+    project = Project(Store().one, Files(Disk(contents), installed=INSTALLED), tuple(contents))
     module = project.module(MAIN)
     assert module is not None
     return Interpreter(project, Models(Settings())), module
@@ -46,9 +46,9 @@ def interpreter(text: str, **modules: str) -> tuple[Interpreter, Module]:
 def names(text: str, **modules: str) -> Mapping[str, Value]:
     """Return the values of the names of the module `text`, once it has run."""
     reader, module = interpreter(text, **modules)
-    found = reader.module_env(module).names
+    actual = reader.module_env(module).names
     assert not reader.failures
-    return found
+    return actual
 
 
 def _given(text: str, modules: Mapping[str, str]) -> dict[str, bytes]:

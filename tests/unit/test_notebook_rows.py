@@ -21,12 +21,12 @@ NOTEBOOK = {"metadata": {"cells": [{"source": ["no"]}]}, "cells": CELLS, "nbform
 @pytest.mark.parametrize("indent", [None, 1, 4, "\t"])
 def test_each_row_is_that_of_its_string(indent: int | str | None) -> None:
     text = json.dumps(NOTEBOOK, indent=indent)
-    found = file_rows(text.encode())
+    actual = file_rows(text.encode())
     lines = text.split("\n")
     for number, cell in enumerate(CELLS, 1):
         source = cell["source"]
         strings = [source] if isinstance(source, str) else source
-        rows = [row for each, row in found.items() if each[0] == number]
+        rows = [row for each, row in actual.items() if each[0] == number]
         assert len(rows) == len("".join(strings).splitlines())
         for row, string in zip(rows, strings):
             assert json.dumps(string) in lines[row - 1]

@@ -14,8 +14,10 @@ from tpulint.source import Source, UnreadableSource, read_source
 
 
 def notebook(*cells: tuple[str, object], **more: object) -> bytes:
-    made = [{"cell_type": kind, "source": source, "metadata": {}, **more} for kind, source in cells]
-    return json.dumps({"cells": made, "nbformat": 4}, indent=1).encode() + b"\n"
+    content = [
+        {"cell_type": kind, "source": source, "metadata": {}, **more} for kind, source in cells
+    ]
+    return json.dumps({"cells": content, "nbformat": 4}, indent=1).encode() + b"\n"
 
 
 def test_newlines_and_rows_stay() -> None:
@@ -129,9 +131,9 @@ def test_an_exercise_or_a_transcript_is_no_error(cell: str) -> None:
 
 
 def test_a_notebook_in_another_language_has_no_cells() -> None:
-    made = json.loads(notebook(("code", "x <- 1")))
-    made["metadata"] = {"language_info": {"name": "R"}}
-    assert read_source("n.ipynb", json.dumps(made).encode()).text == ""
+    content = json.loads(notebook(("code", "x <- 1")))
+    content["metadata"] = {"language_info": {"name": "R"}}
+    assert read_source("n.ipynb", json.dumps(content).encode()).text == ""
 
 
 def test_writing_a_cell_leaves_the_others_as_they_are() -> None:

@@ -107,11 +107,11 @@ def run_rules(
 
 
 def _run_rule(program: Program, code: str) -> RuleResult:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     findings: list[Finding] = []
     failure = None
     try:
         findings = rules.run(program, {code})
     except Exception as error:
         failure = RuleFailure(code, describe(error))
-    return RuleResult(code, findings, failure, time.perf_counter() - begun)
+    return RuleResult(code, findings, failure, time.perf_counter() - start)

@@ -228,10 +228,10 @@ class VersionMismatch(NamedTuple):
     analyzer: AnalyzerVersion
 
     def __str__(self) -> str:
-        theirs = self.analyzer
+        other = self.analyzer
         return (
-            f"another analyzer: tpulint {theirs.tpulint} ({theirs.package[:12]}),"
-            f" Python {theirs.python}, libcst {theirs.libcst}"
+            f"another analyzer: tpulint {other.tpulint} ({other.package[:12]}),"
+            f" Python {other.python}, libcst {other.libcst}"
         )
 
 

@@ -104,9 +104,9 @@ class IgnoreFile(NamedTuple):
         """Return whether `path` (a directory ends in "/") is ignored; the nearest file decides."""
         level: IgnoreFile | None = self
         while level is not None:
-            said = level.spec.check_file(path[len(level.directory) + 1 :]).include
-            if said is not None:
-                return said
+            is_included = level.spec.check_file(path[len(level.directory) + 1 :]).include
+            if is_included is not None:
+                return is_included
             level = level.above
         return False
 
@@ -226,10 +226,10 @@ class Task(NamedTuple):
 
     def only(self, filenames: frozenset[str]) -> Task:
         """Return the task that reports on these of its files alone; the others are context."""
-        whole = sorted(self.filenames + self.context)
-        asked = tuple(name for name in self.filenames if name in filenames)
-        context = tuple(name for name in whole if name not in frozenset(asked))
-        return self._replace(filenames=asked, context=context)
+        all_files = sorted(self.filenames + self.context)
+        own = tuple(name for name in self.filenames if name in filenames)
+        context = tuple(name for name in all_files if name not in frozenset(own))
+        return self._replace(filenames=own, context=context)
 
     def passing_over(self, files: Iterable[PassedOver]) -> Task:
         """Return the task with lines about files that were passed over."""
@@ -280,7 +280,7 @@ def in_project(
         return Task(request, filenames, named)
     if project in around:
         return Task(request, filenames)
-    whole = discover([project], closest=request.config_resolver(), force_exclude=False)
-    asked = frozenset(filenames)
-    context = tuple(name for name in whole.filenames if name not in asked)
+    project_task = discover([project], closest=request.config_resolver(), force_exclude=False)
+    own = frozenset(filenames)
+    context = tuple(name for name in project_task.filenames if name not in own)
     return Task(request, filenames, context=context)

@@ -198,31 +198,31 @@ def with_cluster(local: LocalWorkers, batch: Batch, task: Task) -> Workers:
 
 def run_steps(batch: Batch, queries: Queries, workers: Workers) -> Analysis:
     """Find the programs of a batch, and analyze each that has changed."""
-    found = find_programs(batch, queries, workers)
-    jobs = found.programs.jobs
+    search = find_programs(batch, queries, workers)
+    jobs = search.programs.jobs
     # Programs first: their processes work while this one looks at the names.
-    known = queries.findings(jobs)
-    results = workers.analyze(analyze_program, [job for job in jobs if job not in known])
-    names = analyze_names(batch, found.programs, queries)
+    analyses = queries.findings(jobs)
+    results = workers.analyze(analyze_program, [job for job in jobs if job not in analyses])
+    names = analyze_names(batch, search.programs, queries)
     queries.write()  # other processes are at work now
     for job, analysis in results:
         queries.remember_findings(job, analysis)
-        known[job] = analysis
+        analyses[job] = analysis
         queries.write_now_and_then()
     queries.write()
     return merged(
         [
             Analysis(
-                found.findings,
-                found.failures,
+                search.findings,
+                search.failures,
                 tuple(queries.messages),
                 notes_of(batch, queries),
-                found.programs.marked,
-                passed_over=(*found.programs.passed_over, *take_passed_over()),
-                using=found.programs.using,
+                search.programs.marked,
+                passed_over=(*search.programs.passed_over, *take_passed_over()),
+                using=search.programs.using,
             ),
             names,
-            *(known[job] for job in jobs),
+            *(analyses[job] for job in jobs),
         ]
     )
 
@@ -293,10 +293,10 @@ def programs_around(task: Task, filename: str) -> tuple[Batch, FoundPrograms]:
     batch = Batch(files, frozenset(task.context), disk, request.codes, settings)
     queries = Queries(batch, disk, memo)
     with LocalWorkers(batch, 1, task.progress) as workers:
-        found = find_programs(batch, queries, workers)
+        search = find_programs(batch, queries, workers)
     queries.write()
     memo.close()
-    return batch, found
+    return batch, search
 
 
 def search_files(

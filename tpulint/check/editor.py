@@ -253,8 +253,8 @@ class ProjectPrograms:
             is_known = (job, first) in self._is_trusted
             batch = self.batch if is_known else self.batch._replace(checkpoint=None)
             findings = self._read(batch, part).analysis.findings
-            whole = findings_in(read.analysis.findings, first)
-            self._is_trusted[job, first] = set(findings_in(findings, first)) == set(whole)
+            expected = findings_in(read.analysis.findings, first)
+            self._is_trusted[job, first] = set(findings_in(findings, first)) == set(expected)
 
     def _graph(self) -> ImportGraph:
         return ImportGraph(

@@ -214,11 +214,11 @@ def split_into_programs(
     context = {os.path.abspath(name) for name in batch.context}
     scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
     placement = SoftPlacement(graph, everything, setters, scripts)
-    asked = set(everything) - context
+    to_report = set(everything) - context
     homes = by_home(map(os.path.abspath, prefiltered.estimators), disk)
     jobs = []
     for group in connected(graph, seeds, homes, everything):
-        if not context or not asked.isdisjoint(group.all):
+        if not context or not to_report.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)
             starts, callers = (
@@ -262,7 +262,7 @@ class SoftPlacement:
         """Return what holds where the module at `path` is run: ON in every program, or PERHAPS."""
         if not self._setters:
             return None
-        states = {self._in_program(each) for each in self._programs(path)}
+        states = {self._in_program(entry) for entry in self._programs(path)}
         return ON if states == {ON} else PERHAPS if states != {None} else None
 
     def _in_program(self, entry: str) -> str | None:
@@ -274,15 +274,15 @@ class SoftPlacement:
 
         Tests ask for themselves.
         """
-        asking = [path for path, each in self._setters.items() if each == state]
-        found = {each for each in asking if not is_test(each)}
-        waiting = list(found)
+        asking = [path for path, asked_for in self._setters.items() if asked_for == state]
+        leading = {path for path in asking if not is_test(path)}
+        waiting = list(leading)
         while waiting:
-            for each in self._importers.get(waiting.pop(), ()):
-                if each not in found:
-                    found.add(each)
-                    waiting.append(each)
-        return found.union(asking)
+            for importer in self._importers.get(waiting.pop(), ()):
+                if importer not in leading:
+                    leading.add(importer)
+                    waiting.append(importer)
+        return leading.union(asking)
 
     def _programs(self, path: str) -> list[str]:
         """Return the files that a program which runs the module at `path` starts from, no tests.
@@ -291,16 +291,16 @@ class SoftPlacement:
         """
         seen = {path}
         waiting = [path]
-        found = []
+        entries = []
         while waiting:
-            each = waiting.pop()
-            above = self._importers.get(each, [])
-            if not above or each in self._scripts:
-                found.append(each)
+            current = waiting.pop()
+            above = self._importers.get(current, [])
+            if not above or current in self._scripts:
+                entries.append(current)
             for other in above:
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
         if is_test(path):
-            return found or [path]
-        return [each for each in found if not is_test(each)] or [path]
+            return entries or [path]
+        return [entry for entry in entries if not is_test(entry)] or [path]

@@ -215,11 +215,11 @@ def new_findings(
         messages += [f"{path}: stale: {entry}" for entry in compared.stale]
         if compared.stale:
             messages.append(f"{path}: `--write-baseline` writes it without the stale entries")
-        kept = set(map(id, compared.new))
+        new = set(map(id, compared.new))
         remaining = [
             finding
             for finding in remaining
-            if finding.span.filename not in inside or id(finding) in kept
+            if finding.span.filename not in inside or id(finding) in new
         ]
     return remaining, messages
 
@@ -239,11 +239,11 @@ def truncate_trace(finding: Finding) -> Finding:
     if all(len(indices) <= STEPS_A_LANE for indices in lanes.values()):
         return finding
     head = STEPS_A_LANE // 2
-    kept: set[int] = set()
+    shown: set[int] = set()
     for indices in lanes.values():
-        whole = len(indices) <= STEPS_A_LANE
-        kept.update(indices if whole else indices[:head] + indices[head - STEPS_A_LANE :])
-    return finding._replace(trace=tuple(finding.trace[index] for index in sorted(kept)))
+        is_short = len(indices) <= STEPS_A_LANE
+        shown.update(indices if is_short else indices[:head] + indices[head - STEPS_A_LANE :])
+    return finding._replace(trace=tuple(finding.trace[index] for index in sorted(shown)))
 
 
 # The result in one of the output formats.

@@ -67,10 +67,10 @@ def wait_for_change(files: WatchedFiles, before: State) -> None:
     pause = PAUSE
     while True:
         time.sleep(pause)
-        begun = time.monotonic()
+        start = time.monotonic()
         if files.state() != before:
             return
-        pause = max(PAUSE, 10 * (time.monotonic() - begun))
+        pause = max(PAUSE, 10 * (time.monotonic() - start))
 
 
 class WatchedFiles:

@@ -95,8 +95,8 @@ class Cells:
 
     def _name(self) -> str:
         """Return the notebook's name, which VS Code and Jupyter tell."""
-        told = self._shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
-        name = os.path.basename(str(told or NAME))
+        path = self._shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
+        name = os.path.basename(str(path or NAME))
         return name if name.endswith(".ipynb") else NAME
 
     def _key(self, finding: Finding, context: RenderContext) -> tuple[str, str, str]:
@@ -164,11 +164,11 @@ def options_of(line: str) -> argparse.Namespace:
     parser.add_argument("--hosts", type=int, default=1)
     parser.add_argument("--deadline", type=float)
     try:
-        options, others = parser.parse_known_args(shlex.split(line))
+        options, unknown = parser.parse_known_args(shlex.split(line))
     except argparse.ArgumentError as error:
         raise ValueError(f"%%{MAGIC}: {error}") from None
-    if others:
-        raise ValueError(f"%%{MAGIC}: unknown arguments: {' '.join(others)}")
+    if unknown:
+        raise ValueError(f"%%{MAGIC}: unknown arguments: {' '.join(unknown)}")
     return options
 
 

@@ -21,9 +21,9 @@ class Help(argparse.HelpFormatter):
 
 def columns() -> int:
     """Return the width of the help text, as argparse would choose it."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said):
-        return int(said) - 2
+    width = os.environ.get("COLUMNS", "")
+    if width.isdecimal() and int(width):
+        return int(width) - 2
     try:
         return (os.get_terminal_size().columns or 80) - 2
     except OSError:

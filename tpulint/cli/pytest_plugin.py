@@ -59,21 +59,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Report what the tests run on."""
-    asked = config.getoption("--tpulint-emulate")
-    return f"tpulint: an emulated TPU of {described(asked)}" if asked else None
+    machine = config.getoption("--tpulint-emulate")
+    return f"tpulint: an emulated TPU of {described(machine)}" if machine else None
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Emulates the TPU before any test module is imported; xdist's workers have one each."""
     config = session.config
-    asked = config.getoption("--tpulint-emulate")
-    if not asked or config.pluginmanager.has_plugin("dsession"):
+    requested = config.getoption("--tpulint-emulate")
+    if not requested or config.pluginmanager.has_plugin("dsession"):
         return
     if importlib.util.find_spec("tensorflow") is None:
         raise pytest.UsageError(f"--tpulint-emulate: {missing_tensorflow()}")
     serve_storage(config)
     try:
-        machine = emulated(**machine_of(asked))
+        machine = emulated(**machine_of(requested))
         machine.__enter__()
     except ValueError as error:
         raise pytest.UsageError(f"--tpulint-emulate: {error}") from None
@@ -109,9 +109,9 @@ def pytest_runtest_makereport(
     outcome = yield
     error = call.excinfo.value if call.excinfo is not None else None
     is_emulated = "tpulint.runtime" in sys.modules
-    said = message_of(error, str(item.path)) if is_emulated and error is not None else ""
-    if said:
-        outcome.get_result().sections.append(("tpulint", said))
+    message = message_of(error, str(item.path)) if is_emulated and error is not None else ""
+    if message:
+        outcome.get_result().sections.append(("tpulint", message))
 
 
 def message_of(error: BaseException | None, program: str) -> str:
@@ -138,12 +138,12 @@ def emulated_tpu_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     if importlib.util.find_spec("tensorflow") is None:
         pytest.fail(missing_tensorflow(), pytrace=False)
-    asked = asked_by(request)
-    if asked is None and _OF_THE_SESSION in request.config.stash:
+    requested = asked_by(request)
+    if requested is None and _OF_THE_SESSION in request.config.stash:
         yield
         return
     serve_storage(request.config)
-    with emulated(**(asked or {"num_replicas": REPLICAS})):
+    with emulated(**(requested or {"num_replicas": REPLICAS})):
         yield
 
 
@@ -157,15 +157,15 @@ def asked_by(request: pytest.FixtureRequest) -> dict[str, Any] | None:
     return {**dict(zip(("num_replicas",), marker.args)), **marker.kwargs}
 
 
-def machine_of(asked: str) -> dict[str, Any]:
+def machine_of(size: str) -> dict[str, Any]:
     """Return the arguments of `emulated_tpu` for a number of cores, or a topology."""
-    return {"num_replicas": int(asked)} if asked.isdecimal() else {"topology": asked}
+    return {"num_replicas": int(size)} if size.isdecimal() else {"topology": size}
 
 
-def described(asked: str) -> str:
-    if not asked.isdecimal():
-        return f"topology {asked}"
-    return "1 core" if asked == "1" else f"{asked} cores"
+def described(size: str) -> str:
+    if not size.isdecimal():
+        return f"topology {size}"
+    return "1 core" if size == "1" else f"{size} cores"
 
 
 def emulated(**machine: Any) -> AbstractContextManager[None]:

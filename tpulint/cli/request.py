@@ -259,10 +259,10 @@ def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> 
     if "" in paths:
         raise ConfigError("'' is not a path")
     used = [name for name in (*FIXING, *ALONE) if values[name] not in (None, False)]
-    alone = [name for name in used if name in ALONE]
-    other = next((name for name in used if alone and name != alone[0]), None)
+    exclusive = [name for name in used if name in ALONE]
+    other = next((name for name in used if exclusive and name != exclusive[0]), None)
     if other is not None:
-        raise ConfigError(f"{option(other)}: not allowed with argument {option(alone[0])}")
+        raise ConfigError(f"{option(other)}: not allowed with argument {option(exclusive[0])}")
     if options.add_suppressions is not None and not options.add_suppressions.strip():
         raise ConfigError("--add-suppressions: give a reason")
     if options.scheduler and (options.watch or any(values[name] for name in FIXING)):

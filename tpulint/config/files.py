@@ -58,7 +58,7 @@ class Patterns:
 def compiled(globs: Iterable[str]) -> re.Pattern[str] | None:
     import fnmatch
 
-    parts = [fnmatch.translate(each) for each in globs]
+    parts = [fnmatch.translate(pattern) for pattern in globs]
     return re.compile("|".join(parts)) if parts else None
 
 

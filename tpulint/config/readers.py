@@ -85,11 +85,11 @@ def count(value: object) -> int:
     return value
 
 
-def nearest(word: str, known: list[str], least: float = 0.5) -> str:
+def nearest(word: str, candidates: list[str], least: float = 0.5) -> str:
     """`; did you mean 'x'?`, or nothing where nothing is near."""
     import difflib
 
-    near = difflib.get_close_matches(word, known, 1, least)
+    near = difflib.get_close_matches(word, candidates, 1, least)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 

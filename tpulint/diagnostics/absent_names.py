@@ -131,8 +131,8 @@ def successor(spelled: Spelled) -> tuple[str, bool] | None:
     lost = spelled.target.mask & ~spelled.having
     if spelled.name.place == METHOD:
         method = methods()[spelled.name.paths[0]]
-        there = names.having(f"{method.on}.{method.new}") & lost
-        return (method.new, True) if there else None
+        releases = names.having(f"{method.on}.{method.new}") & lost
+        return (method.new, True) if releases else None
     return renamed(spelled.name.paths[0], lost)
 
 
@@ -154,9 +154,9 @@ def advice(absent: Absent) -> str:
         return f"; {newest(absent.spelled.having)} still has it" if absent.gone else ""
     if absent.spelled.name.place == METHOD:
         return f": use `{absent.now}`"
-    there = having_of(absent.now) & absent.spelled.target.mask
-    lasting = there & absent.spelled.target.newest
-    until = "" if lasting else f", which exists up to TensorFlow {newest(there)}"
+    releases = having_of(absent.now) & absent.spelled.target.mask
+    lasting = releases & absent.spelled.target.newest
+    until = "" if lasting else f", which exists up to TensorFlow {newest(releases)}"
     return f": use `{written(absent.spelled, absent.now) or absent.now}`{until}"
 
 
@@ -168,12 +168,12 @@ def _meaning_of_alias(spelled: Spelled) -> str:
     bases = spelled.aliases.get(spelled.name.root, ())
     if len(bases) != 1 or "." not in bases[0] or not having_of(bases[0]):
         return ""
-    known, missing = bases[0], ""
-    for missing in spelled.name.paths[0][len(known) + 1 :].split("."):
-        if not having_of(f"{known}.{missing}"):
+    existing, missing = bases[0], ""
+    for missing in spelled.name.paths[0][len(existing) + 1 :].split("."):
+        if not having_of(f"{existing}.{missing}"):
             break
-        known += f".{missing}"
-    whose = "which" if known == bases[0] else f"and `{known}`"
+        existing += f".{missing}"
+    whose = "which" if existing == bases[0] else f"and `{existing}`"
     return f": `{spelled.name.root}` is `{bases[0]}`, {whose} has no `{missing}`"
 
 

@@ -82,9 +82,9 @@ def read(path: str) -> Counter[BaselineKey]:
 
 def consume(left: Counter[BaselineKey], key: BaselineKey) -> bool:
     """Take one of `key` away; return whether there was one."""
-    there = left[key] > 0
-    left[key] -= there
-    return there
+    is_in_baseline = left[key] > 0
+    left[key] -= is_in_baseline
+    return is_in_baseline
 
 
 def of_gone_files(

@@ -139,7 +139,7 @@ def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, Sequence[Fix]]:
     good: list[Fix] = []
     best = source.data
     for fix in fixes:
-        data = edited(source, [edit for kept in (*good, fix) for edit in kept.edits])
+        data = edited(source, [edit for accepted in (*good, fix) for edit in accepted.edits])
         if data is not None and parses(source, data):
             good.append(fix)
             best = data

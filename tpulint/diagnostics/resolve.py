@@ -44,10 +44,14 @@ def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
             chosen = {UNPARSED}
         if layer.performance:
             chosen |= performance_codes()
-        wanted = (*(layer.select or ()), *layer.extend_select)
-        for length in sorted({len(prefix(selector)) for selector in (*wanted, *layer.ignore)}):
+        selectors = (*(layer.select or ()), *layer.extend_select)
+        for length in sorted({len(prefix(selector)) for selector in (*selectors, *layer.ignore)}):
             chosen = chosen.union(
-                *(codes_selected_by(each) for each in wanted if len(prefix(each)) == length)
+                *(
+                    codes_selected_by(wanted)
+                    for wanted in selectors
+                    if len(prefix(wanted)) == length
+                )
             )
             chosen -= expand(
                 selector for selector in layer.ignore if len(prefix(selector)) == length
@@ -83,10 +87,10 @@ def unsuppressed(
     for finding in found:
         by_file.setdefault(finding.span.filename, []).append(finding)
     for filename in sorted({*by_file, *suppressors}):
-        asked = request.codes_of(filename) - ignored(request.config_of(filename), filename)
+        codes = request.codes_of(filename) - ignored(request.config_of(filename), filename)
         everything = by_file.get(filename, [])
         broken = any(finding.code == "TPU001" for finding in everything)
-        findings = [finding for finding in everything if finding.code in asked]
+        findings = [finding for finding in everything if finding.code in codes]
         source = sources.get(filename)
         if source is None:
             remaining += findings
@@ -99,8 +103,8 @@ def unsuppressed(
             continue
         comments = read_comments(source, request.noqa, read)
         remaining += [finding for finding in findings if not comments.suppress(finding)]
-        if "TPU002" in asked and not broken:
-            idle = unused(comments, asked, source if filename in partial else None)
+        if "TPU002" in codes and not broken:
+            idle = unused(comments, codes, source if filename in partial else None)
             remaining += [finding for finding in idle if not comments.suppress(finding)]
     return sorted(remaining, key=lambda finding: (finding.span, finding.code))
 

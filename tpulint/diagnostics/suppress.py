@@ -57,7 +57,7 @@ class Suppression:
         if self.codes is None:
             self.used.add("")
             return True
-        fitting = [each for each in self.codes if code in codes_of(each)]
+        fitting = [listed for listed in self.codes if code in codes_of(listed)]
         self.used.update(fitting)
         return bool(fitting)
 
@@ -309,10 +309,10 @@ def report(
 
 def removal(suppression: Suppression, codes: Sequence[str]) -> Fix:
     """Remove `codes` from the comment, and the comment where it says nothing else."""
-    kept = [code for code in suppression.codes or () if code not in codes]
-    if kept:
+    remaining = [code for code in suppression.codes or () if code not in codes]
+    if remaining:
         span = suppression.list_span
-        edit = Edit(span.start, span.end, ", ".join(kept))
+        edit = Edit(span.start, span.end, ", ".join(remaining))
     else:
         edit = whole_removal(suppression)
     return Fix(Applicability.SAFE, "Remove the unused suppression", (edit,))

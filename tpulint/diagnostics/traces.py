@@ -78,7 +78,7 @@ def in_argument(argument: Argument, tensor: Tensor) -> Culprit:
 
 
 def _holds(value: Value, tensor: Tensor) -> bool:
-    return any(each is tensor for each in tensors(value))
+    return any(other is tensor for other in tensors(value))
 
 
 def _element(value: Sequence | Mapping, tensor: Tensor) -> tuple[Value, int] | None:

@@ -244,7 +244,7 @@ def named(call: cst.Call, keyword: str | None) -> cst.Arg | None:
 def with_value(call: cst.Call, argument: cst.Arg, value: cst.BaseExpression) -> cst.Call:
     """Return the call with another value of an argument."""
     new = argument.with_changes(value=value)
-    return call.with_changes(args=[new if each is argument else each for each in call.args])
+    return call.with_changes(args=[new if other is argument else other for other in call.args])
 
 
 def has_bare_generator(call: cst.Call) -> bool:

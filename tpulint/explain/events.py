@@ -110,8 +110,8 @@ class Recorder:
         at_rows = self._at_rows.get(id(statement))
         if at_rows is None:
             place = place_of(statement)
-            asked = place >= 0 and _row(frame.module.site(place)) in self.rows
-            at_rows = self._at_rows[id(statement)] = (statement, asked)  # keeps the id taken
+            is_at_rows = place >= 0 and _row(frame.module.site(place)) in self.rows
+            at_rows = self._at_rows[id(statement)] = (statement, is_at_rows)  # keeps the id taken
         return at_rows[1]
 
     def _record_call(self, frame: Frame, function: Function, followed: bool) -> None:
@@ -389,9 +389,9 @@ class Resolution:
 
     def note(self, finding: Finding) -> RuleNote:
         start = finding.span.start
-        there = f"{finding.span.filename}:{start.row}:{start.column}: {finding.message}"
+        text = f"{finding.span.filename}:{start.row}:{start.column}: {finding.message}"
         return RuleNote(
-            finding.code, CODES[finding.code].name, self.state(finding), " ".join(there.split())
+            finding.code, CODES[finding.code].name, self.state(finding), " ".join(text.split())
         )
 
     def in_file(self, findings: Sequence[Finding]) -> tuple[RuleNote, ...]:

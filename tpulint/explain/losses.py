@@ -114,13 +114,13 @@ class Losses:
             if loss is not None:
                 self._bind(frame, statement.targets, loss)
         elif isinstance(statement, For) and statement.iterated is node:
-            given = loss or self._new(frame, node, ELEMENT, self._element(node))
-            self._bind(frame, [statement.target], given)
+            bound = loss or self._new(frame, node, ELEMENT, self._element(node))
+            self._bind(frame, [statement.target], bound)
         elif isinstance(statement, With):
             for item in statement.items:
                 if item.manager is node and item.target is not None:
-                    given = loss or self._new(frame, node, ELEMENT, self._element(node))
-                    self._bind(frame, [item.target], given)
+                    bound = loss or self._new(frame, node, ELEMENT, self._element(node))
+                    self._bind(frame, [item.target], bound)
 
     def _bind(self, frame: Frame, targets: list[Expression], loss: LostValue) -> None:
         for target in walk(*targets):
@@ -131,13 +131,13 @@ class Losses:
 
     def _loss(self, frame: Frame, node: Expression, value: Value) -> LostValue:
         """Return where the value of an expression, which is not known, was lost."""
-        known = None
+        lost = None
         if isinstance(node, Name):
-            known = self._bound(frame, node.id)
+            lost = self._bound(frame, node.id)
         elif isinstance(node, Attribute):
-            known = self._known(node.base) or self._of_attributes.get(node.name)
-        if known is not None:
-            return known
+            lost = self._known(node.base) or self._of_attributes.get(node.name)
+        if lost is not None:
+            return lost
         if isinstance(value, Opaque):
             return self._of_opaque(frame, value, frame.site(first_place(node)))
         if isinstance(node, CallNode):
@@ -166,9 +166,9 @@ class Losses:
         while root.parent is not None:
             root = root.parent
         if root.path.startswith("self.") or value.path.startswith("self."):
-            known = self._of_attributes.get(root.last)
+            lost = self._of_attributes.get(root.last)
             text = f"no assignment to `{root.path}` was read that gives its value"
-            return known or LostValue(site, UNSET, text)
+            return lost or LostValue(site, UNSET, text)
         text = f"`{root.path}` is a parameter, and no call that was read gives it"
         return LostValue(site, PARAMETER, text)
 
@@ -202,8 +202,8 @@ class Losses:
         clauses = (part for part in walk(frame.statement) if isinstance(part, Clause))
         for clause in clauses:
             if name in [part.id for part in walk(clause.target) if isinstance(part, Name)]:
-                given = self._known(clause.iterated)
-                return given or self._new(frame, node, ELEMENT, self._element(clause.iterated))
+                lost = self._known(clause.iterated)
+                return lost or self._new(frame, node, ELEMENT, self._element(clause.iterated))
         code = frame.function.code if frame.function is not None else None
         if code is not None and name in [parameter.name for parameter in code.parameters.named]:
             text = f"`{name}` is given to `{code.name}` by code that is not read"

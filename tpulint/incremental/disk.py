@@ -101,8 +101,8 @@ class TrackedDisk(Disk):
 
     def has(self, folder: str, name: str) -> bool:
         is_there = self._disk.has(folder, name)
-        asked = self.dependencies.present if is_there else self.dependencies.absent
-        names = asked.setdefault(folder, set())
+        by_folder = self.dependencies.present if is_there else self.dependencies.absent
+        names = by_folder.setdefault(folder, set())
         assert isinstance(names, set)
         names.add(name)
         return is_there
@@ -177,9 +177,9 @@ class CheckedDisk(Disk):
             return digest_of(self.unsaved[path])
         # The stamp comes first: a change after it is one to the next check.
         seen = self.stamp(path)
-        known = self.new.get(path) or self.known.get(path)
-        if known is not None and known.stamp == seen:
-            return known.digest
+        state = self.new.get(path) or self.known.get(path)
+        if state is not None and state.stamp == seen:
+            return state.digest
         try:
             digest = digest_of(read_regular(path))
         except OSError:
@@ -263,8 +263,8 @@ class NotInSnapshot(BaseException):
 def snapshot_of(disk: Disk, dependencies: DiskDependencies) -> DiskSnapshot:
     """Return the part of a disk that these questions were about."""
     snapshot = DiskSnapshot({}, {})
-    asked = (dependencies.present, dependencies.absent)
-    folders = {folder for names in asked for folder in names}
+    questions = (dependencies.present, dependencies.absent)
+    folders = {folder for names in questions for folder in names}
     folders.update(folder for _, folder in dependencies.listings)
     add_to_snapshot(snapshot, disk, dependencies.files, folders)
     return snapshot

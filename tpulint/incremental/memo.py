@@ -74,8 +74,8 @@ class Memo:
 
     def some(self, query: str, head: str, keys: Iterable[str]) -> dict[str, str]:
         """Return the results of a query that are there for these keys."""
-        known = self._values.get((query, head), {})
-        return {key: known[key] for key in keys if key in known}
+        stored = self._values.get((query, head), {})
+        return {key: stored[key] for key in keys if key in stored}
 
     def write(self, results: Iterable[Result], states: Mapping[str, FileState]) -> None:
         """Keep results, and the states of files."""
@@ -309,12 +309,12 @@ class SharedCache:
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
         """Return the entries that are there, all asked for at once."""
-        asked = list(names)
-        if self.faults or not asked:
+        requested = list(names)
+        if self.faults or not requested:
             return {}
         try:
             system, folder = self._open()
-            contents = system.cat([f"{folder}/{name}" for name in asked], on_error="return")
+            contents = system.cat([f"{folder}/{name}" for name in requested], on_error="return")
         except Exception as error:  # each file system has errors of its own
             self._give_up(error)
             return {}
@@ -348,8 +348,8 @@ class SharedCache:
     def _give_up(self, error: object) -> None:
         if self.faults:
             return
-        said = " ".join(str(error).split()) or type(error).__name__
-        self.faults.append(f"{self._url} is not used as a cache: {said[:300]}")
+        reason = " ".join(str(error).split()) or type(error).__name__
+        self.faults.append(f"{self._url} is not used as a cache: {reason[:300]}")
 
 
 # The identity of the analyzer that runs: what another one has found is not recalled.

@@ -137,42 +137,44 @@ class Queries:
             return None
         return codec.sound(codec.programs_of, row.get("programs"))
 
-    def imports(self, asked: DiskDependencies) -> dict[str, tuple[str, ...]]:
-        """Return what files import, as far as that is known; `asked` learns what it depends on."""
+    def imports(self, dependencies: DiskDependencies) -> dict[str, tuple[str, ...]]:
+        """Return what files import, as far as that is known; note what it depends on."""
         row, before = self._result(IMPORTS)
         if before is None or not self._disk.answers_as_before(before):
             return {}
         imports = codec.sound(_imports, row.get("imports"))
         if imports is None:
             return {}
-        asked.update(before)
+        dependencies.update(before)
         now = self._hashes_of_imports()
         return {path: files for path, (hash_, files) in imports.items() if now.get(path) == hash_}
 
     def remember_imports(
-        self, imports: Mapping[str, tuple[str, ...]], asked: DiskDependencies
+        self, imports: Mapping[str, tuple[str, ...]], dependencies: DiskDependencies
     ) -> None:
         """Keep what the files of the batch import."""
         now = self._hashes_of_imports()
         rows = {path: (now[path], files) for path, files in imports.items() if path in now}
         for path in self._shown:
-            asked.files.pop(path, None)  # what counts of their bytes is among their facts
-        names_alone = dataclasses.replace(asked, files={})
+            dependencies.files.pop(path, None)  # what counts of their bytes is among their facts
+        names_alone = dataclasses.replace(dependencies, files={})
         self._remember(IMPORTS, {"imports": rows}, names_alone)
 
-    def remember_programs(self, programs: Programs, asked: DiskDependencies) -> None:
+    def remember_programs(self, programs: Programs, dependencies: DiskDependencies) -> None:
         """Keep the programs of the batch."""
         row = {"state": self._state(), "programs": codec.programs_row(programs)}
-        self._disk.learn(asked.files)
-        self._remember(PROGRAMS, row, asked)
+        self._disk.learn(dependencies.files)
+        self._remember(PROGRAMS, row, dependencies)
 
     def _hashes_of_imports(self) -> dict[str, str]:
         """Return the hash of the import statements of each file, by path."""
         return {os.path.abspath(name): facts.imports for name, facts in self.facts().items()}
 
-    def _remember(self, query: str, row: Mapping[str, object], asked: DiskDependencies) -> None:
-        if asked.is_consistent:
-            dependencies = codec.dependencies_row(asked, self._paths)
+    def _remember(
+        self, query: str, row: Mapping[str, object], depends_on: DiskDependencies
+    ) -> None:
+        if depends_on.is_consistent:
+            dependencies = codec.dependencies_row(depends_on, self._paths)
             text = codec.encoded({**row, "dependencies": dependencies})
             self._new.append(Result(query, self._of_batch, "", text))
 
@@ -182,10 +184,12 @@ class Queries:
         result = self._decoded.get(query)
         if result is None or result[0] != text:
             row = None if text is None else codec.decoded(dict, text)
-            asked = None
+            dependencies = None
             if row is not None:
-                asked = codec.sound(codec.dependencies_of, row.get("dependencies"), self._paths)
-            result = self._decoded[query] = (text, row or {}, asked)
+                dependencies = codec.sound(
+                    codec.dependencies_of, row.get("dependencies"), self._paths
+                )
+            result = self._decoded[query] = (text, row or {}, dependencies)
         return result[1:]
 
     # Findings in programs.
@@ -203,32 +207,32 @@ class Queries:
         keys = {job: self._key(job) for job in jobs}
         texts: Mapping[str, str | bytes]
         texts = self._memo.some(FINDINGS, self._of_programs, keys.values())
-        known = {job: self._analysis(texts.get(key)) for job, key in keys.items()}
+        analyses = {job: self._analysis(texts.get(key)) for job, key in keys.items()}
         if self._shared is not None:
             missing = {
-                job: self._shared_name(key) for job, key in keys.items() if known[job] is None
+                job: self._shared_name(key) for job, key in keys.items() if analyses[job] is None
             }
             entries = self._shared.read(missing.values())
             for job, name in missing.items():
                 if name in entries:
-                    known[job] = self._analysis(_unsealed(name, entries[name]))
-                    if known[job] is not None:
+                    analyses[job] = self._analysis(_unsealed(name, entries[name]))
+                    if analyses[job] is not None:
                         text = unsealed(name, entries[name]).decode()
                         self._new.append(Result(FINDINGS, self._of_programs, keys[job], text))
-        return {job: analysis for job, analysis in known.items() if analysis is not None}
+        return {job: analysis for job, analysis in analyses.items() if analysis is not None}
 
     def remember(self, job: Job, analysis: Analysis) -> None:
         """Keep what was found in a program, unless something failed."""
         self.analyzed += 1
-        asked = analysis.dependencies
-        if asked is None or analysis.failures or not asked.is_consistent:
+        dependencies = analysis.dependencies
+        if dependencies is None or analysis.failures or not dependencies.is_consistent:
             return
-        self._disk.learn(asked.files)
+        self._disk.learn(dependencies.files)
         row = {
             **codec.analysis_row(analysis, self._paths),
-            "here": self._paths.here if self._is_bound_to_machine(asked) else "",
-            "dependencies": codec.dependencies_row(asked, self._paths),
-            "names": [self._shown.get(path) for path in asked.files],
+            "here": self._paths.here if self._is_bound_to_machine(dependencies) else "",
+            "dependencies": codec.dependencies_row(dependencies, self._paths),
+            "names": [self._shown.get(path) for path in dependencies.files],
         }
         key, text = self._key(job), codec.encoded(row)
         self._new.append(Result(FINDINGS, self._of_programs, key, text))
@@ -236,14 +240,14 @@ class Queries:
             name = self._shared_name(key)
             self._shared.write(name, sealed(name, text.encode()))
 
-    def _is_bound_to_machine(self, asked: DiskDependencies) -> bool:
+    def _is_bound_to_machine(self, dependencies: DiskDependencies) -> bool:
         """Return whether files outside of the folder were read.
 
         A finding may name one by its absolute path, which another machine does not have.
         """
         return any(
             digest and codec.is_outside(self._paths.relative(path))
-            for path, digest in asked.files.items()
+            for path, digest in dependencies.files.items()
         )
 
     def _analysis(self, text: str | bytes | None) -> Analysis | None:
@@ -253,12 +257,12 @@ class Queries:
     def _if_valid(self, row: Mapping[str, Any]) -> Analysis | None:
         if row["here"] not in ("", self._paths.here):
             return None
-        asked = codec.dependencies_of(row["dependencies"], self._paths)
-        if row["names"] != [self._shown.get(path) for path in asked.files]:
+        dependencies_before = codec.dependencies_of(row["dependencies"], self._paths)
+        if row["names"] != [self._shown.get(path) for path in dependencies_before.files]:
             return None
-        if not self._disk.answers_as_before(asked):
+        if not self._disk.answers_as_before(dependencies_before):
             return None
-        return codec.analysis_of(row, self._paths)._replace(dependencies=asked)
+        return codec.analysis_of(row, self._paths)._replace(dependencies=dependencies_before)
 
     def _key(self, job: Job) -> str:
         placed = [(self._paths.relative(path), certainty) for path, certainty in job.placed]
@@ -311,12 +315,12 @@ class KnownComments:
         key = hashed([source.text])
         if key not in self._read:
             text = self._memo.some(COMMENTS, self._head, [key]).get(key)
-            known = None if text is None else codec.decoded(codec.comment_facts_of, text)
-            if known is None:
-                known = (comment_facts(source),)
-                row = codec.encoded(codec.comment_facts_row(known[0]))
+            facts = None if text is None else codec.decoded(codec.comment_facts_of, text)
+            if facts is None:
+                facts = (comment_facts(source),)
+                row = codec.encoded(codec.comment_facts_row(facts[0]))
                 self._new.append(Result(COMMENTS, self._head, key, row))
-            (self._read[key],) = known
+            (self._read[key],) = facts
         return self._read[key]
 
     def write(self) -> None:
@@ -354,9 +358,9 @@ def _completed(fix: Fix, source: Source, memo: Memo, head: str) -> tuple[Fix | N
     """Return the fix with its edits, and the result to keep where it was not known."""
     key = hashed([source.text, codec.fix_row(fix)])
     text = memo.some(FIXES, head, [key]).get(key)
-    known = None if text is None else codec.decoded(codec.completed_fix, text)
-    if known is not None:
-        return known[0], None
+    stored = None if text is None else codec.decoded(codec.completed_fix, text)
+    if stored is not None:
+        return stored[0], None
     from tpulint.diagnostics.fix import with_edits
 
     complete = with_edits(fix, source.text)

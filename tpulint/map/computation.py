@@ -130,8 +130,8 @@ class _Drawing:
         around = [lane.regions for lane in self.lanes if lane.kind in (model.CLUSTER, model.OUTFED)]
         holding = frozenset(key for keys in around for key in keys)
         on_tensors = self.regions.on_tensors()
-        kept = holding | on_tensors
-        self._read_again(kept)
+        remaining = holding | on_tensors
+        self._read_again(remaining)
         if len(self.lanes.boxes) <= FOLDED:
             return
         self._read_again(holding)
@@ -246,8 +246,8 @@ class _Drawing:
             if node.kind in (model.ENTRY, model.INPUT) and order:
                 crossings = inputs_of(self.computation) if node.kind == model.ENTRY else ()
                 yield model.MapEdge(node.key, order[0].key, model.SENDS, crossings)
-        for one, other in itertools.pairwise(order):
-            yield model.MapEdge(one.key, other.key, model.THEN)
+        for box_before, other in itertools.pairwise(order):
+            yield model.MapEdge(box_before.key, other.key, model.THEN)
         for box in self.lanes:
             if box.lane != HOST_LANE or box.key not in self.keys:
                 continue
@@ -380,14 +380,14 @@ def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> model.
     verb = "writes" if conflict.device.mode == "write" else "reads"
     wait = f"waits for the result of {host}"
     held = f"{verb} {name}, and holds it until the program ends"
-    wanted = f"waits for {name}, which the device program holds"
+    waits = f"waits for {name}, which the device program holds"
     return model.Cycle(
         variable,
         conflict.certainty,
         (
             model.MapWait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
             model.MapWait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
-            model.MapWait(cluster, variable, HOST_LANE, wanted, conflict.host.site.span),
+            model.MapWait(cluster, variable, HOST_LANE, waits, conflict.host.site.span),
         ),
     )
 

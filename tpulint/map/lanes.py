@@ -278,11 +278,13 @@ class OpenBox:
             first = placed.setdefault(work.name, work)
             if not work.rows and first is not work:  # of operators, only the function is known
                 first.operations |= work.operations
-        kept = [work for work in self.works.values() if work.rows or placed[work.name] is work]
-        kept = [work for work in kept if work.operations or work.names]
-        largest = sorted(kept, key=lambda work: -len(work.operations))[:LINES]
-        shown = [work for work in kept if any(work is large for large in largest)]
-        return tuple(work.line() for work in shown), len(kept) - len(shown)
+        with_operations = [
+            work for work in self.works.values() if work.rows or placed[work.name] is work
+        ]
+        with_operations = [work for work in with_operations if work.operations or work.names]
+        largest = sorted(with_operations, key=lambda work: -len(work.operations))[:LINES]
+        shown = [work for work in with_operations if any(work is large for large in largest)]
+        return tuple(work.line() for work in shown), len(with_operations) - len(shown)
 
 
 def segment_node(box: OpenBox, number: int) -> MapNode | None:
@@ -452,7 +454,7 @@ class EventBoxes:
     def _place(self, cluster: Cluster) -> None:
         """Put the cluster's box, and its call opposite, where it is opened first."""
         box = self._hosts[self._identity(cluster)]
-        if any(each is box for each in self.boxes):
+        if any(placed is box for placed in self.boxes):
             return
         if cluster.parent is None:
             call = OpenBox(self.call_of(box.key), DEVICE_LANE, CALL, box.regions, box.opened)

@@ -96,11 +96,11 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
         for call in computation.calls
         if call.last in OPTIMIZER_UPDATES or call.path == KERAS_STEP
     ]
-    given = {call.site for call in updates}
+    updated = {call.site for call in updates}
     for access in touches:
         # An optimizer is given a variable in order to write it.
         is_given = (
-            access.site in given and access.mode == "read" and access.how in OPTIMIZER_UPDATES
+            access.site in updated and access.mode == "read" and access.how in OPTIMIZER_UPDATES
         )
         if is_given and creations.is_trained(access.variable):
             yield _written(access, access, lanes)
@@ -214,8 +214,8 @@ class _Creations:
         if variable.site is not None:
             calls = calls or [
                 call
-                for known in (self._inside, self._outside)
-                for call in known.get(variable.site, ())
+                for by_site in (self._inside, self._outside)
+                for call in by_site.get(variable.site, ())
                 if f"{call.last}.weights" == variable.name
             ]
         return calls[0] if calls else None

@@ -57,12 +57,12 @@ REVIEWDOG = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.PERF
 
 
 def render_rdjson(findings: Sequence[Finding], context: RenderContext) -> str:
-    whole = {
+    report = {
         "diagnostics": [diagnostic(finding, context) for finding in findings],
         "severity": "WARNING",
         "source": {"name": "tpulint", "url": HOME},
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
 def diagnostic(finding: Finding, context: RenderContext) -> dict[str, object]:

@@ -25,12 +25,12 @@ def merged(texts: Sequence[str]) -> tuple[str, int]:
 def format_of(text: str) -> Callable[[Sequence[str]], tuple[str, int]]:
     """Return what merges reports in the format of `text`. Raises Unmergeable."""
     try:
-        whole = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         return merged_lines
-    if isinstance(whole, list):
+    if isinstance(document, list):
         return merged_json
-    return merged_sarif if "runs" in whole else merged_lines
+    return merged_sarif if "runs" in document else merged_lines
 
 
 def merged_json(texts: Sequence[str]) -> tuple[str, int]:
@@ -54,8 +54,8 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
     results = [row for run in runs for row in run["results"]]
     for row in results:
         row["ruleIndex"] = codes.index(row["ruleId"])
-    whole = json.loads(texts[0])
-    (run,) = whole["runs"]
+    log = json.loads(texts[0])
+    (run,) = log["runs"]
     run["tool"]["driver"]["rules"] = [rules[code] for code in codes]
     run["results"] = united(results, place_in_sarif)
     notifications = [row for run in runs for row in notifications_of(run)]
@@ -67,11 +67,15 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
             {"executionSuccessful": not failures, "toolExecutionNotifications": shown}
         ]
     properties = [run.get("properties", {}) for run in runs]
-    parts = [each["coverage"] for each in properties if "coverage" in each]
+    parts = [
+        properties_of_part["coverage"]
+        for properties_of_part in properties
+        if "coverage" in properties_of_part
+    ]
     run.pop("properties", None)  # it comes last, as a run writes it
     if parts:
         run["properties"] = {"coverage": summed(parts)}
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n", len(run["results"])
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n", len(run["results"])
 
 
 def summed(parts: Sequence[MergedRow]) -> MergedRow:

@@ -107,7 +107,7 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
     if call.last not in ("apply_gradients", "minimize"):
         return False
     # With either argument the caller has summed the gradients itself.
-    alone = any(
+    has_own_replica = any(
         argument.keyword in ALONE and argument.value == Const(ALONE[argument.keyword])
         for argument in call.arguments
     )
@@ -115,7 +115,7 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
         call.receiver.path
     )
     # A strategy's `apply_gradients` sums the gradients itself (optimizer_v2.py).
-    return wrapped or (computation.kind in tf_names.STRATEGY_RUN and not alone)
+    return wrapped or (computation.kind in tf_names.STRATEGY_RUN and not has_own_replica)
 
 
 ASSIGNMENTS = ("assign", "assign_add", "assign_sub")

@@ -199,8 +199,8 @@ def has_one_replica(estimator: ApiCall) -> Truth:
     if Const(1) in options(tpu_config_value(estimator, "num_shards", 1)):
         return Truth.YES
     cores = options(tpu_config_value(estimator, "num_cores_per_replica", 2))
-    alone = [count not in (NONE, UNKNOWN) for count in cores]
-    return Truth.YES if all(alone) else Truth.MAYBE if any(alone) else Truth.NO
+    are_single = [count not in (NONE, UNKNOWN) for count in cores]
+    return Truth.YES if all(are_single) else Truth.MAYBE if any(are_single) else Truth.NO
 
 
 def host_calls(program: Program) -> Iterator[tuple[Computation, Cluster]]:

@@ -311,8 +311,8 @@ def _leaves(value: Value, depth: int = 5) -> Iterator[Value]:
         if inner is None or not depth:
             yield option
         else:
-            for each in inner:
-                yield from _leaves(each, depth - 1)
+            for region in inner:
+                yield from _leaves(region, depth - 1)
 
 
 def _is_flat(value: Value) -> bool:
@@ -396,14 +396,16 @@ class HappensBefore:
 
     def _effects(self) -> list[Operation]:
         """Return the operations that TensorFlow never prunes."""
-        kept = [
+        effects = [
             access.operation
             for access in self._computation.accesses
             if access.operation is not None
         ]
         for operation in self._computation.operations:
-            kept += [operation] if operation.unseen or operation.ordered or operation.kept else []
-        return kept
+            effects += (
+                [operation] if operation.unseen or operation.ordered or operation.kept else []
+            )
+        return effects
 
     def _needed_by(self, roots: list[Operation]) -> set[int]:
         """Return the operations that `roots` or results depend on, by identity."""

@@ -180,9 +180,9 @@ def ways(data: Value) -> list[list[ExternalObject]]:
 
     Of datasets that are joined, each is on a way of its own.
     """
-    whole: list[list[ExternalObject]] = []
+    complete: list[list[ExternalObject]] = []
     queue: list[tuple[Value, list[ExternalObject]]] = [(data, [])]
-    while queue and len(whole) < MAX_WAYS:
+    while queue and len(complete) < MAX_WAYS:
         value, later = queue.pop()
         if isinstance(value, Choice):
             queue += [(option, later) for option in value.options]
@@ -195,10 +195,10 @@ def ways(data: Value) -> list[list[ExternalObject]]:
             elif joined:
                 queue += [(dataset, way) for dataset in joined]
             else:
-                whole.append(way)
+                complete.append(way)
         elif later:
-            whole.append(later)
-    return whole
+            complete.append(later)
+    return complete
 
 
 def last_batches(data: Value) -> list[ExternalObject | None]:
@@ -438,10 +438,10 @@ def amounts(data: Value) -> list[Amount | None]:
 
     Batches count as the examples in them.
     """
-    found: list[Amount | None] = []
+    amounts_found: list[Amount | None] = []
     for option in options(data):
-        found += _amounts_of(option, STEPS)
-    return found
+        amounts_found += _amounts_of(option, STEPS)
+    return amounts_found
 
 
 def _amounts_of(step: Value, depth: int) -> list[Amount | None]:
@@ -462,8 +462,8 @@ def _amount_of_source(step: ExternalObject) -> Amount | None:
         return Amount(_rows(arguments), step)
     if step.last == "range":
         bounds = [value.value for value in arguments if isinstance(value, Const)]
-        known = len(bounds) == len(arguments) and all(type(bound) is int for bound in bounds)
-        return Amount(len(range(*bounds)) if known and 0 not in bounds[2:] else None, step)
+        are_known = len(bounds) == len(arguments) and all(type(bound) is int for bound in bounds)
+        return Amount(len(range(*bounds)) if are_known and 0 not in bounds[2:] else None, step)
     return Amount(None, step) if step.last in READ_ONCE else None
 
 

@@ -322,18 +322,20 @@ class _HostGraph:
 
     def _given(self, call: ApiCall) -> list[Value]:
         """Return what an operation, or a computation, takes or waits for."""
-        given = [argument.value for argument in call.arguments]
+        passed = [argument.value for argument in call.arguments]
         if id(call) in self.computations:
             # What its function does is known.
-            given = [value for value in given if not isinstance(value, (Function, Bound, Partial))]
-        given += [call.receiver] if isinstance(call.receiver, Tensor) else []
+            passed = [
+                value for value in passed if not isinstance(value, (Function, Bound, Partial))
+            ]
+        passed += [call.receiver] if isinstance(call.receiver, Tensor) else []
         dependencies: list[Value] = []
         for scope in call.context.scopes:
             if scope.effect in (CLEARS, INIT_SCOPE):
                 dependencies = []
             elif scope.effect == DEPENDENCIES and isinstance(scope.payload, Value):
                 dependencies.append(scope.payload)
-        return given + dependencies
+        return passed + dependencies
 
     def _made_by(self, tensor: Tensor) -> ApiCall | None:
         if tensor.made is None or tensor.site is None:

@@ -56,8 +56,8 @@ def strategy_of(receiver: Value | None) -> Strategy | None:
     if isinstance(receiver, Strategy):
         return receiver
     if isinstance(receiver, Opaque):
-        whole = receiver.parent if receiver.last == "extended" else receiver
-        inferred = whole.inferred_as.get(Strategy) if whole is not None else None
+        strategy = receiver.parent if receiver.last == "extended" else receiver
+        inferred = strategy.inferred_as.get(Strategy) if strategy is not None else None
         return inferred if isinstance(inferred, Strategy) else None
     return None
 
@@ -66,10 +66,10 @@ def is_for_many(program: Program, strategy: Strategy, context: Context) -> bool:
     """Return whether this is a TPU's strategy, and nothing says that it has a single replica."""
     if strategy.kind != "tpu" or is_for_another(context, strategy):
         return False
-    made = program.by_result.get(id(strategy), ())
+    creations = program.by_result.get(id(strategy), ())
     return not any(
         argument is not None
-        for call in made
+        for call in creations
         for argument in (
             call.argument("experimental_device_assignment", 1),
             call.argument("device_assignment"),
@@ -238,9 +238,9 @@ class Scopes:
         built = any(
             part is holder or any(part is inner for inner in _parts(holder))
             for name in MAKE_VARIABLES
-            for each in self.program.named.get(name, ())
-            if not each.context.with_blocks(SCOPE)
-            for holder in [each.receiver]
+            for call in self.program.named.get(name, ())
+            if not call.context.with_blocks(SCOPE)
+            for holder in [call.receiver]
         )
         return Certainty.POSSIBLE if built and "keras" not in part.path else None
 
@@ -286,9 +286,9 @@ def _is_hub(part: ExternalObject) -> bool:
     return part.last == "KerasLayer" and "hub" in part.path
 
 
-def _parts(whole: Value | None) -> list[ExternalObject]:
+def _parts(start: Value | None) -> list[ExternalObject]:
     """Return the objects of which a model is made, and those of which they are made."""
-    queue: list[Value] = _held(whole) if whole is not None else []
+    queue: list[Value] = _held(start) if start is not None else []
     parts: list[ExternalObject] = []
     seen: set[int] = set()
     while queue and len(seen) < MAX_PARTS:
@@ -383,9 +383,9 @@ def has_variables(program: Program, weights: Variable) -> bool:
     if call.last == "Sequential" and call.arguments and _begins_with_input(call.arguments[0].value):
         return True
     return any(
-        each.receiver is call.result
+        other.receiver is call.result
         for name in MAKE_VARIABLES
-        for each in program.named.get(name, ())
+        for other in program.named.get(name, ())
     )
 
 
@@ -404,12 +404,12 @@ def variable_option(program: Program, variable: Variable, option: str, position:
 
     None where the variable was not made by `tf.Variable`, or something else was given.
     """
-    made = next(iter(program.by_result.get(id(variable), ())), None)
-    if made is None or made.last != "Variable":
+    creation = next(iter(program.by_result.get(id(variable), ())), None)
+    if creation is None or creation.last != "Variable":
         return None
-    argument = made.argument(option, position)
+    argument = creation.argument(option, position)
     if argument is None:
-        return None if any(argument.star for argument in made.arguments) else "NONE"
+        return None if any(argument.star for argument in creation.arguments) else "NONE"
     return argument.value.last if isinstance(argument.value, External) else None
 
 

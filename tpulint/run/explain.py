@@ -104,8 +104,8 @@ def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
     same = [finding for rule in failure.rules for finding in findings if finding.code == rule]
     spans = (finding for place in places for finding in same if holds(finding.span, place))
     traces = (finding for place in places for finding in same if leads_through(finding, place))
-    alone = only_one(same) if failure.anywhere else ()
-    return next(chain(spans, traces, alone), None)
+    unique = only_one(same) if failure.anywhere else ()
+    return next(chain(spans, traces, unique), None)
 
 
 def only_one(findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -137,11 +137,13 @@ def check_files(
     The second value are its messages for standard error.
     """
     wanted = {os.path.abspath(file) for file in files}
-    asked = tuple(filename for filename in task.filenames if os.path.abspath(filename) in wanted)
+    filenames = tuple(
+        filename for filename in task.filenames if os.path.abspath(filename) in wanted
+    )
     request = task.request._replace(config=config, closest=Closest(config.root))
-    part = task._replace(request=request, filenames=asked, context=())
+    part = task._replace(request=request, filenames=filenames, context=())
     result = driver.resolve(analysis, part, {})
-    checked_files = Checked(tuple(result.findings), len(asked), result.hidden.total())
+    checked_files = Checked(tuple(result.findings), len(filenames), result.hidden.total())
     return checked_files, [*map(str, result.failures), *result.warnings, *result.messages]
 
 

@@ -112,14 +112,14 @@ def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _shown(traceback: TracebackType | None) -> TracebackType | None:
-    kept: list[TracebackType] = []
+    shown: list[TracebackType] = []
     while traceback is not None:
         if not is_tpulint_file(traceback.tb_frame.f_code.co_filename):
-            kept.append(traceback)
+            shown.append(traceback)
         traceback = traceback.tb_next
-    for entry, following in zip(kept, [*kept[1:], None]):
+    for entry, following in zip(shown, [*shown[1:], None]):
         entry.tb_next = following
-    return kept[0] if kept else None
+    return shown[0] if shown else None
 
 
 # Words of tpulint's own on standard error, whatever the program has made of `sys.stderr`.

@@ -75,10 +75,14 @@ class Commands:
             if stand_in is None:
                 yield line
                 continue
-            before, command, others = line[: stand_in.start()], line[stand_in.end() :].strip(), []
+            before, command, continuations = (
+                line[: stand_in.start()],
+                line[stand_in.end() :].strip(),
+                [],
+            )
             while command.endswith("\\"):
-                others.append(next(rows, ""))
-                command = f"{command[:-1].rstrip()} {restored(others[-1]).strip()}"
+                continuations.append(next(rows, ""))
+                command = f"{command[:-1].rstrip()} {restored(continuations[-1]).strip()}"
             measured = MEASURED.match(command)
             if measured and _is_python(command[measured.end() :]):
                 yield before + command[measured.end() :]
@@ -87,7 +91,7 @@ class Commands:
             else:
                 is_assigned = stand_in.group().startswith("None")
                 yield before + _call(number, command, is_assigned=is_assigned)
-            yield from others
+            yield from continuations
 
     def do(
         self, number: int, command: str, names: Mapping[str, Any], *, cell: str, is_assigned: bool
@@ -109,13 +113,13 @@ class Commands:
         is_known = FLAGS.issuperset(word for word in words if FLAG.match(word))
         if words and name in self._work and is_known:
             try:
-                said = self._work[name](words[1:])
+                output = self._work[name](words[1:])
             except OSError as error:  # IPython goes on with the next line
-                said = f"{name[1:]}: {error.filename}: {error.strerror}"
+                output = f"{name[1:]}: {error.filename}: {error.strerror}"
             if not is_assigned:
-                print(said, end="\n" if said else "")
+                print(output, end="\n" if output else "")
                 return None
-            return said.splitlines() if name[0] == "!" else said
+            return output.splitlines() if name[0] == "!" else output
         if name == "%tensorflow_version":
             if not words[1:2] or not words[1].startswith("1"):
                 return None

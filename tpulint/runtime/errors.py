@@ -78,9 +78,9 @@ class _Explained(type):
     ) -> RuntimeFault:
         fault: RuntimeFault = cls.__new__(cls, message)  # type: ignore[call-overload]
         fault.rule = fault.rule if rule is None else rule
-        said = re.search(r"^\s*at (.+) \[(TPU\d{3}) [a-z-]+\]$", message, re.MULTILINE)
-        if said:
-            fault.place, fault.rule = said.groups()
+        match = re.search(r"^\s*at (.+) \[(TPU\d{3}) [a-z-]+\]$", message, re.MULTILINE)
+        if match:
+            fault.place, fault.rule = match.groups()
             text = message
         else:
             fault.place = place or user_location()
@@ -137,13 +137,13 @@ def warnings_sent_to(listener: Callable[[RuntimeFaultWarning], None]) -> Iterato
         _listeners.remove(listener)
 
 
-def _tensorflows_class(ours: type[Any]) -> Any:
-    """Return TensorFlow's own OpError among the bases of `ours`.
+def _tensorflows_class(fault_class: type[Any]) -> Any:
+    """Return TensorFlow's own OpError among the bases of `fault_class`.
 
     Its `__init__` takes (node_def, op, message).
     """
-    theirs = (base for base in ours.__mro__ if not issubclass(base, RuntimeFault))
-    return next(base for base in theirs if issubclass(base, tf.errors.OpError))
+    candidates = (base for base in fault_class.__mro__ if not issubclass(base, RuntimeFault))
+    return next(base for base in candidates if issubclass(base, tf.errors.OpError))
 
 
 def explained(message: str, rule: str, place: str | None) -> str:
@@ -382,14 +382,16 @@ def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _
     return fault
 
 
-def combine_classes(kind: type[RuntimeFault], theirs: type[Exception]) -> type[Any]:
-    """Return `kind`, as a class that is also TensorFlow's class `theirs`."""
-    if issubclass(kind, theirs):
+def combine_classes(kind: type[RuntimeFault], tensorflow_class: type[Exception]) -> type[Any]:
+    """Return `kind`, as a class that is also TensorFlow's class `tensorflow_class`."""
+    if issubclass(kind, tensorflow_class):
         return kind
-    if (kind, theirs) not in _joined_classes:
+    if (kind, tensorflow_class) not in _joined_classes:
         namespace = {"__module__": kind.__module__, "__doc__": kind.__doc__}
-        _joined_classes[kind, theirs] = type(kind.__name__, (kind, theirs), namespace)
-    return _joined_classes[kind, theirs]
+        _joined_classes[kind, tensorflow_class] = type(
+            kind.__name__, (kind, tensorflow_class), namespace
+        )
+    return _joined_classes[kind, tensorflow_class]
 
 
 ISSUES = "https://github.com/tpulint/tpulint/issues"

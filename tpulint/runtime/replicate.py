@@ -188,17 +188,19 @@ def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
             _remembered(outcome, tf.group(done), twin)
             for done, twin in zip(ran.done, outcome.results, strict=True)
         ]
-    twins = [[twin for twin in replica if twin is not None] for replica in outcome.results]
-    packed = []
+    marked_results = [[twin for twin in replica if twin is not None] for replica in outcome.results]
+    of_replicas = []
     for replica, tensors in zip(
-        outcome.results, refuse_gradients(ran.outputs, outcome.marked, twins), strict=True
+        outcome.results, refuse_gradients(ran.outputs, outcome.marked, marked_results), strict=True
     ):
         rest = iter(tensors)
         flat = [
             twin if twin is None else _remembered(outcome, next(rest), twin) for twin in replica
         ]
-        packed.append(tpu.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True))
-    return packed
+        of_replicas.append(
+            tpu.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True)
+        )
+    return of_replicas
 
 
 def _remembered(outcome: MarkResult, executable: Any, twin: Any) -> Any:
@@ -335,8 +337,8 @@ def _joined(
             f"{number} outputs  and {len(flags)} outputs_from_all_shards."
         )
     return [
-        _join(pieces, axis) if whole else pieces[0]
-        for axis, whole, pieces in zip(axes, flags, zip(*outputs, strict=True), strict=True)
+        _join(pieces, axis) if is_sharded else pieces[0]
+        for axis, is_sharded, pieces in zip(axes, flags, zip(*outputs, strict=True), strict=True)
     ]
 
 

@@ -208,23 +208,23 @@ _MESSAGE = (
 
 
 def refuse_gradients(
-    executed: tuple[tuple[Any, ...], ...], marked: Marked, twins: list[list[Any]]
+    executed: tuple[tuple[Any, ...], ...], marked: Marked, marked_results: list[list[Any]]
 ) -> list[list[Any]]:
     """Return the results `executed[replica][output]`, as the user gets them.
 
     A gradient by a source of the marked output is a LookupError, with `tf.gradients` and with a
-    tape; by anything else it is None. `twins` are the marked results.
+    tape; by anything else it is None. `marked_results` are the marked results.
     """
     results: list[list[Any]] = [[] for _ in executed]
     for number, output in enumerate(marked.replicated_outputs):
         tensors = _as_one_operation([replica[number] for replica in executed], output)
         for replica, tensor in enumerate(tensors):
             result = tf.identity(tensor, name=f"output_{number}_shard_{replica}")
-            result.set_shape(twins[replica][number].shape)
+            result.set_shape(marked_results[replica][number].shape)
             results[replica].append(result)
     if gradients.is_recording():
-        for ours, theirs in zip(results, twins, strict=True):
-            gradients.pass_gradients_through(ours, theirs)
+        for executed_result, marked_result in zip(results, marked_results, strict=True):
+            gradients.pass_gradients_through(executed_result, marked_result)
     return results
 
 

@@ -186,9 +186,9 @@ class ServerProject:
         """Look at the disk: which files there are, and which of them have changed."""
         self._outdated = False
         self._state.refresh()
-        found = self._discovered()
-        if {*found.filenames, *found.context} != {*task.filenames, *task.context}:
-            task = self._task = found
+        discovered = self._discovered()
+        if {*discovered.filenames, *discovered.context} != {*task.filenames, *task.context}:
+            task = self._task = discovered
         return task
 
     def _with_new(self, task: driver.Task, unsaved: Mapping[str, bytes]) -> driver.Task:
@@ -210,5 +210,5 @@ class ServerProject:
 def is_configuration(path: str) -> bool:
     """Return whether the file decides what is analyzed, and how."""
     name = os.path.basename(path)
-    said = REQUIREMENTS.fullmatch(name) or README.fullmatch(name)
-    return name in (*CONFIGURATIONS, *IGNORES) or said is not None
+    names_release = REQUIREMENTS.fullmatch(name) or README.fullmatch(name)
+    return name in (*CONFIGURATIONS, *IGNORES) or names_release is not None

@@ -161,13 +161,13 @@ class StorageConnection(BaseHTTPRequestHandler):
     def _hand_through(self, host: str, port: int) -> None:
         """Connect to another host, by the user's own proxy if there is one, and pass all on."""
         try:
-            there = self._connected(host, port)
+            remote = self._connected(host, port)
         except (OSError, ValueError):
             self.send_error(502)
             return
-        with there:
+        with remote:
             self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            _pass_on(self.connection, there)
+            _pass_on(self.connection, remote)
 
     def _connected(self, host: str, port: int) -> socket.socket:
         environment = self.settings.environment
@@ -177,21 +177,21 @@ class StorageConnection(BaseHTTPRequestHandler):
         if not proxy or is_excepted:
             return socket.create_connection((host.strip("[]"), port), SECONDS)
         parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-        there = socket.create_connection((parts.hostname or "", parts.port or 80), SECONDS)
+        remote = socket.create_connection((parts.hostname or "", parts.port or 80), SECONDS)
         lines = [f"CONNECT {host}:{port} HTTP/1.1", f"Host: {host}:{port}"]
         if parts.username or parts.password:
             user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
             lines.append(f"Proxy-Authorization: Basic {base64.b64encode(user.encode()).decode()}")
-        there.sendall("\r\n".join([*lines, "", ""]).encode())
+        remote.sendall("\r\n".join([*lines, "", ""]).encode())
         head = b""
         while not head.endswith(b"\r\n\r\n"):
-            byte = there.recv(1)
+            byte = remote.recv(1)
             if not byte or len(head) > 1 << 16:
                 raise OSError("the proxy has closed the connection")
             head += byte
         if b" 200" not in head.split(b"\r\n", 1)[0]:
             raise OSError("the proxy has refused the connection")
-        return there
+        return remote
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: the output is the program's."""
@@ -308,9 +308,9 @@ class _Body:
             pass
 
 
-def _pass_on(here: socket.socket, there: socket.socket) -> None:
+def _pass_on(here: socket.socket, remote: socket.socket) -> None:
     """Pass bytes on in both directions until one side ends, or nothing comes."""
-    others = {here: there, there: here}
+    others = {here: remote, remote: here}
     with selectors.DefaultSelector() as selector:
         for side in others:
             side.settimeout(SECONDS)

@@ -178,17 +178,17 @@ class ServedStorage:
         """Return the server's last words; nothing if it has none, or takes too long."""
         out = self._server.stdout
         assert out is not None
-        deadline, said = time.monotonic() + _ANSWER_SECONDS, b""
+        deadline, received = time.monotonic() + _ANSWER_SECONDS, b""
         while (left := deadline - time.monotonic()) > 0 and select.select([out], [], [], left)[0]:
             block = os.read(out.fileno(), 1 << 16)
             if not block:
                 break
-            said += block
+            received += block
         else:
             self._server.kill()
         self._server.wait()
         with contextlib.suppress(ValueError):  # half of it
-            answer: dict[str, Any] = json.loads(said)
+            answer: dict[str, Any] = json.loads(received)
             return answer
         return {}
 

@@ -126,7 +126,7 @@ class _Reader:
     def bind(self, tree: ast.Module) -> None:
         """Bind each name to its meaning in the whole file; leave out one that may mean others."""
         others: set[str] = set()
-        alone: Counter[str] = Counter()  # how often imports have it, not gone into
+        import_counts: Counter[str] = Counter()  # how often imports have it, not gone into
         for node in blocks(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
@@ -134,7 +134,7 @@ class _Reader:
                     path = alias.name if alias.asname else self.package
                     name = alias.asname or alias.name.partition(".")[0]
                     self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
-                    alone[name] += alias.name == name or alias.asname is not None
+                    import_counts[name] += alias.name == name or alias.asname is not None
             elif isinstance(node, ast.ImportFrom):
                 mine = not node.level and self._is_mine(node.module or "")
                 for alias in node.names:
@@ -143,11 +143,11 @@ class _Reader:
                         self.annotations_run = False
                     path = f"{node.module}.{alias.name}"
                     self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
-                    alone[name] += 1
+                    import_counts[name] += 1
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 others.add(node.name)
                 self.defined.add(node.name)
-        if any(may_be_rebound(name, alone[name], self.text) for name in self.aliases):
+        if any(may_be_rebound(name, import_counts[name], self.text) for name in self.aliases):
             others |= self._rebound(tree)
         for name in others:
             self.aliases.pop(name, None)
@@ -368,8 +368,8 @@ def may_be_rebound(name: str, imported: int, text: str) -> bool:
     """
     if "setattr" in text or "delattr" in text or not text.isascii():
         return True
-    alone = re.compile(rf"{re.escape(name)}(?<!\w{re.escape(name)})\b(?![ \t]*\.)")
-    return len(alone.findall(text)) > imported
+    name_alone = re.compile(rf"{re.escape(name)}(?<!\w{re.escape(name)})\b(?![ \t]*\.)")
+    return len(name_alone.findall(text)) > imported
 
 
 def _root(node: ast.expr) -> str:

@@ -64,19 +64,19 @@ class Expressions(Definitions):
         arguments: list[ast.expr | ast.keyword] = [*by_position, *named]
         if by_position and named and isinstance(by_position[-1], ast.Starred):
             arguments.sort(key=_start)
-        for each in arguments:
+        for argument in arguments:
             place, keyword, star = NOWHERE, None, ""
-            if isinstance(each, ast.keyword):
-                place = self.place(each)
-                keyword = each.arg
+            if isinstance(argument, ast.keyword):
+                place = self.place(argument)
+                keyword = argument.arg
                 if keyword is None:
                     star = "**"
                 else:
                     self.mention(keyword)
-                each = each.value
-            elif isinstance(each, ast.Starred):
-                star, each = "*", each.value
-            value = self.expression(each)
+                argument = argument.value
+            elif isinstance(argument, ast.Starred):
+                star, argument = "*", argument.value
+            value = self.expression(argument)
             place = first_place(value) if place == NOWHERE else place
             lowered.append(nodes.CallArgument(keyword, star, value, place))
         return lowered
@@ -132,14 +132,14 @@ class Expressions(Definitions):
         by_position = [*node.posonlyargs, *node.args]
         without = len(by_position) - len(node.defaults)
         defaults = [*[None] * without, *node.defaults]
-        known = [self.parameter(*each) for each in zip(by_position, defaults, strict=True)]
+        by_order = [self.parameter(*row) for row in zip(by_position, defaults, strict=True)]
         star = self.parameter(node.vararg).name if node.vararg else None
         keyword_only = [
-            self.parameter(*each) for each in zip(node.kwonlyargs, node.kw_defaults, strict=True)
+            self.parameter(*row) for row in zip(node.kwonlyargs, node.kw_defaults, strict=True)
         ]
         star_star = self.parameter(node.kwarg).name if node.kwarg else None
         first = len(node.posonlyargs)
-        return ir.Parameters(known[:first], known[first:], star, keyword_only, star_star)
+        return ir.Parameters(by_order[:first], by_order[first:], star, keyword_only, star_star)
 
     def parameter(self, node: ast.arg, default: ast.expr | None = None) -> ir.Parameter:
         if node.annotation is not None:

@@ -91,22 +91,22 @@ class Editor:
         self, uri: str, where: types.Range, only: Sequence[str] | None = None
     ) -> Sequence[types.CodeAction]:
         context = types.CodeActionContext(diagnostics=[], only=only)
-        found = await self.asked(
+        actual = await self.asked(
             self.client.text_document_code_action_async(
                 types.CodeActionParams(named(uri), where, context)
             )
         )
-        return [each for each in found or () if isinstance(each, types.CodeAction)]
+        return [item for item in actual or () if isinstance(item, types.CodeAction)]
 
     async def hover(self, uri: str, row: int, column: int) -> str | None:
         position = types.Position(row - 1, column - 1)
-        found = await self.asked(
+        actual = await self.asked(
             self.client.text_document_hover_async(types.HoverParams(named(uri), position))
         )
-        if found is None:
+        if actual is None:
             return None
-        assert isinstance(found.contents, types.MarkupContent)
-        return found.contents.value
+        assert isinstance(actual.contents, types.MarkupContent)
+        return actual.contents.value
 
     async def asked(self, answer: Awaitable[Result]) -> Result:
         return await asyncio.wait_for(answer, DEADLINE)
@@ -124,7 +124,7 @@ class Editor:
 
 
 def codes(found: Sequence[types.Diagnostic]) -> list[tuple[str, int]]:
-    return [(str(each.code), each.range.start.line + 1) for each in found]
+    return [(str(item.code), item.range.start.line + 1) for item in found]
 
 
 def text_at(text: str, where: types.Range, encoding: str) -> str:
@@ -185,25 +185,25 @@ async def editor(
     await client.start_io(*COMMAND, env=environment)
     process = client._server
     assert process is not None
-    made = Editor(client, process)
+    opened = Editor(client, process)
     try:
-        answer = await made.asked(
+        answer = await opened.asked(
             client.initialize_session(
                 types.InitializeParams(
                     capabilities=capabilities,
                     workspace_folders=[
-                        types.WorkspaceFolder(each.as_uri(), each.name) for each in folders
+                        types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders
                     ],
                     initialization_options=dict(options or {}),
                 )
             )
         )
-        made.encoding = str(answer.capabilities.position_encoding or "utf-16")
+        opened.encoding = str(answer.capabilities.position_encoding or "utf-16")
         while watches and not registered:
             await asyncio.sleep(0.01)
-        yield made
-        await made.asked(client.shutdown_session())
-        assert await made.status() == 0
+        yield opened
+        await opened.asked(client.shutdown_session())
+        assert await opened.status() == 0
         assert client.error is None
     finally:
         if process.returncode is None:

@@ -54,11 +54,11 @@ def test_what_is_found_is_pushed_to_a_client_that_does_not_pull(tmp_path: Path) 
     async def scenario() -> None:
         async with editor(project(tmp_path), kind="visual-studio-code") as it:
             uri = it.open(tmp_path / "trainer.py")
-            (found,) = await it.pushed(uri, bool)
-            assert (found.code, found.source) == ("TPU101", "tpulint")
-            assert found.severity == types.DiagnosticSeverity.Error
-            assert found.code_description is not None
-            assert found.code_description.href.endswith("tpu101_host_variable_deadlock.md")
+            (actual,) = await it.pushed(uri, bool)
+            assert (actual.code, actual.source) == ("TPU101", "tpulint")
+            assert actual.severity == types.DiagnosticSeverity.Error
+            assert actual.code_description is not None
+            assert actual.code_description.href.endswith("tpu101_host_variable_deadlock.md")
             it.edit(uri, TRAINER.replace("self.total.read_value()", "2.0"))
             await it.pushed(uri, lambda here: not here)
 
@@ -84,15 +84,15 @@ def test_rules_about_performance_are_asked_for_in_the_configuration(tmp_path: Pa
 def test_every_step_of_every_lane_is_a_related_location(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with editor(project(tmp_path)) as it:
-            (found,) = (await it.pull(it.open(tmp_path / "trainer.py"))).items
-            steps = found.related_information
-            assert {each.message.split(":")[0].split(". ")[1] for each in steps} == {
+            (actual,) = (await it.pull(it.open(tmp_path / "trainer.py"))).items
+            steps = actual.related_information
+            assert {step.message.split(":")[0].split(". ")[1] for step in steps} == {
                 "device",
                 "host",
             }
             places = {
-                (each.location.uri.rpartition("/")[2], each.location.range.start.line + 1)
-                for each in steps
+                (step.location.uri.rpartition("/")[2], step.location.range.start.line + 1)
+                for step in steps
             }
             assert ("trainer.py", 10) in places
             assert ("layers.py", 2) in places
@@ -136,9 +136,9 @@ def test_a_file_that_only_the_editor_has_is_part_of_the_project(tmp_path: Path) 
             trainer = it.open(tmp_path / "trainer.py")
             await it.found(trainer)
             it.open(tmp_path / "layers.py", LAYERS)
-            (found,) = (await it.pull(trainer)).items
+            (actual,) = (await it.pull(trainer)).items
             assert any(
-                each.location.uri.endswith("layers.py") for each in found.related_information
+                each.location.uri.endswith("layers.py") for each in actual.related_information
             )
             new = it.open("untitled:Untitled-1", TRAINER)
             assert [each for each, _ in await it.found(new)] == ["TPU101"]
@@ -150,8 +150,8 @@ def test_a_document_beyond_the_limit_is_not_read_and_says_so(tmp_path: Path) -> 
     async def scenario() -> None:
         async with editor(project(tmp_path)) as it:
             large = it.open(tmp_path / "large.py", TRAINER + "# filled\n" * 1_500_000)
-            (found,) = await it.found(large)
-            assert found[0] == "TPU001"
+            (actual,) = await it.found(large)
+            assert actual[0] == "TPU001"
             assert [each for each, _ in await it.found(it.open(tmp_path / "trainer.py"))] == [
                 "TPU101"
             ]
@@ -183,17 +183,17 @@ def test_the_workspace_is_pulled_with_files_that_nobody_opened(tmp_path: Path) -
 
     async def scenario() -> None:
         async with editor(project(tmp_path)) as it:
-            (found,) = await everything(it, [])
-            assert isinstance(found, types.WorkspaceFullDocumentDiagnosticReport)
-            assert found.uri == (tmp_path / "trainer.py").as_uri()
-            assert found.result_id is not None
-            before = [types.PreviousResultId(found.uri, found.result_id)]
+            (actual,) = await everything(it, [])
+            assert isinstance(actual, types.WorkspaceFullDocumentDiagnosticReport)
+            assert actual.uri == (tmp_path / "trainer.py").as_uri()
+            assert actual.result_id is not None
+            before = [types.PreviousResultId(actual.uri, actual.result_id)]
             (again,) = await everything(it, before)
             assert isinstance(again, types.WorkspaceUnchangedDocumentDiagnosticReport)
             it.open(tmp_path / "layers.py", QUIET)
             (gone,) = await everything(it, before)
             assert isinstance(gone, types.WorkspaceFullDocumentDiagnosticReport)
-            assert (gone.uri, list(gone.items)) == (found.uri, [])
+            assert (gone.uri, list(gone.items)) == (actual.uri, [])
 
     run(scenario)
 
@@ -221,8 +221,8 @@ def test_columns_are_counted_as_the_client_counts_them(tmp_path: Path, kind: str
         async with editor(tmp_path, kind=kind) as it:
             uri = it.open(tmp_path / "trainer.py")
             pulls = kind == "neovim"
-            (found,) = (await it.pull(uri)).items if pulls else await it.pushed(uri, bool)
-            assert text_at(wide, found.range, it.encoding) == "self.total.read_value()"
+            (actual,) = (await it.pull(uri)).items if pulls else await it.pushed(uri, bool)
+            assert text_at(wide, actual.range, it.encoding) == "self.total.read_value()"
 
     run(scenario)
 

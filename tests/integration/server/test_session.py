@@ -45,15 +45,15 @@ def test_each_folder_has_its_own_configuration_and_the_closest_one_counts(tmp_pa
 
     async def scenario() -> None:
         async with editor(tmp_path / "one", tmp_path / "two") as it:
-            found = {}
+            actual = {}
             for name in (
                 "one/named.py",
                 "one/inner/named.py",
                 "two/named.py",
                 "two/inner/named.py",
             ):
-                found[name] = await it.found(it.open(tmp_path / name))
-            assert {name for name, each in found.items() if each} == {
+                actual[name] = await it.found(it.open(tmp_path / name))
+            assert {name for name, each in actual.items() if each} == {
                 "one/named.py",
                 "two/inner/named.py",
             }
@@ -66,7 +66,7 @@ def test_each_folder_has_its_own_configuration_and_the_closest_one_counts(tmp_pa
             answer = await it.asked(
                 it.client.workspace_diagnostic_async(types.WorkspaceDiagnosticParams([]))
             )
-            assert [each.uri for each in answer.items] == [(tmp_path / "one/named.py").as_uri()]
+            assert [item.uri for item in answer.items] == [(tmp_path / "one/named.py").as_uri()]
 
     run(scenario)
 
@@ -331,6 +331,6 @@ def test_without_the_extra_it_says_what_to_install() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    said = "tpulint: server: pygls is not installed: python -m pip install "
-    assert done.stderr.startswith(said)
+    output = "tpulint: server: pygls is not installed: python -m pip install "
+    assert done.stderr.startswith(output)
     assert done.stderr.endswith(f"'{ROOT}[lsp]'\n")

@@ -164,7 +164,9 @@ def test_false_alarm_definite_where_only_an_export_runs(
         text,
         text.replace("if not is_training", "if mode != tf.estimator.ModeKeys.TRAIN"),
     ):
-        assert [one.certainty for one in reported(each, tmp_path, ["TPU501"])] == [certainty]
+        assert [finding.certainty for finding in reported(each, tmp_path, ["TPU501"])] == [
+            certainty
+        ]
 
 
 @pytest.mark.parametrize("name", [*POLICIES, *OPERATIONS])

@@ -310,8 +310,8 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """
-    found = reported(program, tmp_path, ["TPU2"], wrappers=("closed.on_host",))
-    assert found == expected(program, ["TPU2"])
+    findings = reported(program, tmp_path, ["TPU2"], wrappers=("closed.on_host",))
+    assert findings == expected(program, ["TPU2"])
 
 
 def test_wraps_calls_no_function(tmp_path: Path) -> None:

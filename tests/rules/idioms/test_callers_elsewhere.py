@@ -58,9 +58,9 @@ MAINS = {
 
 @pytest.mark.parametrize("main", MAINS)
 def test_the_caller_that_gets_the_strategy(main: str, tmp_path: Path) -> None:
-    found = reported(PROJECT.replace("{main}", main), tmp_path, ["TPU501"])
+    findings = reported(PROJECT.replace("{main}", main), tmp_path, ["TPU501"])
     expected = [("trainer.py", MAINS[main])] if MAINS[main] else []
-    assert [(each.filename, each.certainty) for each in found] == expected
+    assert [(finding.filename, finding.certainty) for finding in findings] == expected
 
 
 SETS_STRATEGY = """
@@ -108,5 +108,5 @@ def test_the_callers_of_what_sets_the_strategy(
     made: str, expected: list[str], tmp_path: Path
 ) -> None:
     """A library set its strategy for the process: 332 of its 425 files were read by no program."""
-    found = reported(SETS_STRATEGY.replace("{made}", made), tmp_path, ["TPU501"])
-    assert [each.filename for each in found] == expected
+    findings = reported(SETS_STRATEGY.replace("{made}", made), tmp_path, ["TPU501"])
+    assert [finding.filename for finding in findings] == expected

@@ -66,8 +66,8 @@ CONDITIONS = {
 @pytest.mark.parametrize(("device", "host"), CONDITIONS)
 def test_one_run_may_reach_both_branches(device: str, host: str, tmp_path: Path) -> None:
     text = PROGRAM.format(device=device, host=host)
-    found = certainties(text, tmp_path, "TPU101")
-    assert found == ([CONDITIONS[device, host]] if CONDITIONS[device, host] else [])
+    actual = certainties(text, tmp_path, "TPU101")
+    assert actual == ([CONDITIONS[device, host]] if CONDITIONS[device, host] else [])
 
 
 def test_a_test_that_is_asked_twice_may_have_two_answers(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """
-    found = certainties(text, tmp_path, "TPU101")
-    assert found == ["possible"]  # the write: nobody waits for it
+    actual = certainties(text, tmp_path, "TPU101")
+    assert actual == ["possible"]  # the write: nobody waits for it
 
 
 ON_THE_WAY = (

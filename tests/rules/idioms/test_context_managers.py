@@ -89,8 +89,8 @@ def test_the_block_is_in_the_context_as_certainly_as_it_is_entered(
 ) -> None:
     manager, certainty = MANAGERS[name]
     text = V1 + BLOCK.replace("{manager}", manager)
-    found = certainties(text, tmp_path, "TPU302")
-    assert found == ([certainty] if certainty else [])
+    actual = certainties(text, tmp_path, "TPU302")
+    assert actual == ([certainty] if certainty else [])
 
 
 def test_a_manager_that_is_entered_often_is_known_each_time(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_manager_that_is_entered_often_is_known_each_time(tmp_path: Path) -> N
         x = x * 2.0
 """
     text = BLOCK.replace("    z = x * 2.0\n", 80 * once + "    z = x * 2.0\n")
-    found = certainties(V1 + text.replace("{manager}", "clears()"), tmp_path, "TPU302")
-    assert found == ["definite"]
+    actual = certainties(V1 + text.replace("{manager}", "clears()"), tmp_path, "TPU302")
+    assert actual == ["definite"]
 
 
 def test_what_clears_may_be_imported_from_where_it_is_defined(tmp_path: Path) -> None:

@@ -90,5 +90,5 @@ def test_one_run_may_pass_both_tests(
     device: str, host: str, certainty: str, tmp_path: Path
 ) -> None:
     text = V1 + BUILD.format(device=device, host=host)
-    found = certainties(text, tmp_path, "TPU101")
-    assert found == ([certainty] if certainty else [])
+    actual = certainties(text, tmp_path, "TPU101")
+    assert actual == ([certainty] if certainty else [])

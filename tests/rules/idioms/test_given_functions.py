@@ -129,8 +129,8 @@ AROUND = {
 
 def certainty_of(statement: str, folder: Path) -> str:
     text = V1 + COMPUTATION.replace("{statement}", statement)
-    found = certainties(text, folder, "TPU501")
-    return min(found, default="")  # "definite" comes first
+    actual = certainties(text, folder, "TPU501")
+    return min(actual, default="")  # "definite" comes first
 
 
 @pytest.mark.parametrize("name", GIVEN)

@@ -85,8 +85,8 @@ GIVEN = {
 
 @pytest.mark.parametrize("name", GIVEN)
 def test_what_compile_is_given_is_device_code(name: str, tmp_path: Path) -> None:
-    given, on_device = GIVEN[name]
-    text = used(OPENING + MODEL + given + FIT)
+    arguments, on_device = GIVEN[name]
+    text = used(OPENING + MODEL + arguments + FIT)
     assert (MARK in text) is on_device
     assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
 

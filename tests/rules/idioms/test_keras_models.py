@@ -189,5 +189,5 @@ model.train_on_batch(tf.ones([8, 3]), tf.ones([8, 1]))
 @pytest.mark.parametrize("name", CERTAINTIES)
 def test_certainty_of_what_a_model_runs(name: str, tmp_path: Path) -> None:
     text, certainty = CERTAINTIES[name]
-    found = reported(OPENING + text, tmp_path, FAMILIES)
-    assert [each.certainty for each in found] == [certainty]
+    findings = reported(OPENING + text, tmp_path, FAMILIES)
+    assert [finding.certainty for finding in findings] == [certainty]

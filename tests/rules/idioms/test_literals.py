@@ -96,8 +96,8 @@ SHAPELESS = {
 
 def codes(value: str, other: str, folder: Path, maximums: str = "None") -> list[tuple[str, str]]:
     text = V1 + REPLICAS.replace("{value}", value).replace("{other}", other)
-    found = found_marks(program(text.replace("{maximums}", maximums)), folder)
-    return [(each.code, each.certainty) for each in found if each.code in ("TPU402", "TPU404")]
+    actual = found_marks(program(text.replace("{maximums}", maximums)), folder)
+    return [(item.code, item.certainty) for item in actual if item.code in ("TPU402", "TPU404")]
 
 
 @pytest.mark.parametrize("value", DTYPES)
@@ -113,14 +113,14 @@ def test_a_dtype_that_is_not_seen_differs_from_none(name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", SHAPED)
 def test_the_shape_of_a_literal(name: str, tmp_path: Path) -> None:
-    found = codes(SHAPED[name], "tf.zeros([2])", tmp_path, "[tf.TensorShape([3])]")
-    assert ("TPU404", "definite") in found
+    codes_found = codes(SHAPED[name], "tf.zeros([2])", tmp_path, "[tf.TensorShape([3])]")
+    assert ("TPU404", "definite") in codes_found
 
 
 @pytest.mark.parametrize("name", SHAPELESS)
 def test_a_shape_that_is_not_seen_is_not_too_large(name: str, tmp_path: Path) -> None:
-    found = codes(SHAPELESS[name], "tf.zeros([2])", tmp_path, "[tf.TensorShape([3])]")
-    assert [each for each in found if each[0] == "TPU404"] == []
+    codes_found = codes(SHAPELESS[name], "tf.zeros([2])", tmp_path, "[tf.TensorShape([3])]")
+    assert [each for each in codes_found if each[0] == "TPU404"] == []
 
 
 def test_an_array_is_no_list_of_rows_and_a_split_array_is_one(tmp_path: Path) -> None:
@@ -132,5 +132,5 @@ def test_an_array_is_no_list_of_rows_and_a_split_array_is_one(tmp_path: Path) ->
         "tf.tpu.replicate(tf.identity, rows[:2])\n"
         "tf.tpu.replicate(\n    tf.identity,\n    3)\n"
     )
-    found = [each for each in found_marks(program(text), tmp_path) if each.code == "TPU401"]
-    assert [(each.row, each.certainty) for each in found] == [(7, "definite"), (10, "definite")]
+    actual = [mark for mark in found_marks(program(text), tmp_path) if mark.code == "TPU401"]
+    assert [(item.row, item.certainty) for item in actual] == [(7, "definite"), (10, "definite")]

@@ -120,7 +120,7 @@ tf.tpu.rewrite(computation, [tf.zeros([])])
 
 def rows(statement: str, folder: Path) -> list[int]:
     text = V1 + READ_BODY.replace("{statement}", statement.format(FAULT))
-    return [each.row for each in found_marks(program(text), folder) if each.code == "TPU501"]
+    return [mark.row for mark in found_marks(program(text), folder) if mark.code == "TPU501"]
 
 
 @pytest.mark.parametrize("statement", READ)

@@ -48,9 +48,9 @@ def dequeuing(made: Any, strategy: Any) -> Any:
 
 
 def test_a_batch_that_nobody_enqueues(strategy: Any) -> None:
-    made = made_in(strategy)
-    made.build(tf.TensorShape([2]))
-    step = dequeuing(made, strategy)
+    layer = made_in(strategy)
+    layer.build(tf.TensorShape([2]))
+    step = dequeuing(layer, strategy)
     with (
         mock.patch.object(waiting, "MAX_IDLE_SECONDS", 0.5),
         pytest.raises(tpu.DeadlockError, match=r"no batch is enqueued.*\n.*TPU709"),
@@ -59,23 +59,23 @@ def test_a_batch_that_nobody_enqueues(strategy: Any) -> None:
 
 
 def test_a_step_that_enqueues_later_is_awaited(strategy: Any) -> None:
-    made = made_in(strategy)
+    layer = made_in(strategy)
 
     @tf.function
     def enqueue(ids: Any) -> None:
         of_replicas = strategy.experimental_distribute_values_from_function(lambda _: ids)
-        made.enqueue(of_replicas, training=False)
+        layer.enqueue(of_replicas, training=False)
 
     @tf.function
     def step(ids: Any) -> Any:
-        found = strategy.run(made.dequeue)
+        actual = strategy.run(layer.dequeue)
         enqueue(ids)
-        return found
+        return actual
 
     enqueue(tf.constant([0, 1]))
-    found = step(tf.constant([2, 3]))
-    again = strategy.experimental_local_results(dequeuing(made, strategy)())
-    assert [one.shape for one in strategy.experimental_local_results(found)] == [(2, 2)] * 2
+    actual = step(tf.constant([2, 3]))
+    again = strategy.experimental_local_results(dequeuing(layer, strategy)())
+    assert [result.shape for result in strategy.experimental_local_results(actual)] == [(2, 2)] * 2
     assert [one.shape for one in again] == [(2, 2)] * 2
 
 
@@ -108,10 +108,10 @@ def test_a_second_embedding_needs_the_system_anew(strategy: Any) -> None:
 
 
 def test_dequeue_outside_a_step(strategy: Any) -> None:
-    made = made_in(strategy)
-    made.build(tf.TensorShape([2]))
+    layer = made_in(strategy)
+    layer.build(tf.TensorShape([2]))
     with strategy.scope(), pytest.raises(RuntimeError, match=r"call them in strategy\.run"):
-        made.dequeue()
+        layer.dequeue()
 
 
 def test_what_is_not_emulated_is_refused_when_it_is_made(strategy: Any) -> None:
@@ -138,13 +138,13 @@ def test_tables_on_the_cores_need_no_hardware(strategy: Any) -> None:
         **dict(TABLE), initializer=tf.constant_initializer(1.0), combiner="sum"
     )
     with strategy.scope():
-        made = embedding.TPUEmbeddingV0(embedding.FeatureConfig(table=words), embedding.SGD(0.1))
-        made.build()
+        layer = embedding.TPUEmbeddingV0(embedding.FeatureConfig(table=words), embedding.SGD(0.1))
+        layer.build()
 
     def tpu_step() -> Any:
-        (table,) = made.embedding_tables.values()
+        (table,) = layer.embedding_tables.values()
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(made(tf.constant([1, 1, 2])))
+            loss = tf.reduce_sum(layer(tf.constant([1, 1, 2])))
         gradient = tf.convert_to_tensor(tape.gradient(loss, table))
         total = tf.distribute.get_replica_context().all_reduce("SUM", gradient)
         table.assign_sub(0.25 * total)
@@ -155,13 +155,13 @@ def test_tables_on_the_cores_need_no_hardware(strategy: Any) -> None:
         return strategy.run(tpu_step)
 
     step()
-    (table,) = made.embedding_tables.values()
+    (table,) = layer.embedding_tables.values()
     assert table.values[0].numpy()[:, 0].tolist() == [1.0, 0.0, 0.5, 1.0, 1.0]
 
 
 def test_without_the_strategy_the_tables_are_variables(strategy: Any) -> None:
     words = embedding.TableConfig(**dict(TABLE))
-    made = embedding.TPUEmbedding(embedding.FeatureConfig(table=words), embedding.SGD(0.1))
-    assert made.embedding_tables[words].shape == (5, 2)
+    layer = embedding.TPUEmbedding(embedding.FeatureConfig(table=words), embedding.SGD(0.1))
+    assert layer.embedding_tables[words].shape == (5, 2)
     with pytest.raises(RuntimeError, match="not created under a TPUStrategy"):
-        made.dequeue()
+        layer.dequeue()

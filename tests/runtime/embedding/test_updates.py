@@ -25,11 +25,11 @@ def made_in(strategy: Any, kind: str = "SGD", *, accumulates: bool = True) -> An
         ROWS, DIM, tf.constant_initializer(INITIAL), combiner="sum", name="table"
     )
     with strategy.scope():
-        made = embedding.TPUEmbedding(
+        layer = embedding.TPUEmbedding(
             embedding.FeatureConfig(table=table), optimizer_of(kind, accumulates=accumulates)
         )
-    made.build(tf.TensorShape([len(IDS[0])]))
-    return made
+    layer.build(tf.TensorShape([len(IDS[0])]))
+    return layer
 
 
 def enqueued(made: Any, strategy: Any, ids: Any) -> None:
@@ -43,8 +43,8 @@ def trained(made: Any, passed: Callable[[Any, Any], Any]) -> Any:
     """Dequeue, and apply the gradient after the host has `passed` it on; return the loss."""
 
     def on_the_host(gradient: Any, replica: Any) -> Any:
-        given = tf.numpy_function(passed, [gradient, replica], tf.float32)
-        return tf.ensure_shape(given, gradient.shape)
+        computed = tf.numpy_function(passed, [gradient, replica], tf.float32)
+        return tf.ensure_shape(computed, gradient.shape)
 
     with tf.GradientTape() as tape:
         activations = made.dequeue()
@@ -61,9 +61,9 @@ def plainly(kind: str, batches: Any, *, accumulates: bool = True) -> tuple[list[
     table, losses = PlainTable(kind, INITIAL), []
     for batch in batches:
         rows = tf.constant(batch.reshape(-1))
-        found = tf.gather(table.variable, rows)
-        gradients = tf.cos(found)
-        losses.append(float(tf.reduce_sum(tf.sin(found))))
+        actual = tf.gather(table.variable, rows)
+        gradients = tf.cos(actual)
+        losses.append(float(tf.reduce_sum(tf.sin(actual))))
         if accumulates:
             table.step(tf.IndexedSlices(gradients, rows))
         else:
@@ -83,12 +83,12 @@ def table_now() -> Any:
 @pytest.mark.parametrize("accumulates", [True, False])
 def test_gradients_of_one_row(strategy: Any, kind: str, accumulates: bool) -> None:
     """Without accumulation each makes an update of its own, core by core."""
-    made = made_in(strategy, kind, accumulates=accumulates)
+    layer = made_in(strategy, kind, accumulates=accumulates)
 
     @tf.function
     def step() -> Any:
-        enqueued(made, strategy, IDS)
-        return strategy.run(lambda: trained(made, lambda gradient, _: gradient))
+        enqueued(layer, strategy, IDS)
+        return strategy.run(lambda: trained(layer, lambda gradient, _: gradient))
 
     for _ in range(2):
         step()
@@ -98,7 +98,7 @@ def test_gradients_of_one_row(strategy: Any, kind: str, accumulates: bool) -> No
 
 def test_those_of_a_failed_step_are_forgotten(strategy: Any) -> None:
     """One core has sent its gradients when the other fails."""
-    made, fails = made_in(strategy), [True]
+    layer, fails = made_in(strategy), [True]
 
     def passed(gradient: Any, replica: Any) -> Any:
         engine = operations.current_engine()
@@ -116,8 +116,8 @@ def test_those_of_a_failed_step_are_forgotten(strategy: Any) -> None:
         of_replicas = strategy.experimental_distribute_values_from_function(
             lambda context: ids[context.replica_id_in_sync_group]
         )
-        made.enqueue(of_replicas, training=True)
-        losses = strategy.run(lambda: trained(made, passed))
+        layer.enqueue(of_replicas, training=True)
+        losses = strategy.run(lambda: trained(layer, passed))
         return strategy.reduce("SUM", losses, axis=None)
 
     with pytest.raises(tf.errors.OpError, match="on purpose"):
@@ -131,7 +131,7 @@ def test_those_of_a_failed_step_are_forgotten(strategy: Any) -> None:
 
 def test_a_core_that_is_ahead_waits_for_the_update(strategy: Any) -> None:
     """In a loop on the device the other core's gradients are late."""
-    made = made_in(strategy)
+    layer = made_in(strategy)
 
     def passed(gradient: Any, replica: Any) -> Any:
         time.sleep(0.2 * float(replica))
@@ -139,7 +139,7 @@ def test_a_core_that_is_ahead_waits_for_the_update(strategy: Any) -> None:
 
     def looping() -> Any:
         def body(number: Any, total: Any) -> Any:
-            return number + 1, total + trained(made, passed)
+            return number + 1, total + trained(layer, passed)
 
         return tf.while_loop(lambda number, _: number < 3, body, (0, 0.0))[1]
 
@@ -149,7 +149,7 @@ def test_a_core_that_is_ahead_waits_for_the_update(strategy: Any) -> None:
 
     @tf.function
     def enqueue() -> None:
-        enqueued(made, strategy, IDS)
+        enqueued(layer, strategy, IDS)
 
     for _ in range(3):
         enqueue()

@@ -108,13 +108,13 @@ def plainly(kind: str, name: str, steps: int) -> tuple[list[float], Any]:
     table, losses = PlainTable(kind, INITIAL), []
     for step in range(steps):
         with tf.GradientTape() as tape:
-            given = {"one": of(step), "other": dense(step)}
-            found = embedding.serving_embedding_lookup(
-                given, None, {config: table.variable}, features
+            inputs = {"one": of(step), "other": dense(step)}
+            actual = embedding.serving_embedding_lookup(
+                inputs, None, {config: table.variable}, features
             )
-            loss = loss_of(found)
+            loss = loss_of(actual)
         gradient = tf.convert_to_tensor(tape.gradient(loss, table.variable))
-        touched = tf.constant(rows_of(given["one"], longest) + rows_of(given["other"], 0))
+        touched = tf.constant(rows_of(inputs["one"], longest) + rows_of(inputs["other"], 0))
         unique, _ = tf.unique(touched)
         table.step(tf.IndexedSlices(tf.gather(gradient, unique), unique))
         losses.append(float(loss))
@@ -142,32 +142,32 @@ def table_of(made: Any, folder: Any) -> Any:
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_features_are_looked_up_as_for_serving(strategy: Any, tmp_path: Any, name: str) -> None:
-    made, features = made_in(strategy, "SGD", name), batches(strategy, name, 2)
-    step = training(made, strategy)
+    layer, features = made_in(strategy, "SGD", name), batches(strategy, name, 2)
+    step = training(layer, strategy)
     losses, table = plainly("SGD", name, 2)
     np.testing.assert_allclose([float(step(features)) for _ in losses], losses, rtol=1e-5)
-    np.testing.assert_allclose(table_of(made, tmp_path), table, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(table_of(layer, tmp_path), table, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_optimizers_update_as_tensorflows_kernels(strategy: Any, tmp_path: Any, kind: str) -> None:
-    made, features = made_in(strategy, kind, "sparse, sum"), batches(strategy, "sparse, sum", 3)
-    step = training(made, strategy)
+    layer, features = made_in(strategy, kind, "sparse, sum"), batches(strategy, "sparse, sum", 3)
+    step = training(layer, strategy)
     losses, table = plainly(kind, "sparse, sum", 3)
     np.testing.assert_allclose([float(step(features)) for _ in losses], losses, rtol=1e-4)
-    np.testing.assert_allclose(table_of(made, tmp_path), table, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(table_of(layer, tmp_path), table, rtol=1e-4, atol=1e-6)
 
 
 def test_a_batch_that_is_enqueued_in_the_step(strategy: Any) -> None:
-    made, features = made_in(strategy, "SGD", "dense"), batches(strategy, "dense", 2)
+    layer, features = made_in(strategy, "SGD", "dense"), batches(strategy, "dense", 2)
 
     def tpu_step(given: Any) -> Any:
-        made.enqueue(given, training=True)
+        layer.enqueue(given, training=True)
         with tf.GradientTape() as tape:
-            activations = made.dequeue()
+            activations = layer.dequeue()
             tape.watch(activations)
             loss = loss_of(activations)
-        made.apply_gradients(tape.gradient(loss, activations))
+        layer.apply_gradients(tape.gradient(loss, activations))
         return loss
 
     @tf.function
@@ -183,12 +183,12 @@ def test_a_batch_that_is_enqueued_in_the_step(strategy: Any) -> None:
 
 
 def test_evaluation_leaves_the_table_as_it_is(strategy: Any) -> None:
-    made, features = made_in(strategy, "SGD", "dense"), batches(strategy, "dense", 1)
+    layer, features = made_in(strategy, "SGD", "dense"), batches(strategy, "dense", 1)
 
     @tf.function
     def evaluate(given: Any) -> Any:
-        made.enqueue(given, training=False)
-        return strategy.reduce("SUM", strategy.run(lambda: loss_of(made.dequeue())), axis=None)
+        layer.enqueue(given, training=False)
+        return strategy.reduce("SUM", strategy.run(lambda: loss_of(layer.dequeue())), axis=None)
 
     given = next(features)
     losses, _ = plainly("SGD", "dense", 1)
@@ -197,13 +197,13 @@ def test_evaluation_leaves_the_table_as_it_is(strategy: Any) -> None:
 
 
 def test_a_checkpoint_is_restored_into_the_engine(strategy: Any, tmp_path: Any) -> None:
-    made, features = made_in(strategy, "Adagrad", "dense"), batches(strategy, "dense", 2)
-    step = training(made, strategy)
+    layer, features = made_in(strategy, "Adagrad", "dense"), batches(strategy, "dense", 2)
+    step = training(layer, strategy)
     step(features)
-    kept = tf.train.Checkpoint(embedding=made)
-    path = kept.save(str(tmp_path / "kept"))
+    checkpoint = tf.train.Checkpoint(embedding=layer)
+    path = checkpoint.save(str(tmp_path / "kept"))
     first = float(step(features))
-    kept.restore(path)
+    checkpoint.restore(path)
     again = batches(strategy, "dense", 2)
     next(again)
     assert float(step(again)) == pytest.approx(first, rel=1e-6)
@@ -219,19 +219,19 @@ def test_weights_and_weight_decay_and_clipping() -> None:
         )
         sgd = embedding.SGD(1.0, clip_weight_min=0.0, weight_decay_factor=0.5, clipvalue=0.25)
         with one.scope():
-            made = embedding.TPUEmbedding(embedding.FeatureConfig(table=table), sgd)
+            layer = embedding.TPUEmbedding(embedding.FeatureConfig(table=table), sgd)
 
         def tpu_step() -> Any:
-            activations = made.dequeue()
-            made.apply_gradients(tf.ones_like(activations))
+            activations = layer.dequeue()
+            layer.apply_gradients(tf.ones_like(activations))
             return activations
 
         @tf.function
         def step(ids: Any, weights: Any) -> Any:
-            made.enqueue(ids, weights)
+            layer.enqueue(ids, weights)
             return one.run(tpu_step)
 
-        made.build(tf.TensorShape([2, 2]))
+        layer.build(tf.TensorShape([2, 2]))
         ids = tf.sparse.SparseTensor([[0, 0], [0, 1], [1, 0]], [2, 3, 3], [2, 2])
         with one.scope():
             first = step(ids, ids.with_values(tf.constant([1.0, 3.0, 2.0])))

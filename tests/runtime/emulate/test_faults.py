@@ -16,7 +16,7 @@ import tpulint.runtime as tpu
 
 
 def local(strategy: Any, value: Any) -> list[Any]:
-    return [one.numpy().tolist() for one in strategy.experimental_local_results(value)]
+    return [result.numpy().tolist() for result in strategy.experimental_local_results(value)]
 
 
 def test_a_step_runs_after_one_that_could_not_be_compiled(strategy: Any) -> None:

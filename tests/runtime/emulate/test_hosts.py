@@ -18,7 +18,7 @@ CORE = "/job:worker/replica:0/task:{}/device:TPU:{}"
 
 
 def local(strategy: Any, value: Any) -> list[Any]:
-    return [one.numpy().tolist() for one in strategy.experimental_local_results(value)]
+    return [result.numpy().tolist() for result in strategy.experimental_local_results(value)]
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_a_device_assignment_names_the_hosts() -> None:
         assert strategy.num_replicas_in_sync == 4
         assert strategy.extended.num_hosts == len(set(hosts)) == 2
         result = strategy.run(tf.function(lambda: tf.constant(1.0)))
-        found = [tf.DeviceSpec.from_string(one.device).task for one in result.values]
-        assert found == [tf.DeviceSpec.from_string(host).task for host in hosts]
+        actual = [tf.DeviceSpec.from_string(value.device).task for value in result.values]
+        assert actual == [tf.DeviceSpec.from_string(host).task for host in hosts]
 
 
 @pytest.mark.parametrize("hosts", [1, 2, 4])
@@ -126,10 +126,10 @@ def test_every_host_has_an_input_pipeline(hosts: int) -> None:
         batches = iter(strategy.distribute_datasets_from_function(dataset))
         assert contexts == [(hosts, number, 4) for number in range(hosts)]
         parts = next(batches).values
-        assert [one.device for one in parts] == list(strategy.extended.worker_devices)
+        assert [part.device for part in parts] == list(strategy.extended.worker_devices)
         own = [list(range(r * hosts // 4, 16, hosts)) for r in range(4)]
         first = [r % (4 // hosts) * 2 for r in range(4)]
-        assert [one.numpy().tolist() for one in parts] == [
+        assert [part.numpy().tolist() for part in parts] == [
             values[start : start + 2] for values, start in zip(own, first)
         ]
 
@@ -182,7 +182,7 @@ def losses(hosts: int) -> tuple[list[float], list[float]]:
 
         dataset = tf.data.Dataset.range(32, output_type=tf.float32).batch(8, drop_remainder=True)
         batches = strategy.experimental_distribute_dataset(dataset)
-        return [float(step(batch)) for batch in batches], [float(one) for one in weight.values]
+        return [float(step(batch)) for batch in batches], [float(value) for value in weight.values]
 
 
 def test_the_losses_are_those_of_one_host() -> None:
@@ -235,7 +235,9 @@ def test_a_session_that_the_pod_serves_has_its_cores() -> None:
     with tpu.emulated_tpu(4, hosts=2), tf.Graph().as_default():
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
         with tf1.Session(resolver.master()) as session:
-            named = [each.name for each in session.list_devices() if each.device_type == "TPU"]
+            named = [
+                device.name for device in session.list_devices() if device.device_type == "TPU"
+            ]
             assert named == [CORE.format(core // 2, core % 2) for core in range(4)]
             session.run(tf1.tpu.initialize_system(job="worker"))
             with tf.device(HOST.format(1)):
@@ -245,7 +247,7 @@ def test_a_session_that_the_pod_serves_has_its_cores() -> None:
             assert session.run(value) == 3.0
             assert session.run(results).tolist() == [0.0, 2.0, 4.0, 6.0]
         with tf1.Session() as session:
-            assert not any(each.device_type == "TPU" for each in session.list_devices())
+            assert not any(device.device_type == "TPU" for device in session.list_devices())
 
 
 def generated() -> Iterator[float]:

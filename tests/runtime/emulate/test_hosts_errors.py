@@ -71,7 +71,7 @@ def test_a_deadlock_names_the_host_of_its_replica() -> None:
             return added + tpu.outside_compilation(lambda x: total + x, added)
 
         replicated(computation, [[], []])
-    named = [f"Deadlock in replica {one} ({HOSTS[one]}) over" for one in range(2)]
+    named = [f"Deadlock in replica {number} ({HOSTS[number]}) over" for number in range(2)]
     assert any(name in str(caught.value) for name in named)
 
 

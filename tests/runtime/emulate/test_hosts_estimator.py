@@ -87,10 +87,10 @@ if hasattr(tf1, "estimator"):
         with tpu.emulated_tpu(4, hosts=2):
             trained = estimator(tmp_path, OWN)
             trained.train(inputs, max_steps=2)
-            found = trained.evaluate(inputs, steps=2)
+            actual = trained.evaluate(inputs, steps=2)
         weight = trained.get_variable_value("weight").item()
         rows = np.arange(16) / 64.0  # of both hosts: with those of one, twice, it is another mean
-        assert found["mean"] == pytest.approx(np.mean((weight * rows - 1.0) ** 2), rel=1e-5)
+        assert actual["mean"] == pytest.approx(np.mean((weight * rows - 1.0) ** 2), rel=1e-5)
         assert [size for _, _, size in inputs.calls] == [4, 4, 2, 2]
 
     def test_evaluation_without_batches_of_their_own_is_refused(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_strategys_names(kind: Any) -> None:
             return strategy.run(cross_replica_sum, args=(x,))
 
         results = strategy.experimental_local_results(step(tf.constant(2.0)))
-        assert [float(one) for one in results] == [4.0, 4.0]
+        assert [float(result) for result in results] == [4.0, 4.0]
 
 
 @pytest.mark.parametrize("device", ["/job:worker", "/job:worker/replica:0/task:0/device:CPU:0"])

@@ -12,7 +12,7 @@ import tpulint.runtime as tpu
 
 
 def local(strategy: Any, value: Any) -> list[Any]:
-    return [one.numpy().tolist() for one in strategy.experimental_local_results(value)]
+    return [result.numpy().tolist() for result in strategy.experimental_local_results(value)]
 
 
 def replica_id() -> Any:
@@ -68,7 +68,7 @@ def test_sparse_and_ragged_tensors(strategy: Any) -> None:
 
 
 def test_a_value_for_each_replica(strategy: Any) -> None:
-    given = strategy.experimental_distribute_values_from_function(
+    distributed = strategy.experimental_distribute_values_from_function(
         lambda context: tf.constant(10.0 * context.replica_id_in_sync_group)
     )
 
@@ -76,7 +76,7 @@ def test_a_value_for_each_replica(strategy: Any) -> None:
     def step(value: Any) -> Any:
         return strategy.run(lambda x: x + tf.cast(replica_id(), tf.float32), args=(value,))
 
-    assert local(strategy, step(given)) == [0.0, 11.0]
+    assert local(strategy, step(distributed)) == [0.0, 11.0]
 
 
 @pytest.mark.parametrize("from_function", [False, True])
@@ -179,8 +179,8 @@ def test_results_say_on_which_core_they_are(strategy: Any) -> None:
 
     results, other = outer(tf.constant(1.0))
     name = "/job:localhost/replica:0/task:0/device:"
-    assert [one.device for one in results.values] == [f"{name}TPU:0", f"{name}TPU:1"]
-    assert [one.backing_device for one in results.values] == [f"{name}TPU:0", f"{name}TPU:1"]
+    assert [value.device for value in results.values] == [f"{name}TPU:0", f"{name}TPU:1"]
+    assert [value.backing_device for value in results.values] == [f"{name}TPU:0", f"{name}TPU:1"]
     assert other.device == f"{name}CPU:0"
 
 
@@ -193,8 +193,8 @@ def test_what_comes_out_of_an_optional_is_on_its_core(
         return iterator.get_next_as_optional().get_value()
 
     batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(elements).batch(2))
-    found = (tf.function(first) if in_function else first)(iter(batches))
-    cores = [one.device[-5:] for one in strategy.experimental_local_results(found)]
+    actual = (tf.function(first) if in_function else first)(iter(batches))
+    cores = [result.device[-5:] for result in strategy.experimental_local_results(actual)]
     assert cores == ["TPU:0", "TPU:1"]
 
 
@@ -214,10 +214,10 @@ def test_the_devices_of_a_replica(strategy: Any) -> None:
 
 
 def test_jit_compile_around_a_step_has_no_effect(strategy: Any) -> None:
-    said: list[float] = []
+    output: list[float] = []
 
     def tell(x: Any) -> None:
-        tf.py_function(lambda value: said.append(float(value)), [x], [])
+        tf.py_function(lambda value: output.append(float(value)), [x], [])
 
     @tf.function
     def step(x: Any) -> Any:
@@ -233,7 +233,7 @@ def test_jit_compile_around_a_step_has_no_effect(strategy: Any) -> None:
 
     assert local(strategy, step(tf.constant(0.0))) == [1.0, 1.0]
     assert local(strategy, outer(tf.constant(1.0))) == [3.0, 3.0]
-    assert said == [0.0, 0.0, 2.0, 2.0]
+    assert output == [0.0, 0.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize("drop_remainder", [True, False])
@@ -253,7 +253,7 @@ def test_what_an_iterator_gives_says_on_which_core_it_is(
     iterator = iter(strategy.experimental_distribute_dataset(data))
     name = "/job:localhost/replica:0/task:0/device:"
     for batch in outer(iterator):
-        assert [one.backing_device for one in batch.values] == [f"{name}TPU:0", f"{name}TPU:1"]
+        assert [value.backing_device for value in batch.values] == [f"{name}TPU:0", f"{name}TPU:1"]
 
 
 def test_what_an_optional_of_an_iterator_gives_says_on_which_core_it_is(strategy: Any) -> None:
@@ -264,7 +264,7 @@ def test_what_an_optional_of_an_iterator_gives_says_on_which_core_it_is(strategy
     data = tf.data.Dataset.range(8).batch(4, drop_remainder=True)
     iterator = iter(strategy.experimental_distribute_dataset(data))
     name = "/job:localhost/replica:0/task:0/device:"
-    devices = [one.backing_device for one in step(iterator).values]
+    devices = [value.backing_device for value in step(iterator).values]
     assert devices == [f"{name}TPU:0", f"{name}TPU:1"]
 
 

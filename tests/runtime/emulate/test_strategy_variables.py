@@ -12,7 +12,7 @@ import tpulint.runtime as tpu
 
 
 def local(strategy: Any, value: Any) -> list[Any]:
-    return [one.numpy().tolist() for one in strategy.experimental_local_results(value)]
+    return [result.numpy().tolist() for result in strategy.experimental_local_results(value)]
 
 
 def of_two_cores_a_replica(*, num_replicas: int, spmd: bool) -> Any:
@@ -101,9 +101,9 @@ def test_the_averages_of_batch_normalization(strategy: Any, synchronized: bool) 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         step()
-    told = [str(each.message) for each in caught if "The copies of" in str(each.message)]
-    assert bool(told) == (not combines and not synchronized)
-    assert all("made it, pass `synchronized=True` to the layer" in said for said in told)
+    output = [str(warning.message) for warning in caught if "The copies of" in str(warning.message)]
+    assert bool(output) == (not combines and not synchronized)
+    assert all("made it, pass `synchronized=True` to the layer" in said for said in output)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -191,12 +191,12 @@ def test_no_variable_of_a_strategy_is_read_by_the_host(replicas: int, synchroniz
 def test_reduce(strategy: Any) -> None:
     @tf.function
     def step() -> Any:
-        given = strategy.run(lambda: tf.stack([rank(), 2.0]))
+        inputs = strategy.run(lambda: tf.stack([rank(), 2.0]))
         return [
-            strategy.reduce("SUM", given, axis=None),
-            strategy.reduce("MEAN", given, axis=None),
-            strategy.reduce("SUM", given, axis=0),
-            strategy.reduce("MEAN", given, axis=0),
+            strategy.reduce("SUM", inputs, axis=None),
+            strategy.reduce("MEAN", inputs, axis=None),
+            strategy.reduce("SUM", inputs, axis=0),
+            strategy.reduce("MEAN", inputs, axis=0),
         ]
 
     assert [value.numpy().tolist() for value in step()] == [[1.0, 4.0], [0.5, 2.0], 5.0, 1.25]

@@ -21,9 +21,9 @@ def marked_by_tensorflow(
     graph = tf.compat.v1.get_default_graph()
     known = {op.name for op in graph.get_operations()}
     tf.compat.v1.tpu.replicate(computation, [list(one) for one in inputs])
-    made = [op for op in graph.get_operations() if op.name not in known]
+    copied = [op for op in graph.get_operations() if op.name not in known]
     of_type = {
-        kind: tuple(op for op in made if op.type == kind)
+        kind: tuple(op for op in copied if op.type == kind)
         for kind in ("TPUReplicatedInput", "TPUReplicatedOutput", "TPUReplicateMetadata")
     }
     metadata = of_type["TPUReplicateMetadata"][0]
@@ -37,7 +37,7 @@ def marked_by_tensorflow(
         replicated_inputs=replicated,
         outputs=tuple(op.inputs[0] for op in of_type["TPUReplicatedOutput"]),
         replicated_outputs=of_type["TPUReplicatedOutput"],
-        control_outputs=tuple(op for op in made if b"_tpu_replicate" in _attrs(op)),
+        control_outputs=tuple(op for op in copied if b"_tpu_replicate" in _attrs(op)),
         metadata=metadata,
         mode="graph",
     )

@@ -15,9 +15,9 @@ ONE_THREAD = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1, use_per_se
 
 def values_of(computation, inputs, config=None):
     with tf.Graph().as_default(), tf.compat.v1.Session(config=config) as session:
-        built = ran(computation, [[tf.constant(value)] for value in inputs])
-        first = session.run(built.outputs)
-        np.testing.assert_equal(session.run(built.outputs), first)
+        marked = ran(computation, [[tf.constant(value)] for value in inputs])
+        first = session.run(marked.outputs)
+        np.testing.assert_equal(session.run(marked.outputs), first)
         return [one[0] for one in first]
 
 
@@ -29,9 +29,9 @@ def on_host(function, value):
 
 @pytest.mark.parametrize("replicas", [1, 2, 5])
 def test_a_sum_over_all_replicas(replicas):
-    given = [float(10**place) for place in range(replicas)]
-    got = values_of(lambda x: tpu_ops.cross_replica_sum(x * 2.0) + x, given)
-    assert got == [2.0 * sum(given) + x for x in given]
+    arguments = [float(10**place) for place in range(replicas)]
+    got = values_of(lambda x: tpu_ops.cross_replica_sum(x * 2.0) + x, arguments)
+    assert got == [2.0 * sum(arguments) + x for x in arguments]
 
 
 def test_a_sum_over_groups():
@@ -83,11 +83,13 @@ def test_hang_found_by_comparison_who_is_early_for_the_next_iteration_takes_nobo
             (0, x),
         )[1]
 
-    given = np.arange(5, dtype=np.float64)
-    want = given
+    numbers = np.arange(5, dtype=np.float64)
+    want = numbers
     for _ in range(9):
-        want = want.mean() + given
-    np.testing.assert_allclose(values_of(computation, given.tolist(), ONE_THREAD), want, rtol=1e-5)
+        want = want.mean() + numbers
+    np.testing.assert_allclose(
+        values_of(computation, numbers.tolist(), ONE_THREAD), want, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("times", range(4))
@@ -178,9 +180,9 @@ def rule_of(computation):
         )
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        built = ran(lambda x: computation(x, differs), [[tf.constant(1.0 + n)] for n in range(2)])
+        marked = ran(lambda x: computation(x, differs), [[tf.constant(1.0 + n)] for n in range(2)])
         with pytest.raises(DivergentCollectiveError) as caught:
-            session.run(built.outputs)
+            session.run(marked.outputs)
         return caught.value.rule
 
 
@@ -266,12 +268,12 @@ def test_a_step_after_a_failed_one():
         return tf.cond(x > 1.5, lambda: tpu_ops.cross_replica_sum(x), lambda: x)
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        given = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(3)]
-        built = ran(computation, [[one] for one in given])
+        arguments = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(3)]
+        marked = ran(computation, [[one] for one in arguments])
         for _ in range(3):
             with pytest.raises(DivergentCollectiveError):
-                session.run(built.outputs, dict(zip(given, [2.0, 2.0, 1.0], strict=True)))
-            values = session.run(built.outputs, dict(zip(given, [2.0, 4.0, 8.0], strict=True)))
+                session.run(marked.outputs, dict(zip(arguments, [2.0, 2.0, 1.0], strict=True)))
+            values = session.run(marked.outputs, dict(zip(arguments, [2.0, 4.0, 8.0], strict=True)))
             assert values == ((14.0,),) * 3
 
 
@@ -282,14 +284,14 @@ def test_a_step_with_sums_of_several_dtypes_after_a_failed_one():
         )
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        given = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(3)]
-        built = ran(
-            lambda x: tf.cond(x > 1.5, lambda: both(x), lambda: x), [[one] for one in given]
+        arguments = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(3)]
+        marked = ran(
+            lambda x: tf.cond(x > 1.5, lambda: both(x), lambda: x), [[one] for one in arguments]
         )
         for _ in range(3):
             with pytest.raises(DivergentCollectiveError):
-                session.run(built.outputs, dict(zip(given, [2.0, 2.0, 1.0], strict=True)))
-            values = session.run(built.outputs, dict(zip(given, [2.0, 4.0, 8.0], strict=True)))
+                session.run(marked.outputs, dict(zip(arguments, [2.0, 2.0, 1.0], strict=True)))
+            values = session.run(marked.outputs, dict(zip(arguments, [2.0, 4.0, 8.0], strict=True)))
             assert values == ((42.0,),) * 3
 
 
@@ -302,8 +304,8 @@ def test_sums_at_once_in_a_loop_keep_their_places():
         return tf.while_loop(lambda i, *_: i < 5, body, (0, x, tf.cast(x, tf.int32)))[1:]
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        built = ran(computation, [[tf.constant(value)] for value in (1.0, 2.0)])
-        got = session.run(built.outputs)
+        marked = ran(computation, [[tf.constant(value)] for value in (1.0, 2.0)])
+        got = session.run(marked.outputs)
     (a, b), (c, d) = (1.0, 2.0), (1, 2)
     for i in range(5):
         a = b = (a + 1.0 + b + 1.0) / 4.0

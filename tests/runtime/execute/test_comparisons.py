@@ -35,7 +35,7 @@ def warned(strategy: Any, function: Callable[..., Any], batches: Any) -> list[An
         warnings.simplefilter("always")
         for x in batches:
             step(x)
-    ours = [each.message for each in caught]
+    ours = [warning.message for warning in caught]
     return [each for each in ours if isinstance(each, tpu.errors.RuntimeFaultWarning)]
 
 
@@ -51,9 +51,9 @@ def test_hosts_that_give_the_same_rows(strategy: Any, shards: bool) -> None:
         return rows(12).shard(number, context.input_pipeline_id % number).batch(2, True)
 
     batches = strategy.distribute_datasets_from_function(dataset)
-    found = warned(strategy, tf.reduce_sum, batches)
-    assert [type(each) for each in found] == [] if shards else [tpu.EqualRowsWarning]
-    assert all(each.rule == "TPU714" and "2 hosts" in str(each) for each in found)
+    actual = warned(strategy, tf.reduce_sum, batches)
+    assert [type(item) for item in actual] == [] if shards else [tpu.EqualRowsWarning]
+    assert all(item.rule == "TPU714" and "2 hosts" in str(item) for item in actual)
 
 
 def test_rows_that_tell_nothing_are_not_compared(strategy: Any) -> None:
@@ -72,9 +72,9 @@ def test_a_replica_without_rows(strategy: Any, function: Any, kinds: list[type])
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     dataset = rows(5).batch(4).with_options(options)
-    found = warned(strategy, function, strategy.experimental_distribute_dataset(dataset))
-    assert [type(each) for each in found] == kinds
-    assert all(each.rule == "TPU605" and "1 got no rows" in str(each) for each in found)
+    actual = warned(strategy, function, strategy.experimental_distribute_dataset(dataset))
+    assert [type(item) for item in actual] == kinds
+    assert all(item.rule == "TPU605" and "1 got no rows" in str(item) for item in actual)
 
 
 def test_a_result_that_is_no_number_on_one_replica(strategy: Any) -> None:
@@ -106,9 +106,9 @@ def test_random_numbers_that_are_the_same_everywhere(strategy: Any) -> None:
             total += tf.random.stateless_uniform([2], seed=[3, number])
         return total + x
 
-    found = warned(strategy, noise, [tf.constant(1.0)])
-    assert [each.rule for each in found] == ["TPU716"]
-    assert found[0].place == f"{__file__}:{noise.__code__.co_firstlineno + 5}"
+    actual = warned(strategy, noise, [tf.constant(1.0)])
+    assert [item.rule for item in actual] == ["TPU716"]
+    assert actual[0].place == f"{__file__}:{noise.__code__.co_firstlineno + 5}"
 
 
 def test_batches_with_the_shapes_of_tensorflow_1(strategy: Any) -> None:

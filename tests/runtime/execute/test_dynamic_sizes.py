@@ -49,10 +49,10 @@ def test_two_inputs_of_a_last_batch(computation: Callable[..., Tensor], number: 
             results = strategy.run(computation, args=next(iterator))
             return strategy.experimental_local_results(results)
 
-        found = [float(value) for _ in range(2) for value in step()]
+        actual = [float(value) for _ in range(2) for value in step()]
     shares = [slice(0, 4), slice(4, 8), slice(8, 9), slice(9, 10)]
     plain = around_a_cluster_on_the_host if computation is around_a_cluster else computation
-    assert found == [pytest.approx(float(plain(tf.constant(x[s]), y[s]))) for s in shares]
+    assert actual == [pytest.approx(float(plain(tf.constant(x[s]), y[s]))) for s in shares]
 
 
 def around_a_cluster_on_the_host(x: Tensor, y: Tensor) -> Tensor:
@@ -63,14 +63,14 @@ def test_sizes_that_differ_and_do_not_meet() -> None:
     def computation(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return tf.reduce_sum(x), tf.reduce_sum(y * 10.0)
 
-    given = [[3, 1], [2, 4]]
+    inputs = [[3, 1], [2, 4]]
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        fed = [[tf.compat.v1.placeholder(tf.float32, [None]) for _ in row] for row in given]
+        fed = [[tf.compat.v1.placeholder(tf.float32, [None]) for _ in row] for row in inputs]
         shapes = [tf.TensorShape([None])] * 2
         results = tpu.replicate(computation, fed, maximum_shapes=shapes)
         values = {
             tensor: np.ones(size)
-            for tensors, sizes in zip(fed, given, strict=True)
+            for tensors, sizes in zip(fed, inputs, strict=True)
             for tensor, size in zip(tensors, sizes, strict=True)
         }
         assert session.run(results, values) == [[3.0, 10.0], [2.0, 40.0]]
@@ -80,8 +80,8 @@ def test_sizes_below_a_maximum() -> None:
     def computation(x: Tensor) -> tuple[Tensor, Tensor]:
         return tf.reduce_sum(x + 1.0), tf.shape(x)
 
-    given = [[tf.ones([3, 2])], [tf.ones([2, 4])]]
-    results = tpu.replicate(computation, given, maximum_shapes=[tf.TensorShape([8, 8])])
+    inputs = [[tf.ones([3, 2])], [tf.ones([2, 4])]]
+    results = tpu.replicate(computation, inputs, maximum_shapes=[tf.TensorShape([8, 8])])
     assert [float(total) for total, _ in results] == [12.0, 16.0]
     assert [shape.numpy().tolist() for _, shape in results] == [[3, 2], [2, 4]]
 

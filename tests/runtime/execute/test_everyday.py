@@ -172,7 +172,7 @@ def test_a_variable_of_all_replicas_gets_the_first_ones_copy():
         return v.read_value()
 
     values = run_in_function(computation, [1.0, 5.0])
-    assert [float(one[0]) for one in values] == [11.0, 15.0]
+    assert [float(value[0]) for value in values] == [11.0, 15.0]
     assert float(v) == 11.0
 
 
@@ -183,7 +183,7 @@ def test_gradients_through_a_cluster():
         return tf.gradients(z * 2.0, x)[0]
 
     values = run_in_function(computation, [1.0, 2.0])
-    np.testing.assert_allclose([float(one[0]) for one in values], [36.0, 72.0])
+    np.testing.assert_allclose([float(value[0]) for value in values], [36.0, 72.0])
 
 
 def test_a_loop_with_a_tensor_array_and_a_cluster():

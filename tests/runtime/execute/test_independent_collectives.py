@@ -56,13 +56,13 @@ def test_killed_found_in_real_programs_many_variables_trained_in_a_loop(
     config = tf.compat.v1.ConfigProto(
         inter_op_parallelism_threads=threads, use_per_session_threads=True
     )
-    given = np.linspace(0.5, 1.5, replicas)
+    inputs = np.linspace(0.5, 1.5, replicas)
     with tf.Graph().as_default(), tf.compat.v1.Session(config=config) as session:
-        built = tpu.replicate(training, [[tf.constant(x, tf.float32)] for x in given])
+        built = tpu.replicate(training, [[tf.constant(x, tf.float32)] for x in inputs])
         session.run(tf.compat.v1.global_variables_initializer())
         session.run(built)
         weights = session.run(tf.compat.v1.trainable_variables())
-    np.testing.assert_allclose(weights, trained_by_numpy(given), rtol=1e-4)
+    np.testing.assert_allclose(weights, trained_by_numpy(inputs), rtol=1e-4)
 
 
 def test_killed_found_in_real_programs_sums_in_a_loop_of_a_strategy():
@@ -86,7 +86,7 @@ def test_killed_found_in_real_programs_sums_in_a_loop_of_a_strategy():
         given = strategy.experimental_distribute_values_from_function(
             lambda context: tf.constant(float(context.replica_id_in_sync_group))
         )
-        got = [float(each) for each in strategy.experimental_local_results(step(given))]
+        got = [float(result) for result in strategy.experimental_local_results(step(given))]
     values = np.outer(np.arange(8.0), np.arange(4.0))
     for _ in range(5):
         values = values.mean(1, keepdims=True) * 0.5 + values

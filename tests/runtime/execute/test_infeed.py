@@ -81,14 +81,14 @@ def test_a_thread_enqueues_while_the_step_waits(session: Any) -> None:
     queue = infeed_queue()
     enqueue = enqueued(queue, 2)
     results = tpu.replicate(times, [[], []], infeed_queue=queue)
-    found = []
-    step = threading.Thread(target=lambda: found.append(session.run(results)), daemon=True)
+    actual = []
+    step = threading.Thread(target=lambda: actual.append(session.run(results)), daemon=True)
     step.start()
     step.join(timeout=0.3)
     assert step.is_alive()
     session.run(enqueue)
     step.join(timeout=120.0)
-    assert len(found) == 1
+    assert len(actual) == 1
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -106,8 +106,8 @@ def test_in_a_function(after: bool) -> None:
         return results
 
     for first in (1.0, 2.0):
-        found = step(tf.constant([first, first]))
-        np.testing.assert_allclose(found[1], [[30.0 * first] * 2])
+        actual = step(tf.constant([first, first]))
+        np.testing.assert_allclose(actual[1], [[30.0 * first] * 2])
 
 
 def test_eagerly() -> None:
@@ -247,11 +247,11 @@ def test_the_outfeed_gives_the_host_what_the_device_puts_in(session: Any) -> Non
         return tf.while_loop(lambda i, _: i < 3, body, [0, x])[1]
 
     done = tpu.replicate(computation, [[tf.constant(1.0)], [tf.constant(10.0)]])
-    found = [
+    actual = [
         tpu_ops.outfeed_dequeue_tuple([tf.int32, tf.float32], [[], []], device_ordinal=core)
         for core in range(2)
     ]
     session.run(done)
-    assert [session.run(found) for _ in range(3)] == [
+    assert [session.run(actual) for _ in range(3)] == [
         [[i, 1.0 * 2**i], [i, 10.0 * 2**i]] for i in range(3)
     ]

@@ -25,16 +25,16 @@ Tensor = Any
 def alive() -> Counter[str]:
     """Count the graphs, the objects of the runtime's classes, and the functions of the context."""
     gc.collect()
-    kinds = Counter(type(each) for each in gc.get_objects())
-    found = Counter(
+    kinds = Counter(type(obj) for obj in gc.get_objects())
+    counts = Counter(
         {
             f"{kind.__module__}.{kind.__qualname__}": count
             for kind, count in kinds.items()
             if issubclass(kind, tf.Graph) or str(kind.__module__).startswith("tpulint.runtime.")
         }
     )
-    found["functions"] = len(context.context().list_function_names())
-    return found
+    counts["functions"] = len(context.context().list_function_names())
+    return counts
 
 
 def computation(x: Tensor) -> Tensor:

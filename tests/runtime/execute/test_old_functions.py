@@ -56,9 +56,9 @@ def test_the_function_runs_and_leaves_its_marks_out() -> None:
 
 def test_what_it_did_not_return_is_an_error_when_it_is_used() -> None:
     def subgraph() -> Any:
-        made: list[Any] = []
-        tpu.replicate(lambda: made.append(tf.constant(3.0) * 2.0), [[], []])
-        return tf.identity(made[0])
+        leaked: list[Any] = []
+        tpu.replicate(lambda: leaked.append(tf.constant(3.0) * 2.0), [[], []])
+        return tf.identity(leaked[0])
 
     refused = pytest.raises((tpu.UnfetchableError, tpu.EscapedTensorError))
     with tf.Graph().as_default(), tf1.Session() as session, refused:
@@ -73,9 +73,9 @@ def test_a_function_without_a_computation_is_as_ever() -> None:
 
 def test_abort_found_in_ci_the_session_outlives_a_call_that_could_not_be_instantiated() -> None:
     def subgraph() -> Any:
-        made: list[Any] = []
-        tpu.replicate(lambda: made.append(tf.constant(3.0) * 2.0), [[], []])
-        return tf.identity(made[0])
+        leaked: list[Any] = []
+        tpu.replicate(lambda: leaked.append(tf.constant(3.0) * 2.0), [[], []])
+        return tf.identity(leaked[0])
 
     with tf.Graph().as_default(), mock.patch.object(tf_session, "TF_CloseSession") as closed:
         session = tf1.Session()

@@ -91,9 +91,9 @@ def test_what_goes_through_infeed_and_outfeed():
             session.run(enqueue)
         session.run(result)
     by_name = {lane.lane: lane for (lanes,) in [seen.steps] for lane in lanes}
-    taken, given = by_name["infeed"], by_name["outfeed"]
+    taken, sent = by_name["infeed"], by_name["outfeed"]
     assert (taken.runs, taken.bytes_to_host, taken.bytes_to_device) == (3, 0, 48)
-    assert (given.runs, given.bytes_to_host, given.bytes_to_device) == (3, 24, 0)
+    assert (sent.runs, sent.bytes_to_host, sent.bytes_to_device) == (3, 24, 0)
 
 
 def test_what_is_built_outside_has_no_probes():

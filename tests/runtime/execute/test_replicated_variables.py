@@ -41,8 +41,8 @@ def add(x, handle):
 def test_each_replica_writes_its_own():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         owned = variables(3)
-        given = [tf.constant(1.0), tf.constant(2.0), tf.constant(3.0)]
-        built = run_marked(marked_with_mirrored(add, given, owned))
+        inputs = [tf.constant(1.0), tf.constant(2.0), tf.constant(3.0)]
+        built = run_marked(marked_with_mirrored(add, inputs, owned))
         session.run([v.initializer for v in owned])
         assert session.run(built.outputs) == ((1.0,), (12.0,), (23.0,))
         assert session.run(owned) == [1.0, 12.0, 23.0]
@@ -83,9 +83,9 @@ def test_a_variable_of_all_replicas_is_free_when_all_have_ended():
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         shared = variables(1)
-        given = [[tf.constant(1.0)], [tf.constant(5.0)]]
+        inputs = [[tf.constant(1.0)], [tf.constant(5.0)]]
         with pytest.warns(UserWarning, match="TPU103"):
-            built = run_marked(marked_by_tensorflow(computation, given))
+            built = run_marked(marked_by_tensorflow(computation, inputs))
         session.run(shared[0].initializer)
         session.run(built.done)
         assert session.run(shared[0]) == 1.0 + 200.0 + 1000.0
@@ -123,8 +123,8 @@ def test_two_replicas_deadlock_over_a_variable_of_all():
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         shared = variables(1)
-        given = [[tf.constant(1.0)], [tf.constant(5.0)]]
-        built = run_marked(marked_by_tensorflow(computation, given))
+        inputs = [[tf.constant(1.0)], [tf.constant(5.0)]]
+        built = run_marked(marked_by_tensorflow(computation, inputs))
         session.run(shared[0].initializer)
         for _ in range(20):
             with pytest.raises(DeadlockError):

@@ -16,12 +16,12 @@ RUNS = 15
 
 def in_threads(run: Any) -> list[Any]:
     """Return the results of `run(number)` for 0 to 3, each many times, each in a thread."""
-    found: list[Any] = []
+    actual: list[Any] = []
     errors: list[BaseException] = []
 
     def often(number: int) -> None:
         try:
-            found.extend((number, run(number)) for _ in range(RUNS))
+            actual.extend((number, run(number)) for _ in range(RUNS))
         except BaseException as error:
             errors.append(error)
 
@@ -32,7 +32,7 @@ def in_threads(run: Any) -> list[Any]:
         thread.join(timeout=120.0)
     assert not any(thread.is_alive() for thread in threads)
     assert errors == []
-    return found
+    return actual
 
 
 def summed(x: Any) -> Any:

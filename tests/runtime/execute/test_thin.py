@@ -12,9 +12,9 @@ def test_a_value_goes_to_the_host_and_back_in_each_replica() -> None:
         return text * 10.0, y
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        given = tf.compat.v1.placeholder(tf.float32, [])
-        built = ran(computation, [[given], [tf.constant(7.0)]])
-        assert session.run(built.outputs, {given: 3.0}) == ((70.0, 6.0), (150.0, 14.0))
+        placeholder = tf.compat.v1.placeholder(tf.float32, [])
+        built = ran(computation, [[placeholder], [tf.constant(7.0)]])
+        assert session.run(built.outputs, {placeholder: 3.0}) == ((70.0, 6.0), (150.0, 14.0))
 
 
 def on_host(function, *args):
@@ -63,7 +63,7 @@ def test_all_replicas_share_one_compiled_segment():
     with graph.as_default():
         ran(lambda x: tf.tanh(x) * 2.0, [[tf.constant(float(number))] for number in range(8)])
     functions = graph.as_graph_def().library.function
-    assert len([one for one in functions if one.attr["_XlaMustCompile"].b]) == 1
+    assert len([function for function in functions if function.attr["_XlaMustCompile"].b]) == 1
 
 
 def compiled(body, dtype=tf.float32):
@@ -103,9 +103,9 @@ def test_a_test_of_scalars_is_xlas_also_of_what_is_no_number():
         return [test(a, b) for test in tests]
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        given = [[tf.constant(a), tf.constant(b)] for a, b in pairs]
+        inputs = [[tf.constant(a), tf.constant(b)] for a, b in pairs]
         xlas = tf.function(asked, jit_compile=True)
-        mine, its = session.run((ran(asked, given).outputs, [xlas(*pair) for pair in given]))
+        mine, its = session.run((ran(asked, inputs).outputs, [xlas(*pair) for pair in inputs]))
     assert [list(each) for each in mine] == its
 
 
@@ -121,8 +121,8 @@ def test_a_computation_that_only_hands_on():
 def test_a_head_cluster_behind_operations_that_only_hand_on():
     def computation(x):
         v = tf.compat.v1.get_variable("v", initializer=1.0, use_resource=True)
-        given = tf.identity(tf.identity(x))
-        old = outside_compilation(lambda a: v.read_value() + a, given)
+        inputs = tf.identity(tf.identity(x))
+        old = outside_compilation(lambda a: v.read_value() + a, inputs)
         with tf.control_dependencies([v.assign_add(old)]):
             return v.read_value() * 1.0
 

@@ -48,10 +48,10 @@ def message_of(program: str, threads: int, through: str = "numpy_function") -> s
 @pytest.mark.parametrize("through", ["numpy_function", "py_function"])
 def test_hang_found_by_reading_a_python_function_that_runs_a_step(through: str) -> None:
     program = "print(ran(lambda x: step(tf.constant(x)).numpy()))"
-    told = message_of(program, 1, through)
-    assert "DeadlockError: " + STARVED.format(threads=1) in told
-    assert "waits for the function 'step'" in told
-    assert "TPU101" not in told
+    output = message_of(program, 1, through)
+    assert "DeadlockError: " + STARVED.format(threads=1) in output
+    assert "waits for the function 'step'" in output
+    assert "TPU101" not in output
 
 
 @pytest.mark.any_release
@@ -83,9 +83,9 @@ with inside.as_default():
 session = tf.compat.v1.Session(graph=inside)
 print(ran(lambda x: session.run(result, {given: x}), mode="session"))
 """
-    told = message_of(program, 1)
-    assert "DeadlockError: " + STARVED.format(threads=1) in told
-    assert "waits for a session" in told
+    output = message_of(program, 1)
+    assert "DeadlockError: " + STARVED.format(threads=1) in output
+    assert "waits for a session" in output
 
 
 def test_functions_in_a_session_have_threads_of_their_own() -> None:

@@ -38,7 +38,7 @@ def test_replicas_train_as_one_with_the_whole_batch(optimizer):
         for _ in range(STEPS):
             losses = session.run(outputs)
         (weights,) = [v for v in tf.compat.v1.global_variables() if v.name == "model/weights:0"]
-        found = session.run(weights)
+        result = session.run(weights)
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         loss = loss_of(FEATURES.reshape(3, 2), LABELS.reshape(3, 1))
@@ -48,5 +48,5 @@ def test_replicas_train_as_one_with_the_whole_batch(optimizer):
             whole, _ = session.run([loss, step])
         expected = session.run(tf.compat.v1.global_variables()[0])
 
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     np.testing.assert_allclose(np.mean(losses), whole, rtol=1e-5)

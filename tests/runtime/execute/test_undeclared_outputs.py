@@ -16,17 +16,19 @@ import tpulint.runtime as tpu
 def test_it_is_an_error_of_the_session_and_not_a_missing_kernel(
     replicas: int, given: bool, on_host: bool
 ) -> None:
-    kept: list[Any] = []
+    leaked: list[Any] = []
 
     def computation(*x: Any) -> Any:
         y = x[0] * 2.0 if x else tf.random.uniform([])
-        tpu.outside_compilation(lambda v: kept.append(v + 1.0), y) if on_host else kept.append(y)
+        tpu.outside_compilation(lambda v: leaked.append(v + 1.0), y) if on_host else leaked.append(
+            y
+        )
         return y
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         inputs = [[tf.constant(1.0)] if given else [] for _ in range(replicas)]
         results = tpu.replicate(computation, inputs)
-        later = kept[0] + 1.0
+        later = leaked[0] + 1.0
         session.run(results)
         with pytest.raises(tpu.UnfetchableError, match="Undeclared output") as caught:
             session.run(later)

@@ -45,8 +45,8 @@ def test_strings_go_to_the_host(run: Any) -> None:
     def computation(x: Any) -> Any:
         return to_text_and_back(x * 2.0) * 10.0
 
-    found = run(lambda: tpu.replicate(computation, [[tf.constant(1.0)], [tf.constant(2.0)]]))
-    np.testing.assert_allclose(found, [[20.0], [40.0]], rtol=1e-5)
+    outcome = run(lambda: tpu.replicate(computation, [[tf.constant(1.0)], [tf.constant(2.0)]]))
+    np.testing.assert_allclose(outcome, [[20.0], [40.0]], rtol=1e-5)
 
 
 def test_a_function_of_python_goes_to_the_host(run: Any) -> None:
@@ -83,8 +83,8 @@ def test_the_devices_own_functions_may_be_compiled(run: Any) -> None:
     def called(x: Any) -> Any:
         return to_text_and_back(x) + 1.0
 
-    found = run(lambda: tpu.rewrite(called, [tf.constant(2.0)]))
-    np.testing.assert_allclose(found, [3.0], rtol=1e-5)
+    outcome = run(lambda: tpu.rewrite(called, [tf.constant(2.0)]))
+    np.testing.assert_allclose(outcome, [3.0], rtol=1e-5)
 
 
 def test_strings_are_carried_by_a_loop_on_the_host(run: Any) -> None:
@@ -112,8 +112,8 @@ def test_prints_run_once_a_replica_and_in_order(run: Any, capfd: Any) -> None:
         tf.print("second", x + 1)
         return x * 2
 
-    found = run(lambda: tpu.replicate(computation, [[tf.constant(1)], [tf.constant(5)]]))
-    assert found == [[2], [10]]
+    outcome = run(lambda: tpu.replicate(computation, [[tf.constant(1)], [tf.constant(5)]]))
+    assert outcome == [[2], [10]]
     lines = capfd.readouterr().err.splitlines()
     assert [line for line in lines if line in ("first 1", "second 2")] == ["first 1", "second 2"]
     assert [line for line in lines if line in ("first 5", "second 6")] == ["first 5", "second 6"]
@@ -124,15 +124,15 @@ def test_beside_a_cluster_of_the_users(run: Any) -> None:
         y = tpu.outside_compilation(to_text_and_back, x)
         return to_text_and_back(y * 2.0) + 1.0
 
-    found = run(lambda: tpu.rewrite(computation, [tf.constant(1.0)]))
-    np.testing.assert_allclose(found, [3.0], rtol=1e-5)
+    outcome = run(lambda: tpu.rewrite(computation, [tf.constant(1.0)]))
+    np.testing.assert_allclose(outcome, [3.0], rtol=1e-5)
 
 
 def test_a_variable_is_read_on_the_device(run: Any) -> None:
-    kept = [] if run is in_session else [tf.Variable(3.0)]
+    leaked = [] if run is in_session else [tf.Variable(3.0)]
 
     def build() -> Any:
-        variable = kept[0] if kept else tf.Variable(3.0)
+        variable = leaked[0] if leaked else tf.Variable(3.0)
 
         def computation() -> Any:
             with tf.control_dependencies([variable.assign_add(1.0)]):
@@ -190,5 +190,5 @@ def test_an_operation_that_only_a_tpu_compiles(run: Any) -> None:
     def computation(x: Any) -> Any:
         return tf.raw_ops.ResizeNearestNeighborGrad(grads=x * 2.0, size=[1, 1])
 
-    found = run(lambda: tpu.rewrite(computation, [tf.ones([1, 2, 2, 1])]))
-    np.testing.assert_allclose(found, [[[[[8.0]]]]])
+    outcome = run(lambda: tpu.rewrite(computation, [tf.ones([1, 2, 2, 1])]))
+    np.testing.assert_allclose(outcome, [[[[[8.0]]]]])

@@ -193,12 +193,12 @@ def values(program: Callable[..., Any], call: Callable[..., Any]) -> list[tuple[
         x = v1.placeholder(tf.float32, [])
         built = call(lambda a: program(v, a), [x])
         session.run(v.initializer)
-        found = []
+        actual = []
         for given in (1.3, -0.7, 2.5):
             session.run(v.initializer)
             result = session.run(built, {x: given})
-            found.append((float(np.squeeze(result)), float(session.run(v))))
-        return found
+            actual.append((float(np.squeeze(result)), float(session.run(v))))
+        return actual
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

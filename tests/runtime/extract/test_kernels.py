@@ -18,10 +18,10 @@ def test_an_operation_without_kernel_fails_also_where_its_inputs_are_constant(fe
         return tf.strings.length(tf.strings.as_string(x)) + 1
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        given = tf.compat.v1.placeholder(tf.float32, []) if fed else tf.constant(1.0)
-        built = ran(computation, [[given]])
+        inputs = tf.compat.v1.placeholder(tf.float32, []) if fed else tf.constant(1.0)
+        built = ran(computation, [[inputs]])
         with pytest.raises(UnsupportedOpError) as caught:
-            session.run(built.outputs, {given: 1.0} if fed else {})
+            session.run(built.outputs, {inputs: 1.0} if fed else {})
     assert caught.value.rule == "TPU501"
     assert isinstance(caught.value, tf.errors.InvalidArgumentError)
     assert names_the_line(caught.value, "AsString")
@@ -91,8 +91,10 @@ def test_a_shape_that_hangs_on_chance(in_session):
         if not in_session:
             return tpu.replicate(computation, [[tf.ones([3])]])
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-            given = tf.compat.v1.placeholder(tf.float32, [3])
-            return session.run(tpu.replicate(computation, [[given]]), {given: [1.0, 1.0, 1.0]})
+            placeholder = tf.compat.v1.placeholder(tf.float32, [3])
+            return session.run(
+                tpu.replicate(computation, [[placeholder]]), {placeholder: [1.0, 1.0, 1.0]}
+            )
 
     for _ in range(2):
         with pytest.raises(UnsupportedOpError) as caught:
@@ -114,5 +116,5 @@ def test_tensor_lists_on_the_device_are_compiled():
     with graph.as_default():
         ran(computation, [[tf.constant(1.0)]])
     functions = graph.as_graph_def().library.function
-    compiled = [one for one in functions if one.attr["_XlaMustCompile"].b]
+    compiled = [function for function in functions if function.attr["_XlaMustCompile"].b]
     assert any(node.op in ("While", "StatelessWhile") for one in compiled for node in one.node_def)

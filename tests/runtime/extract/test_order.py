@@ -164,7 +164,7 @@ def test_order(row, run):
             assert error.value.rule == "TPU101"
         else:
             assert run(row) == (row.output, row.after)
-    assert row.stale == any(one.category is StaleVariableWarning for one in caught)
+    assert row.stale == any(warning.category is StaleVariableWarning for warning in caught)
 
 
 def test_without_automatic_dependencies_there_is_no_such_order():

@@ -106,7 +106,7 @@ def warnings_of(place: Callable[..., Tensor], body: Body, mode: str) -> list[Any
         warnings.simplefilter("always")
         v = v1.get_variable("weight", initializer=1.0, use_resource=True)
         tpu.rewrite(lambda x: place(body, v, x), [tf.constant(2.0)])
-    return [one.message for one in caught if one.category is tpu.UnorderedAccessWarning]
+    return [warning.message for warning in caught if warning.category is tpu.UnorderedAccessWarning]
 
 
 @pytest.mark.parametrize("place", [in_a_branch, in_a_branch_in_a_loop])

@@ -114,9 +114,9 @@ def maximum_shapes_of_other_structure() -> Any:
 
 
 def maximum_shapes_of_other_rank() -> Any:
-    given = [[tf.ones([2])], [tf.ones([3])]]
+    inputs = [[tf.ones([2])], [tf.ones([3])]]
     shapes = [tf.TensorShape([8, 8])]
-    return tpu.replicate(lambda v: v, given, maximum_shapes=shapes)  # here
+    return tpu.replicate(lambda v: v, inputs, maximum_shapes=shapes)  # here
 
 
 def maximum_shapes_and_a_queue() -> Any:
@@ -208,12 +208,12 @@ def test_no_replicas_are_nothing_and_their_first_an_index_error() -> None:
 
 
 def test_what_a_computation_made_cannot_be_fetched() -> None:
-    made = []
+    leaked = []
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        (result,) = tpu.rewrite(lambda v: made.append(v + 1.0) or made[0] * 2.0, [x()])
+        (result,) = tpu.rewrite(lambda v: leaked.append(v + 1.0) or leaked[0] * 2.0, [x()])
         assert session.run(result).tolist() == [4.0, 6.0]
         with pytest.raises(tpu.UnfetchableError, match="marked as not fetchable") as caught:
-            session.run(made[0])
+            session.run(leaked[0])
     assert isinstance(caught.value, ValueError)
     assert caught.value.rule == "TPU406"
 
@@ -292,5 +292,5 @@ def test_without_an_assignment_the_replicas_are_the_whole_topology(
 def test_an_assignment_of_a_larger_machine_than_the_emulated_one() -> None:
     refused = pytest.raises(tpu.DeviceAssignmentError, match="there are only 2 cores")
     with tpu.emulated_tpu(num_replicas=2), tf.Graph().as_default(), refused:
-        given = [[tf.constant(1.0)] for _ in range(4)]
-        tpu.replicate(lambda v: v, given, device_assignment=assignment(4, 2))
+        inputs = [[tf.constant(1.0)] for _ in range(4)]
+        tpu.replicate(lambda v: v, inputs, device_assignment=assignment(4, 2))

@@ -61,9 +61,9 @@ def in_cluster(kept: list[Any], x: Any) -> Any:
 
 def of_device(make: Any) -> Any:
     def computation(x: Any) -> Any:
-        kept: list[Any] = []
-        y = make(kept, x)
-        return y + kept[0]
+        leaked: list[Any] = []
+        y = make(leaked, x)
+        return y + leaked[0]
 
     return computation
 
@@ -133,9 +133,9 @@ def test_it_is_a_matter_of_what_it_leaves_first(build: Any, make: Any, rule: str
 )
 def test_an_escaped_tensor_is_no_output(build: Any, make: Any, rule: str) -> None:
     def computation(x: Any) -> Any:
-        kept: list[Any] = []
-        make(kept, x)
-        return kept[0]
+        leaked: list[Any] = []
+        make(leaked, x)
+        return leaked[0]
 
     with pytest.raises(tpu.EscapedTensorError) as caught:
         build(computation)

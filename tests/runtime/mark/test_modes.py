@@ -25,27 +25,27 @@ def marked(graph: Any) -> list[str]:
 
 def test_in_a_plain_graph_the_marks_stand_in_the_users_graph() -> None:
     with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
-        given = tf.compat.v1.placeholder(tf.float32, [])
-        results = tpu.replicate(computation, [[given], [given + 1.0]])
-        assert session.run(results, {given: 3.0}) == [[6.0], [8.0]]
+        placeholder = tf.compat.v1.placeholder(tf.float32, [])
+        results = tpu.replicate(computation, [[placeholder], [placeholder + 1.0]])
+        assert session.run(results, {placeholder: 3.0}) == [[6.0], [8.0]]
         assert tpu.marked_graph(results) is graph
     assert marked(graph).count("AsString") == 1
 
 
 def test_in_a_function_they_stand_in_a_graph_of_their_own() -> None:
-    found = []
+    actual = []
 
     @tf.function
     def step(x: Any) -> Any:
         results = tpu.replicate(computation, [[x], [x + 1.0]])
-        found.append(tpu.marked_graph(results))
+        actual.append(tpu.marked_graph(results))
         return results
 
     assert tf.nest.map_structure(float, step(tf.constant(3.0))) == [[6.0], [8.0]]
     concrete = step.get_concrete_function(tf.constant(3.0))
     assert marked(concrete.graph) == []
-    assert marked(found[0]).count("AsString") == 1
-    assert tpu.marked_graph(concrete) is found[0]
+    assert marked(actual[0]).count("AsString") == 1
+    assert tpu.marked_graph(concrete) is actual[0]
 
 
 def test_an_eager_call_is_traced_and_run() -> None:

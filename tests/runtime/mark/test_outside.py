@@ -20,29 +20,29 @@ def graph() -> Any:
 
 def cluster(op: Any) -> str | None:
     attrs = op.node_def.attr
-    found = attrs["_xla_outside_compilation"].s if "_xla_outside_compilation" in attrs else None
-    return None if found is None else found.decode()
+    actual = attrs["_xla_outside_compilation"].s if "_xla_outside_compilation" in attrs else None
+    return None if actual is None else actual.decode()
 
 
 def test_args_is_the_list_of_positional_arguments_as_in_the_first_version() -> None:
-    made = []
+    leaked = []
 
     def host(a: Any, b: Any) -> Any:
-        made.append(tf.subtract(a, b))
-        return made[0]
+        leaked.append(tf.subtract(a, b))
+        return leaked[0]
 
     tpu.rewrite(lambda x: tpu.outside_compilation(host, args=[x, x]), [tf.constant(1.0)])
-    assert cluster(made[0].op) == "0"
+    assert cluster(leaked[0].op) == "0"
 
 
 def test_no_args_at_all_as_in_the_first_version() -> None:
-    made = []
+    leaked = []
 
     def host() -> None:
-        made.append(tf.no_op())
+        leaked.append(tf.no_op())
 
     tpu.rewrite(lambda: tpu.outside_compilation(host, args=None))
-    assert cluster(made[0]) == "0"
+    assert cluster(leaked[0]) == "0"
 
 
 def test_a_parameter_of_the_users_own_is_called_args() -> None:
@@ -135,11 +135,11 @@ def test_in_a_function_init_scope_leaves_the_computation_with_a_warning() -> Non
 
 
 def test_in_a_function_the_inner_of_two_clusters_wins_and_there_is_a_warning() -> None:
-    made = []
+    leaked = []
 
     def inner(v: Any) -> Any:
-        made.append(tf.sin(v))
-        return made[0]
+        leaked.append(tf.sin(v))
+        return leaked[0]
 
     @tf.function(autograph=False)
     def step(x: Any) -> Any:
@@ -149,7 +149,7 @@ def test_in_a_function_the_inner_of_two_clusters_wins_and_there_is_a_warning() -
     with pytest.warns(tpu.NestedClusterWarning) as caught:
         step.get_concrete_function(tf.TensorSpec([], tf.float32))
     assert caught[0].message.rule == "TPU201"
-    assert cluster(made[0].op) == "1"
+    assert cluster(leaked[0].op) == "1"
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ def run(computation: Any) -> float:
 
 def test_a_host_tensor_that_is_kept_and_not_used_on_the_device_is_silent() -> None:
     """The documented idiom of filling `export_outputs`."""
-    kept = {}
+    leaked = {}
 
     def host(x: Any) -> None:
-        kept["export"] = tf.strings.as_string(x)
+        leaked["export"] = tf.strings.as_string(x)
 
     def computation(x: Any) -> Any:
         tpu.outside_compilation(host, x)
@@ -32,11 +32,11 @@ def test_a_host_tensor_that_is_kept_and_not_used_on_the_device_is_silent() -> No
 
 
 def test_a_host_tensor_that_another_cluster_uses_is_silent() -> None:
-    kept = []
+    leaked = []
 
     def computation(x: Any) -> Any:
-        tpu.outside_compilation(lambda v: kept.append(v * 2.0), x)
-        return tpu.outside_compilation(lambda: kept[0] + 1.0)
+        tpu.outside_compilation(lambda v: leaked.append(v * 2.0), x)
+        return tpu.outside_compilation(lambda: leaked[0] + 1.0)
 
     assert run(computation) == 7.0
 
@@ -65,9 +65,9 @@ def test_the_gradient_of_a_host_operation_may_take_its_insides() -> None:
 @pytest.mark.parametrize("mode", ["graph", "function"])
 def test_the_error_names_where_the_device_uses_a_host_tensor(mode: str) -> None:
     def computation(x: Any) -> Any:
-        kept = []
-        tpu.outside_compilation(lambda v: kept.append(v * 2.0), x)
-        return kept[0] + 1.0
+        leaked = []
+        tpu.outside_compilation(lambda v: leaked.append(v * 2.0), x)
+        return leaked[0] + 1.0
 
     @tf.function
     def step() -> Any:

@@ -56,7 +56,7 @@ def strategy() -> Any:
 
 
 def marks(api: Any, strategy: Any, variable: Any, assigned: bool) -> Snapshot:
-    found = []
+    actual = []
 
     @tf.function(autograph=False)
     def step() -> None:
@@ -67,10 +67,10 @@ def marks(api: Any, strategy: Any, variable: Any, assigned: bool) -> Snapshot:
         with strategy.scope(), marking_only():
             cores = assignment(REPLICAS, 1) if assigned else None
             api.replicate(computation, [[]] * REPLICAS, device_assignment=cores)
-        found.append(snapshot(tf.compat.v1.get_default_graph()))
+        actual.append(snapshot(tf.compat.v1.get_default_graph()))
 
     step.get_concrete_function()
-    return found[0]
+    return actual[0]
 
 
 @pytest.mark.parametrize("assigned", [False, True])

@@ -85,16 +85,16 @@ def build(program: Program, tpu: Any) -> Built:
 
 def _in_function(names: dict[str, Any]) -> Built:
     """Inside a tf.function, before automatic control dependencies are added at its end."""
-    found: list[Snapshot] = []
+    actual: list[Snapshot] = []
     names["variable"] = variable()
 
     @tf.function(autograph=False)
     def step() -> None:
         names["program"]()
-        found.append(snapshot(ops.get_default_graph()))
+        actual.append(snapshot(ops.get_default_graph()))
 
     step.get_concrete_function()
-    return Built(None, found[-1])
+    return Built(None, actual[-1])
 
 
 @contextmanager

@@ -102,6 +102,6 @@ def misused(w: Writer, place: Place) -> Place:
     """Write a call that fails one time in four, or else a plain one."""
     name, a = w.fresh("y"), tensor(w, place)
     faults = [f"tf.sin({a})", f"lambda: {a}, {a}", f"lambda p, q: p, {a}", f"lambda p: p, q={a}"]
-    given = w.one_of(faults) if w.chance(0.25) else f"lambda p: -p, {a}"
-    w.line(f"{name} = {lift(w)}({given})")
+    argument = w.one_of(faults) if w.chance(0.25) else f"lambda p: -p, {a}"
+    w.line(f"{name} = {lift(w)}({argument})")
     return place.knowing(name)

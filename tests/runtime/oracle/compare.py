@@ -60,21 +60,21 @@ def _never(*_: Any) -> Any:
 def _given(marked: Marked, output: Any, replica: int) -> list[Any]:
     """Return the user's tensors that `output` depends on."""
     users = {inner.name: outer for outer, inner in getattr(marked.graph, "captures", ())}
-    found: dict[str, Any] = {}
+    actual: dict[str, Any] = {}
     ahead, seen = [output], {output.name}
     while ahead:
         tensor = ahead.pop()
         op = tensor.op
         if tensor.name in users:
-            found[tensor.name] = users[tensor.name]
+            actual[tensor.name] = users[tensor.name]
         elif marked.mode == "graph" and not _is_marked(op):
-            found[tensor.name] = tensor
+            actual[tensor.name] = tensor
         else:
             fan_in = op.type == "TPUReplicatedInput" and len(op.inputs) > replica
             inputs = [op.inputs[replica]] if fan_in else list(op.inputs)
             ahead += [each for each in inputs if each.name not in seen]
             seen |= {each.name for each in inputs}
-    return list(found.values())
+    return list(actual.values())
 
 
 def _is_marked(op: Any) -> bool:
@@ -86,12 +86,12 @@ def _difference_from_any(theirs: Exception | None, ours: Exception | None) -> st
 
     State that TensorFlow leaks may raise again on the way out.
     """
-    found = _difference_of_errors(theirs, ours)
-    while found and theirs is not None and isinstance(theirs.__context__, Exception):
+    actual = _difference_of_errors(theirs, ours)
+    while actual and theirs is not None and isinstance(theirs.__context__, Exception):
         theirs = theirs.__context__
         if _difference_of_errors(theirs, ours) is None:
             return None
-    return found
+    return actual
 
 
 def _difference_of_errors(theirs: Exception | None, ours: Exception | None) -> str | None:

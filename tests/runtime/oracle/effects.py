@@ -129,7 +129,7 @@ def _in_function(compute: Computation, side: str) -> tuple[list[float], float]:
         return tpu.rewrite(lambda a: compute(effect, a), [x])[0]
 
     value = step(tf.constant(X))
-    return [float(one) for one in variables], float(value)
+    return [float(variable) for variable in variables], float(value)
 
 
 def _effect(variables: list[Any], side: str) -> Callable[[int], Any]:
@@ -156,9 +156,9 @@ def tensorflows_sessions() -> Any:
     original = inspect.unwrap(changed)
 
     def made(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
-        given = v1.ConfigProto()
-        given.CopyFrom(config or v1.ConfigProto())
-        given.graph_options.rewrite_options.disable_meta_optimizer = True
-        original(self, target, graph, given)
+        changed = v1.ConfigProto()
+        changed.CopyFrom(config or v1.ConfigProto())
+        changed.graph_options.rewrite_options.disable_meta_optimizer = True
+        original(self, target, graph, changed)
 
     return mock.patch.object(sessions.BaseSession, "__init__", made)

@@ -27,11 +27,11 @@ def main() -> int:
     started = time.monotonic()
     differing: list[int] = []
     for seed in range(options.seed, options.seed + options.count):
-        found = difference(program(seed))
-        if found:
+        actual = difference(program(seed))
+        if actual:
             differing.append(seed)
             if len(differing) <= options.show:
-                print(f"{program(seed)}\n{found}\n", flush=True)
+                print(f"{program(seed)}\n{actual}\n", flush=True)
         if (seed + 1 - options.seed) % 1000 == 0:
             print(f"up to seed {seed}, {time.monotonic() - started:.0f} s", flush=True)
     print(f"{options.count} programs in {time.monotonic() - started:.0f} s, differing: {differing}")

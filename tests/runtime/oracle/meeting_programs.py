@@ -224,29 +224,29 @@ class _Run:
         self._choices = choices
 
     def body(self, statements: Sequence[Statement], active: Any) -> None:
-        for one in statements:
-            if isinstance(one, Meet):
-                met = self._met(one.kind, self.slots[one.source], active)
-                self._set(one.target, self.slots[one.target] * 0.5 + met * 0.5, active)
-            elif isinstance(one, MeetAtOnce):
-                for slot in one.slots:
-                    met = self._met(one.kind, self.slots[slot], active)
+        for statement in statements:
+            if isinstance(statement, Meet):
+                met = self._met(statement.kind, self.slots[statement.source], active)
+                self._set(statement.target, self.slots[statement.target] * 0.5 + met * 0.5, active)
+            elif isinstance(statement, MeetAtOnce):
+                for slot in statement.slots:
+                    met = self._met(statement.kind, self.slots[slot], active)
                     self._set(slot, self.slots[slot] * 0.5 + met * 0.5, active)
-            elif isinstance(one, Slope):
-                mean = self._met("mean", self.slots[one.slot], active)
-                self._set(one.slot, (self.slots[one.slot] + 2.0 * mean) * 0.25, active)
-            elif isinstance(one, Host):
-                self._set(one.slot, self.slots[one.slot] * 0.5 + 0.25, active)
-            elif isinstance(one, Mix):
-                mixed = self.slots[one.target] * 0.5 + self.slots[one.source] * 0.25
-                self._set(one.target, mixed, active)
-            elif isinstance(one, Twice):
-                self.body(one.body, active)
-                self.body(one.body, active)
-            elif isinstance(one, Loop):
-                self._loop(one, active)
+            elif isinstance(statement, Slope):
+                mean = self._met("mean", self.slots[statement.slot], active)
+                self._set(statement.slot, (self.slots[statement.slot] + 2.0 * mean) * 0.25, active)
+            elif isinstance(statement, Host):
+                self._set(statement.slot, self.slots[statement.slot] * 0.5 + 0.25, active)
+            elif isinstance(statement, Mix):
+                mixed = self.slots[statement.target] * 0.5 + self.slots[statement.source] * 0.25
+                self._set(statement.target, mixed, active)
+            elif isinstance(statement, Twice):
+                self.body(statement.body, active)
+                self.body(statement.body, active)
+            elif isinstance(statement, Loop):
+                self._loop(statement, active)
             else:
-                self._either(one, active)
+                self._either(statement, active)
 
     def _set(self, slot: int, rows: Any, active: Any) -> None:
         self.slots[slot] = np.where(active[:, None], rows, self.slots[slot])
@@ -267,12 +267,12 @@ class _Run:
     def _choice(self, one: Either | Loop, active: Any) -> Any:
         if one.source == "constant":
             return np.full(self._program.replicas, self._program.constants[one.choice])
-        given = self._choices[:, one.choice]
+        chosen = self._choices[:, one.choice]
         if one.source == "given":
-            return given
+            return chosen
         if not active.all() and self._program.replicas > 1:
             raise Diverged
-        return np.full(self._program.replicas, given.sum() % 4)
+        return np.full(self._program.replicas, chosen.sum() % 4)
 
     def _loop(self, one: Loop, active: Any) -> None:
         times = self._choice(one, active)

@@ -48,9 +48,9 @@ def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any
     rows = rows.astype(np.float32)
     with forgotten_gradients(), _step(program, mode, threads) as step:
         for number, each in enumerate(choices):
-            found = _difference(program, step, rows, each)
-            if found:
-                return f"run {number}, choices {np.asarray(each).tolist()}: {found}"
+            actual = _difference(program, step, rows, each)
+            if actual:
+                return f"run {number}, choices {np.asarray(each).tolist()}: {actual}"
     return None
 
 
@@ -88,8 +88,8 @@ def cheaply() -> Iterator[None]:
 def _optimizer_options() -> Any:
     """Return those of sessions, as they are set for functions."""
     options = tf.compat.v1.GraphOptions()
-    found = tf.config.optimizer.get_experimental_options()
-    options.rewrite_options.disable_meta_optimizer = found.get("disable_meta_optimizer", False)
+    actual = tf.config.optimizer.get_experimental_options()
+    options.rewrite_options.disable_meta_optimizer = actual.get("disable_meta_optimizer", False)
     return options
 
 
@@ -142,11 +142,11 @@ def _in_function(program: Program, *, deadline: bool) -> Step:
         return tpu.replicate(_Computation(program), _inputs(program, choices, rows))
 
     def run(choices: Any, rows: Any) -> Any:
-        given = tf.constant(choices, tf.int32, [program.replicas, _count(program)])
+        chosen = tf.constant(choices, tf.int32, [program.replicas, _count(program)])
         with ExitStack() as stack:
             if deadline:  # Then those collectives too are followed that no replica can miss.
                 stack.enter_context(tpu.options(deadline=SECONDS))
-            return _by_slot(step(given, tf.constant(rows)))
+            return _by_slot(step(chosen, tf.constant(rows)))
 
     return run
 
@@ -165,8 +165,8 @@ def _in_strategy(program: Program, strategy: Any) -> Step:
 
     @tf.function(autograph=False)
     def step(choices: Any, rows: Any) -> Any:
-        found = strategy.run(_ComputationOfStrategy(program), args=(choices, rows))
-        return [tf.stack(strategy.experimental_local_results(one)) for one in found]
+        result = strategy.run(_ComputationOfStrategy(program), args=(choices, rows))
+        return [tf.stack(strategy.experimental_local_results(one)) for one in result]
 
     def run(choices: Any, rows: Any) -> Any:
         def of(values: Any) -> Any:
@@ -174,8 +174,8 @@ def _in_strategy(program: Program, strategy: Any) -> Step:
                 lambda context: tf.constant(values[context.replica_id_in_sync_group])
             )
 
-        given = np.array(choices, np.int32).reshape(program.replicas, _count(program))
-        return step(of(given), of(np.swapaxes(rows, 0, 1)))
+        chosen = np.array(choices, np.int32).reshape(program.replicas, _count(program))
+        return step(of(chosen), of(np.swapaxes(rows, 0, 1)))
 
     return run
 
@@ -219,25 +219,29 @@ class _Computation:
 
     def _body(self, statements: Body, slots: Slots) -> Slots:
         slots = list(slots)
-        for one in statements:
-            if isinstance(one, Meet):
-                met = self._met(one.kind, slots[one.source])
-                slots[one.target] = slots[one.target] * 0.5 + met * 0.5
-            elif isinstance(one, MeetAtOnce):
-                for slot in one.slots:
-                    slots[slot] = slots[slot] * 0.5 + self._met(one.kind, slots[slot]) * 0.5
-            elif isinstance(one, Slope):
-                slots[one.slot] = self._slope(slots[one.slot])
-            elif isinstance(one, Host):
-                slots[one.slot] = self.host(lambda given: given * 0.5 + 0.25, slots[one.slot])
-            elif isinstance(one, Mix):
-                slots[one.target] = slots[one.target] * 0.5 + slots[one.source] * 0.25
-            elif isinstance(one, Twice):
-                slots = self._twice(one, slots)
-            elif isinstance(one, Loop):
-                slots = self._loop(one, slots)
+        for statement in statements:
+            if isinstance(statement, Meet):
+                met = self._met(statement.kind, slots[statement.source])
+                slots[statement.target] = slots[statement.target] * 0.5 + met * 0.5
+            elif isinstance(statement, MeetAtOnce):
+                for slot in statement.slots:
+                    slots[slot] = slots[slot] * 0.5 + self._met(statement.kind, slots[slot]) * 0.5
+            elif isinstance(statement, Slope):
+                slots[statement.slot] = self._slope(slots[statement.slot])
+            elif isinstance(statement, Host):
+                slots[statement.slot] = self.host(
+                    lambda given: given * 0.5 + 0.25, slots[statement.slot]
+                )
+            elif isinstance(statement, Mix):
+                slots[statement.target] = (
+                    slots[statement.target] * 0.5 + slots[statement.source] * 0.25
+                )
+            elif isinstance(statement, Twice):
+                slots = self._twice(statement, slots)
+            elif isinstance(statement, Loop):
+                slots = self._loop(statement, slots)
             else:
-                slots = self._either(one, slots)
+                slots = self._either(statement, slots)
         return slots
 
     def _met(self, kind: str, value: Any) -> Any:
@@ -266,17 +270,17 @@ class _Computation:
     def _choice(self, one: Either | Loop) -> Any:
         if one.source == "constant":
             return tf.constant(self._program.constants[one.choice])
-        given = self._choices[one.choice]
-        return given if one.source == "given" else tpu_ops.cross_replica_sum(given) % 4
+        chosen = self._choices[one.choice]
+        return chosen if one.source == "given" else tpu_ops.cross_replica_sum(chosen) % 4
 
     def _loop(self, one: Loop, slots: Slots) -> Slots:
         times = self._choice(one)
-        found = tf.while_loop(
+        actual = tf.while_loop(
             lambda number, *_: number < times,
             lambda number, *given: [number + 1, *self._body(one.body, list(given))],
             [tf.constant(0), *slots],
         )
-        return list(found[1:])
+        return list(actual[1:])
 
     def _either(self, one: Either, slots: Slots) -> Slots:
         choice = self._choice(one)

@@ -103,7 +103,7 @@ class _Run:
         self._choices = choices
         self._chosen = chosen
         collectives = list(_collectives(program, program.body, _Around()))
-        self._collectives = {one.site: one for one in collectives}
+        self._collectives = {collective.site: collective for collective in collectives}
         assert len(self._collectives) == len(collectives)
         names = [f"replica {replica}" for replica in range(program.replicas)]
         self._attendance = CollectiveTracker(collectives, names)
@@ -182,11 +182,11 @@ class _Run:
         else:
             choice = min(choice, len(bodies) - 1)
             # It may be told late, but not after the end of the branch.
-            told = [
+            output = [
                 self._body(replica, *bodies[choice], now),
                 self._tell(replica, site, now, choice),
             ]
-            yield from self._side_by_side(told, lambda _: True)
+            yield from self._side_by_side(output, lambda _: True)
             return
         yield from self._tell(replica, site, now, choice)
 

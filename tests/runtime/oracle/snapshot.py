@@ -103,9 +103,9 @@ class _Reader:
 
 def _outer(tensors: Any) -> list[Any]:
     """Return the tensors, each placeholder of a capture replaced by the captured tensor."""
-    found = []
+    actual = []
     for tensor in tensors:
         captured = {inner.name: outer for outer, inner in getattr(tensor.graph, "captures", ())}
         is_ours = hasattr(tensor.graph, "counterparts")
-        found.append(captured.get(tensor.name, tensor) if is_ours else tensor)
-    return found
+        actual.append(captured.get(tensor.name, tensor) if is_ours else tensor)
+    return actual

@@ -33,15 +33,15 @@ def test_values_are_those_of_plain_calls(mode: str, chunk: int) -> None:
     for seed in range(chunk, PROGRAMS, CHUNKS):
         program = looped(seed, mode)
         assert mode == EAGER or build(program, THEIRS).error is None, program
-        found = difference_of_values(program)
-        assert found is None, f"{program}\n{found}"
+        actual = difference_of_values(program)
+        assert actual is None, f"{program}\n{actual}"
 
 
 @pytest.mark.parametrize("mode", LOOPED_MODES[:-1])
 def test_programs_are_marked_as_tensorflow_marks_them(mode: str) -> None:
     for seed in range(PROGRAMS):
-        found = difference(looped(seed, mode))
-        assert found is None, f"{looped(seed, mode)}\n{found}"
+        actual = difference(looped(seed, mode))
+        assert actual is None, f"{looped(seed, mode)}\n{actual}"
 
 
 def test_the_programs_are_not_all_alike() -> None:

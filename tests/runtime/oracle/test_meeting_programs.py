@@ -57,8 +57,8 @@ def test_killed_found_by_reading_only_divergence_is_reported_in_whatever_order(c
         program, chosen = meeting_program(seed), random.Random(seed)
         for agreed in (True, False):
             choices = choices_of(program, chosen, agreed=agreed)
-            found = reported(program, choices, chosen)
-            assert bool(found) == diverges(program, choices), f"{program}\n{choices}\n{found}"
+            findings = reported(program, choices, chosen)
+            assert bool(findings) == diverges(program, choices), f"{program}\n{choices}\n{findings}"
 
 
 def collectives_of(program: Program) -> int:
@@ -73,8 +73,8 @@ def difference_of(seed: int) -> str | None:
     choices = [choices_of(program, chosen, agreed=agreed) for agreed in runs]
     mode, threads = chosen.choice(MODES), chosen.choice([1, 2, 8])
     with nullcontext() if seed % 40 == 1 else cheaply():
-        found = difference(program, mode, threads, choices)
-    return found and f"seed {seed}: {program}\n{mode}, {threads} threads\n{found}"
+        actual = difference(program, mode, threads, choices)
+    return actual and f"seed {seed}: {program}\n{mode}, {threads} threads\n{actual}"
 
 
 @pytest.mark.parametrize("first", range(0, VALUED, TOGETHER))
@@ -86,7 +86,7 @@ def test_killed_found_by_reading_their_values_are_numpys(first: int) -> None:
 def scratch_graphs() -> list[ScratchGraph]:
     """Return those that something still holds."""
     gc.collect()
-    return [one for one in gc.get_objects() if isinstance(one, ScratchGraph)]
+    return [obj for obj in gc.get_objects() if isinstance(obj, ScratchGraph)]
 
 
 def test_a_program_that_has_run_keeps_no_graph() -> None:

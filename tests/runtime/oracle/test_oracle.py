@@ -31,15 +31,15 @@ def quiet() -> object:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_programs_are_marked_as_tensorflow_marks_them(chunk: int) -> None:
     for seed in range(chunk, PROGRAMS, CHUNKS):
-        found = difference(program(seed))
-        assert found is None, f"{program(seed)}\n{found}"
+        actual = difference(program(seed))
+        assert actual is None, f"{program(seed)}\n{actual}"
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_values_are_those_of_plain_calls(chunk: int) -> None:
     for seed in range(chunk, PROGRAMS // 10, CHUNKS):
-        found = difference_of_values(program(seed, pure=True))
-        assert found is None, f"{program(seed, pure=True)}\n{found}"
+        actual = difference_of_values(program(seed, pure=True))
+        assert actual is None, f"{program(seed, pure=True)}\n{actual}"
 
 
 def test_a_program_is_its_seed() -> None:

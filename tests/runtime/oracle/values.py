@@ -59,8 +59,8 @@ def values(program: Program, tpu: Any) -> list[Any]:
             names["variable"] = variable()
             names["program"]()
             session.run(tf.compat.v1.global_variables_initializer())
-            found: list[Any] = session.run(tensors(names["outputs"]))
-            return found
+            result: list[Any] = session.run(tensors(names["outputs"]))
+            return result
 
 
 def _in_function(names: dict[str, Any]) -> list[Any]:

@@ -76,7 +76,7 @@ def test_replicas_and_host_clusters_run_on_their_hosts(workers: tuple[str, ...])
                 lambda: tf.compat.v1.tpu.outside_compilation(process_id, tf.constant(0)) + 0
             )
 
-        assert [int(one) for one in step().values] == numbers
+        assert [int(value) for value in step().values] == numbers
 
 
 def test_the_losses_are_those_of_one_host(workers: tuple[str, ...]) -> None:
@@ -91,7 +91,7 @@ def test_the_losses_are_those_of_one_host(workers: tuple[str, ...]) -> None:
 def test_values_of_a_pod_can_be_read_after_it(workers: tuple[str, ...]) -> None:
     with pod(workers=workers[:2]) as strategy:
         result = strategy.run(tf.function(lambda: tf.constant([1.0, 2.0]) * 2.0))
-    assert [one.numpy().tolist() for one in result.values] == [[2.0, 4.0]] * 4
+    assert [value.numpy().tolist() for value in result.values] == [[2.0, 4.0]] * 4
 
 
 def test_python_in_the_pipeline_of_each_host_is_the_rules_error(workers: tuple[str, ...]) -> None:
@@ -124,7 +124,7 @@ def test_killed_a_step_with_branches(workers: tuple[str, ...]) -> None:
 
         for _ in range(2):
             steps(tf.constant(3))
-        assert [float(one) for one in total.values] == [12.0] * 4
+        assert [float(value) for value in total.values] == [12.0] * 4
 
 
 def endless(strategy: Any) -> Any:
@@ -187,7 +187,7 @@ def test_a_host_that_is_lost_ends_the_step(
     with hosts() as workers, pod(workers=workers) as strategy:
         victim = processes._processes[-1]
         step = endless(strategy)
-        assert [float(one) for one in step(tf.constant(False)).values] == [0.5] * 4
+        assert [float(value) for value in step(tf.constant(False)).values] == [0.5] * 4
         threading.Thread(target=lose_the_second, args=(victim,)).start()
         with pytest.raises(tf.errors.UnavailableError, match="/job:worker/replica:0/task:1"):
             step(tf.constant(True))
@@ -205,7 +205,9 @@ def test_a_lost_host_is_waited_for_no_more_and_the_others_can_be_used() -> None:
             with pytest.raises(tf.errors.UnavailableError, match="does not answer"):
                 context.async_wait()
         with pod(workers=workers[:1]) as strategy:
-            assert [float(one) for one in endless(strategy)(tf.constant(False)).values] == [0.5] * 4
+            assert [float(value) for value in endless(strategy)(tf.constant(False)).values] == [
+                0.5
+            ] * 4
             context.async_wait()
 
 
@@ -247,10 +249,10 @@ def test_a_host_that_is_not_there_is_an_error_at_once(workers: tuple[str, ...]) 
 def test_hosts_on_another_machine_reach_this_one(workers: tuple[str, ...]) -> None:
     """The other machine is this one, by an address that the system calls another one's."""
     set_up("lo:1", "10.9.8.7", "255.255.255.0")
-    there = [one.replace("localhost", "10.9.8.99") for one in workers[:2]]
+    there = [worker.replace("localhost", "10.9.8.99") for worker in workers[:2]]
     assert own_address_for(tuple(there), 5) == "10.9.8.7:5"
     with pod(workers=there) as strategy:
-        assert [float(one) for one in endless(strategy)(tf.constant(False)).values] == [0.5] * 4
+        assert [float(value) for value in endless(strategy)(tf.constant(False)).values] == [0.5] * 4
         assert "10.9.8.7:" in str(context.get_server_def())
 
 

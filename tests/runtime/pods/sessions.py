@@ -123,8 +123,8 @@ def test_a_computation_in_a_function_of_the_graph(
     def step() -> Any:
         return on_each_replica(number)
 
-    found = ran(step, workers)
-    assert [[float(total), int(at)] for total, at in found] == [[6.0, at] for at in numbers]
+    actual = ran(step, workers)
+    assert [[float(total), int(at)] for total, at in actual] == [[6.0, at] for at in numbers]
 
 
 def test_a_session_runs_what_its_graph_has_got_since(
@@ -146,11 +146,11 @@ def test_a_session_runs_what_its_graph_has_got_since(
         assert called(1.0) == [3.0, 2.0]
         options = config_pb2.CallableOptions(feed=[x.name], fetch=[(more + double).name])
         assert session._make_callable_from_options(options)(np.float32(1.0)) == [5.0]
-        kept = tf1.get_variable("kept", initializer=1.0, use_resource=True)
+        variable = tf1.get_variable("kept", initializer=1.0, use_resource=True)
         with tf.control_dependencies([tf1.global_variables_initializer()]):
-            total = kept.assign_add(more)
+            total = variable.assign_add(more)
         assert session.run(total, {x: 0.0}) == 2.0
-        assert session.run(kept.value()) == 2.0
+        assert session.run(variable.value()) == 2.0
         with pytest.raises(tf.errors.UnimplementedError, match="partial runs"):
             session.partial_run_setup([more], [x])
 
@@ -178,8 +178,8 @@ def training() -> Any:
 def test_the_losses_are_those_of_one_host(workers: tuple[str, ...]) -> None:
     """Hang: each host waited for another one to send it an unused handle once more."""
     with tf1.variable_scope("", use_resource=True):
-        found = [ran(training, workers[:hosts], runs=2) for hosts in (0, 1, 2, 4)]
-    (losses, weight), *others = found
+        actual = [ran(training, workers[:hosts], runs=2) for hosts in (0, 1, 2, 4)]
+    (losses, weight), *others = actual
     assert 0.0 < losses[0][0] < 0.1
     for other_losses, other_weight in others:
         np.testing.assert_allclose(other_losses, losses, rtol=1e-5)
@@ -235,8 +235,8 @@ def test_the_next_session_finds_nothing_of_what_one_has_left(workers: tuple[str,
             return x + 0.0
 
         (taken,) = tf1.tpu.rewrite(takes)
-        kept = tf1.get_variable("kept", initializer=1.0, use_resource=True)
-        start = [tf1.tpu.initialize_system(), kept.initializer]
+        variable = tf1.get_variable("kept", initializer=1.0, use_resource=True)
+        start = [tf1.tpu.initialize_system(), variable.initializer]
         with tf1.Session(master) as session:
             session.run(start)
             session.run(enqueue, {fed: 1.0})
@@ -246,7 +246,7 @@ def test_the_next_session_finds_nothing_of_what_one_has_left(workers: tuple[str,
             session.run(enqueue, {fed: 3.0})
             assert session.run(taken) == 3.0
             with pytest.raises(tf.errors.FailedPreconditionError, match="kept"):
-                session.run(kept)
+                session.run(variable)
 
 
 def test_a_divergence_is_told_with_the_hosts_of_the_replicas(workers: tuple[str, ...]) -> None:

@@ -15,17 +15,17 @@ from tpulint.runtime.pods.connections import close_connections
 def test_only_the_connections_to_the_host_are_closed() -> None:
     server = socket.create_server(("localhost", 0))
     address = server.getsockname()[:2]
-    lost, kept = (socket.create_connection(address) for _ in range(2))
+    lost, other = (socket.create_connection(address) for _ in range(2))
     dual = socket.socket(socket.AF_INET6)
     dual.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     one_end, other_end = socket.socketpair()
-    with server, lost, kept, dual, one_end, other_end:
+    with server, lost, other, dual, one_end, other_end:
         dual.connect((f"::ffff:{address[0]}", address[1]))
         descriptors = len(os.listdir("/dev/fd"))
         close_connections(frozenset({("127.0.0.1", 1), ("10.0.0.1", address[1])}))
-        kept.sendall(b"still there")
+        other.sendall(b"still there")
         close_connections(frozenset({address}))
-        for connection in (lost, kept, dual):
+        for connection in (lost, other, dual):
             connection.settimeout(60.0)
             assert connection.recv(1) == b""
         one_end.sendall(b"other")

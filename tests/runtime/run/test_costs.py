@@ -344,8 +344,8 @@ def cost(work: StepWork, device: str = "v3") -> StepCost:
 
 def test_a_step_that_does_not_fit_says_what_would_help() -> None:
     large = [tensor(2**20, 2**10) for _ in range(3)]  # 4 GB each
-    kept = [tensor(2**22, 64, name="hidden")]
-    work = StepWork("train.py:9", variables=large, slots=large * 2, kept=kept, tensors=kept)
+    hidden = [tensor(2**22, 64, name="hidden")]
+    work = StepWork("train.py:9", variables=large, slots=large * 2, kept=hidden, tensors=hidden)
     lines = list(cost_lines(cost(work), DEVICES["v3"]))
     assert lines[0].startswith(
         "Cost of a step of train.py:9, on a core of a v3 (16 GB, 61.5 TFLOPs/s"

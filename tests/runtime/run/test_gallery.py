@@ -82,7 +82,7 @@ def test_without_a_pod_its_replicas_get_the_same_examples_in_order(tmp_path: Pat
     def numbers(hosts: int) -> list[int]:
         records = tf.data.TFRecordDataset(str(tmp_path / records_of(hosts)))
         kind = {"number": tf.io.FixedLenFeature([], tf.int64)}
-        return [int(tf.io.parse_single_example(one, kind)["number"]) for one in records]
+        return [int(tf.io.parse_single_example(record, kind)["number"]) for record in records]
 
     assert numbers(1) == list(range(16))
     assert numbers(2) == [0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15]

@@ -139,10 +139,10 @@ def linked(error: BaseException | None, folder: Path) -> list[tuple[str, str]]:
     failure = failure_of(error)
     if failure is None:
         return []
-    frames = tuple(each for each in failure.frames if "tests" not in Path(each[0]).parts)
+    frames = tuple(frame for frame in failure.frames if "tests" not in Path(frame[0]).parts)
     program = str(folder / "program.py")
     faults = explain([failure._replace(frames=frames)], program, release=release_that_ran()).faults
-    return [(each.code, each.finding.code) for each in faults if each.finding is not None]
+    return [(fault.code, fault.finding.code) for fault in faults if fault.finding is not None]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"])
@@ -170,7 +170,9 @@ def texts_of(path: Path) -> list[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.append(re.sub("%[sr]", "{}", node.value))
         elif isinstance(node, ast.JoinedStr):
-            parts = (each.value if isinstance(each, ast.Constant) else "{}" for each in node.values)
+            parts = (
+                value.value if isinstance(value, ast.Constant) else "{}" for value in node.values
+            )
             texts.append("".join(parts))
     return texts
 
@@ -241,4 +243,6 @@ def test_an_error_of_another_kind_is_not_linked_to_a_finding_at_its_line(tmp_pat
     assert isinstance(error, tf.errors.OutOfRangeError)
     assert linked(error, tmp_path) == []
     findings = explain([], str(tmp_path / "program.py"), [str(tmp_path / "program.py")]).checked
-    assert [(each.code, each.span.start.row) for each in findings.findings] == [("TPU607", 6)]
+    assert [(finding.code, finding.span.start.row) for finding in findings.findings] == [
+        ("TPU607", 6)
+    ]

@@ -170,11 +170,11 @@ def test_a_fault_is_reported_with_the_message_of_the_check() -> None:
     asked = ["-m", "examples.nested_vocabulary.score", "--cores", "2"]
     done = tpulint(ROOT, "run", "--replicas", "2", *asked)
     checked = tpulint(ROOT, "check", "--no-cache", "--output-format", "full", "examples")
-    (said,) = [block for block in checked.stdout.split("\n\nTPU") if block.startswith("201")]
+    (output,) = [block for block in checked.stdout.split("\n\nTPU") if block.startswith("201")]
     assert done.returncode == 1
     # It arises in the wrapper, which the call that is at fault has gone through.
     assert "NestedClusterError at examples/nested_vocabulary/vocabulary.py:9 " in done.stderr
-    assert f"`tpulint check` says\n\nTPU{said.rstrip()}\n" in done.stderr
+    assert f"`tpulint check` says\n\nTPU{output.rstrip()}\n" in done.stderr
     assert done.stderr.endswith("`tpulint check` of the 3 files that ran: 1 finding, shown above\n")
 
 
@@ -250,8 +250,8 @@ def test_the_findings_in_the_files_that_ran(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("", encoding="utf-8")
     done = tpulint(tmp_path, "run", "--replicas", "2", "program.py")
     assert done.returncode == 0, done.stderr
-    said = "`tpulint check` of the 2 files that ran: 1 finding\n  program.py:13:9: TPU702 "
-    assert said in done.stderr
+    output = "`tpulint check` of the 2 files that ran: 1 finding\n  program.py:13:9: TPU702 "
+    assert output in done.stderr
     assert done.stderr.count("TPU702") == 1
 
 

@@ -62,8 +62,8 @@ def test_a_second_run_goes_on_from_the_checkpoint_of_the_first(tmp_path: Path) -
     assert second.stdout.startswith(f"starts at 5\n{notes[1]}\nends at 10 "), second.stderr
     assert "NotFoundError" in second.stderr
     place = ".tpulint_storage/my-data/none.tfrecord"
-    said = f"copy a sample to {place}, or use --cloud-reads"
-    assert f"gs://my-data/none.tfrecord is not in .tpulint_storage: {said}" in second.stderr
+    output = f"copy a sample to {place}, or use --cloud-reads"
+    assert f"gs://my-data/none.tfrecord is not in .tpulint_storage: {output}" in second.stderr
     assert second.returncode == 1
     assert second.stdout.endswith("gives up soon: True\n")
     assert "retry attempts failed" in second.stderr
@@ -102,9 +102,9 @@ def test_a_model_is_trained_and_kept_in_buckets(
     folder = tmp_path / ".tpulint_storage/my-models"
     if HAS_KERAS_3:
         assert done.stdout.count("Epoch ") == 2
-        kept = ["best.weights.h5", "last.weights.h5", "model.keras"]
-        assert done.stdout.endswith(f"(1, 2)\n{kept}\n")
-        assert all((folder / "digits" / name).is_file() for name in kept)
+        filenames = ["best.weights.h5", "last.weights.h5", "model.keras"]
+        assert done.stdout.endswith(f"(1, 2)\n{filenames}\n")
+        assert all((folder / "digits" / name).is_file() for name in filenames)
         assert uses["my-data"]["objects_read"] == uses["my-data"]["objects_written"] == 2
         assert uses["my-models"]["steps_waited"] >= 1  # for the model that the first epoch writes
     else:

@@ -286,7 +286,9 @@ def test_verdict(row):
         else:
             assert session.run((built.done, built.outputs), {x: 1.0})[1] == (row.outputs,)
             assert session.run(v) == row.after
-        told = [str(one.message) for one in caught if one.category is StaleVariableWarning]
-        assert row.stale == bool(told)
-        if told:
-            assert any(f"cluster {row.word} the variable 'v'" in each for each in told), told
+        output = [
+            str(warning.message) for warning in caught if warning.category is StaleVariableWarning
+        ]
+        assert row.stale == bool(output)
+        if output:
+            assert any(f"cluster {row.word} the variable 'v'" in each for each in output), output

@@ -24,15 +24,19 @@ def planned(computation: Callable[[Any], Any]) -> Plan:
 def scheduled(computation: Callable[[Any], Any], **options: Any) -> Schedule:
     with tf.Graph().as_default():
         variable = tf.compat.v1.get_variable("v", [], use_resource=True)
-        given = [[tf.constant(1.0)]]
-        marked = marked_by_tensorflow(lambda x: computation(variable, x), given)
+        inputs = [[tf.constant(1.0)]]
+        marked = marked_by_tensorflow(lambda x: computation(variable, x), inputs)
         return schedule(extract(marked), Options(**options))
 
 
 def sides(found: Plan) -> list[Side]:
     """The sides of the segments that do something."""
     plain = {"Const", "Identity", "NoOp"}
-    return [each.side for each in found.segments if any(op.type not in plain for op in each.ops)]
+    return [
+        segment.side
+        for segment in found.segments
+        if any(op.type not in plain for op in segment.ops)
+    ]
 
 
 def test_the_device_alone_is_one_segment() -> None:
@@ -40,27 +44,27 @@ def test_the_device_alone_is_one_segment() -> None:
 
 
 def test_a_cluster_cuts_the_device_in_two() -> None:
-    found = planned(lambda x: tf.exp(outside_compilation(tf.sin, tf.abs(x))))
-    assert sides(found) == [Side.DEVICE, Side.HOST, Side.DEVICE]
+    plan = planned(lambda x: tf.exp(outside_compilation(tf.sin, tf.abs(x))))
+    assert sides(plan) == [Side.DEVICE, Side.HOST, Side.DEVICE]
 
 
 def test_what_needs_nothing_of_the_cluster_is_in_the_first_segment() -> None:
-    found = planned(lambda x: tf.tan(x) + outside_compilation(tf.sin, tf.abs(x)))
-    first, *_ = (each for each in found.segments if each.side is Side.DEVICE)
+    plan = planned(lambda x: tf.tan(x) + outside_compilation(tf.sin, tf.abs(x)))
+    first, *_ = (segment for segment in plan.segments if segment.side is Side.DEVICE)
     assert {"Abs", "Tan"} <= {op.type for op in first.ops}
-    assert sides(found) == [Side.DEVICE, Side.HOST, Side.DEVICE]
+    assert sides(plan) == [Side.DEVICE, Side.HOST, Side.DEVICE]
 
 
 def test_each_operation_is_in_one_segment_and_after_what_it_needs() -> None:
-    found = planned(lambda x: tf.exp(outside_compilation(tf.sin, tf.abs(x))) + tf.tan(x))
+    plan = planned(lambda x: tf.exp(outside_compilation(tf.sin, tf.abs(x))) + tf.tan(x))
     done: set[str] = set()
-    for segment in found.segments:
+    for segment in plan.segments:
         own = {op.name for op in segment.ops if op.type != "Const"}
         assert own.isdisjoint(done)
         for name in own:
-            assert found.before[name] <= done | own
+            assert plan.before[name] <= done | own
         done |= own
-    assert done == {op.name for op in found.region.ops if op.type != "Const"}
+    assert done == {op.name for op in plan.region.ops if op.type != "Const"}
 
 
 def test_a_conditional_with_a_cluster_holds_the_plans_of_its_branches() -> None:
@@ -71,9 +75,9 @@ def test_a_conditional_with_a_cluster_holds_the_plans_of_its_branches() -> None:
 
     with tf.Graph().as_default():
         tf.compat.v1.enable_control_flow_v2()
-        found = planned(computation)
-    (branches,) = found.nested.values()
-    assert sorted(tuple(side.value for side in sides(each)) for each in branches) == [
+        plan = planned(computation)
+    (branches,) = plan.nested.values()
+    assert sorted(tuple(side.value for side in sides(branch)) for branch in branches) == [
         ("device",),
         ("host",),
     ]
@@ -81,14 +85,14 @@ def test_a_conditional_with_a_cluster_holds_the_plans_of_its_branches() -> None:
 
 def test_deferred_operations_are_planned_apart() -> None:
     with tf.Graph().as_default():
-        given = [[tf.constant([1.0, 2.0])]]
-        marked = marked_by_tensorflow(lambda x: outside_compilation(tf.sin, tf.abs(x)), given)
+        inputs = [[tf.constant([1.0, 2.0])]]
+        marked = marked_by_tensorflow(lambda x: outside_compilation(tf.sin, tf.abs(x)), inputs)
         region = extract(marked).region
         late = {key_of(region, op) for op in region.ops if region.cluster_of(op) is not None}
-        found = plan_region(region, late)
-    assert found.deferred is not None
-    assert sides(found) == [Side.DEVICE]
-    assert sides(found.deferred) == [Side.HOST]
+        plan = plan_region(region, late)
+    assert plan.deferred is not None
+    assert sides(plan) == [Side.DEVICE]
+    assert sides(plan.deferred) == [Side.HOST]
 
 
 def test_a_cluster_that_nobody_waits_for_runs_after_the_device_program() -> None:
@@ -98,18 +102,18 @@ def test_a_cluster_that_nobody_waits_for_runs_after_the_device_program() -> None
             outside_compilation(lambda a: tf.print(a, v.read_value()), x * 2.0)
         return x
 
-    found = scheduled(computation)
-    assert sides(found.after) == [Side.HOST]
-    assert Side.HOST not in sides(found.during)
+    actual = scheduled(computation)
+    assert sides(actual.after) == [Side.HOST]
+    assert Side.HOST not in sides(actual.during)
 
 
 def test_a_cluster_that_needs_nothing_of_the_device_runs_before_it() -> None:
     def computation(v: Any, x: Any) -> Any:
         return v.assign_add(outside_compilation(lambda: v.read_value() * 2.0), read_value=True)
 
-    found = scheduled(computation)
-    assert sides(found.before) == [Side.HOST]
-    assert not found.access_schedule.deadlocks
+    actual = scheduled(computation)
+    assert sides(actual.before) == [Side.HOST]
+    assert not actual.access_schedule.deadlocks
 
 
 def test_a_cluster_in_the_middle_never_runs() -> None:

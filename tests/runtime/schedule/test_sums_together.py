@@ -19,8 +19,8 @@ total = tpu_ops.cross_replica_sum
 
 def scheduled(computation: Callable[[Any], Any]) -> Schedule:
     with tf.Graph().as_default():
-        given = [[tf.constant([1.0, 2.0])]] * 4
-        return schedule(extract(marked_by_tensorflow(computation, given)), Options())
+        inputs = [[tf.constant([1.0, 2.0])]] * 4
+        return schedule(extract(marked_by_tensorflow(computation, inputs)), Options())
 
 
 def sizes(computation: Callable[[Any], Any]) -> list[int]:
@@ -81,5 +81,7 @@ def test_sums_in_a_branch_are_one_meeting_at_the_site_of_the_first() -> None:
         tf.compat.v1.enable_control_flow_v2()
         (meeting,) = scheduled(computation).rendezvous
     assert len(meeting.collectives) == 2
-    assert meeting.first.site[-1] == min(str(one.site[-1]) for one in meeting.collectives)
+    assert meeting.first.site[-1] == min(
+        str(collective.site[-1]) for collective in meeting.collectives
+    )
     assert meeting.first.can_be_missed

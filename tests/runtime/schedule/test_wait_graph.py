@@ -39,10 +39,10 @@ def test_a_lane_that_waits_for_itself():
 def test_one_of_many_threads_closes_the_cycle_and_at_once():
     size = 200
     graph = WaitGraph()
-    found = []
+    actual = []
     threads = [
         threading.Thread(
-            target=lambda n=n: found.append(graph.add(wait(str(n), str((n + 1) % size))))
+            target=lambda n=n: actual.append(graph.add(wait(str(n), str((n + 1) % size))))
         )
         for n in range(size)
     ]
@@ -50,7 +50,7 @@ def test_one_of_many_threads_closes_the_cycle_and_at_once():
         thread.start()
     for thread in threads:
         thread.join(timeout=120)
-    (cycle,) = [one for one in found if one]
+    (cycle,) = [one for one in actual if one]
     assert len(cycle) == size
     started = time.thread_time()
     graph.add(wait("0", "100"))

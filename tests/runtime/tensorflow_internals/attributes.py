@@ -12,21 +12,21 @@ Attributes = dict[int, tuple[Any, dict[str, Any]]]
 
 def attributes() -> Attributes:
     """Return the attributes of the modules of TensorFlow that are loaded, and of their classes."""
-    found: Attributes = {}
+    actual: Attributes = {}
     unread: list[Any] = [
         module for name, module in list(sys.modules.items()) if _is_of_tensorflow(name)
     ]
     while unread:
         owner = unread.pop()
-        if id(owner) in found or not hasattr(owner, "__dict__"):
+        if id(owner) in actual or not hasattr(owner, "__dict__"):
             continue
-        found[id(owner)] = owner, dict(vars(owner))
+        actual[id(owner)] = owner, dict(vars(owner))
         unread += [
             value
-            for value in found[id(owner)][1].values()
+            for value in actual[id(owner)][1].values()
             if isinstance(value, type) and _is_of_tensorflow(value.__module__)
         ]
-    return found
+    return actual
 
 
 def changed(before: Attributes, after: Attributes) -> set[str]:

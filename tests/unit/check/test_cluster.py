@@ -12,6 +12,6 @@ from tpulint.config import ConfigError
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask", None)
-    said = r"pip install .*\[distributed\]'"
-    with pytest.raises(ConfigError, match=said), connected("tcp://127.0.0.1:9"):
+    output = r"pip install .*\[distributed\]'"
+    with pytest.raises(ConfigError, match=output), connected("tcp://127.0.0.1:9"):
         pass

@@ -44,22 +44,22 @@ class OpenProject:
         patch.setattr(driver, "read_program", counted)
 
     def check(self, first: str | None = None, **unsaved: str) -> Analysis:
-        given = {f"{name}.py": text.encode() for name, text in unsaved.items()}
+        contents = {f"{name}.py": text.encode() for name, text in unsaved.items()}
         path = None if first is None else os.path.abspath(first)
         self.read.clear()
-        self.state.lay_over(given, path)
+        self.state.lay_over(contents, path)
         task = driver.Task(driver.Request(Config(jobs=1), frozenset(CODES)), tuple(self.names))
-        found = driver.analyze(task, given, self.state)
+        analysis = driver.analyze(task, contents, self.state)
         if not self.state.is_partial:
-            fresh = driver.analyze(task, given)
-            assert sorted(found.findings) == sorted(fresh.findings)
-            assert found.marked == fresh.marked
-            assert found.skipped == fresh.skipped
-        return found
+            fresh = driver.analyze(task, contents)
+            assert sorted(analysis.findings) == sorted(fresh.findings)
+            assert analysis.marked == fresh.marked
+            assert analysis.skipped == fresh.skipped
+        return analysis
 
 
 def codes(found: Analysis) -> list[str]:
-    return sorted(each.code for each in found.findings)
+    return sorted(finding.code for finding in found.findings)
 
 
 def test_only_the_programs_of_an_edited_file_are_read_again(
@@ -110,10 +110,10 @@ def test_the_edited_files_part_of_a_program_comes_first(
     project.check("one.py", one=ONE + "\n")
     assert project.read == [("one.py", "two.py")]  # nobody has looked if its part says the same
     project.state.validate_partial_check(os.path.abspath("one.py"))
-    found = project.check("one.py", one=edited)
+    result = project.check("one.py", one=edited)
     assert project.state.is_partial
     assert project.read == [("one.py",)]
-    assert codes(found) == ["TPU405"] * 2
+    assert codes(result) == ["TPU405"] * 2
     assert codes(project.check(one=edited)) == ["TPU405"] * 2
     assert project.read == [("one.py", "two.py")]
     assert not project.state.is_partial

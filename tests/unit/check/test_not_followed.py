@@ -94,10 +94,10 @@ def test_the_statistics_name_the_limit(capsys: pytest.CaptureFixture[str]) -> No
     line = "tpulint: 2 calls of `log` not analyzed: analyzed for earlier calls only\n"
     assert capsys.readouterr().err == f"tpulint: {CHECKED}\n{line}"
     main(["check", "-v", "main.py"])
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert (
         "main.py:6:29: this call of `log` was not analyzed: analyzed for earlier calls only\n"
-        in said
+        in output
     )
 
 
@@ -172,8 +172,8 @@ def test_a_clean_check_says_what_it_has_read(
     main(["check", "step.py"])
     assert capsys.readouterr().out == "Checked 1 TPU program in 1 of 1 file.\n"
     main(["check", "--statistics"])
-    said = capsys.readouterr().err
-    assert "tpulint: 1 function that uses TensorFlow: nothing that was read calls it\n" in said
+    output = capsys.readouterr().err
+    assert "tpulint: 1 function that uses TensorFlow: nothing that was read calls it\n" in output
 
 
 def test_other_frameworks_are_not_checked(
@@ -286,9 +286,9 @@ def test_methods_of_an_object_from_a_registry_are_counted(
     """A silent gap: the step of a trainer that a registry gives was neither read nor reported."""
     write(program(REGISTRY), project)
     main(["check", "--statistics"])
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     reason = "not analyzed: nothing tells which function it is"
-    counted = [line for line in said.splitlines() if line.endswith(reason)]
+    counted = [line for line in output.splitlines() if line.endswith(reason)]
     assert counted == [
         f"tpulint: 1 call of `activation` {reason}",
         f"tpulint: 1 call of `train_step` {reason}",

@@ -90,12 +90,14 @@ def test_what_is_found_without_the_files_is_what_is_found_with_them(
     data = serialize(batch, job, analyze_program, expected_snapshot(batch, job))
     answer = elsewhere(data, monkeypatch, tmp_path)
     assert isinstance(answer, Analysis)
-    found = with_shown_names(answer, {os.path.abspath(each): each for each in batch.filenames})
+    actual = with_shown_names(
+        answer, {os.path.abspath(filename): filename for filename in batch.filenames}
+    )
     assert here.findings
-    assert found.findings == here.findings
-    assert found.dependencies == here.dependencies
-    assert found.skipped == here.skipped
-    assert found.programs == here.programs
+    assert actual.findings == here.findings
+    assert actual.dependencies == here.dependencies
+    assert actual.skipped == here.skipped
+    assert actual.programs == here.programs
 
 
 def test_a_module_that_is_no_file_of_the_run_keeps_its_name(
@@ -107,10 +109,10 @@ def test_a_module_that_is_no_file_of_the_run_keeps_its_name(
     data = serialize(batch, job, analyze_program, expected_snapshot(batch, job))
     answer = elsewhere(data, monkeypatch, tmp_path)
     assert isinstance(answer, Analysis)
-    found = with_shown_names(answer, {os.path.abspath("step.py"): "step.py"})
-    named = {step.span.filename for each in here.findings for step in each.trace}
+    actual = with_shown_names(answer, {os.path.abspath("step.py"): "step.py"})
+    named = {step.span.filename for finding in here.findings for step in finding.trace}
     assert "parts/layers.py" in named
-    assert found.findings == here.findings
+    assert actual.findings == here.findings
 
 
 def test_what_was_left_out_is_asked_for(batch: Batch) -> None:
@@ -142,7 +144,7 @@ def test_a_task_holds_the_program_and_no_other(batch: Batch) -> None:
     batch = batch._replace(filenames=("alone.py", *batch.filenames))
     job = only_job(batch)
     data = zlib.decompress(serialize(batch, job, analyze_program, expected_snapshot(batch, job)))
-    assert [os.path.basename(each) for each in pickle.loads(data).filenames] == [
+    assert [os.path.basename(filename) for filename in pickle.loads(data).filenames] == [
         "__init__.py",
         "layers.py",
         "step.py",

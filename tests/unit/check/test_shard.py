@@ -79,7 +79,7 @@ def test_the_largest_programs_are_shared_out_first(tmp_path: Path) -> None:
     for size, path in paths.items():
         Path(path).write_text("#" * size)
     shards = balance([[path] for path in paths.values()], 2)
-    assert [sum(map(os.path.getsize, one)) for one in shards] == [100, 110]
+    assert [sum(map(os.path.getsize, shard)) for shard in shards] == [100, 110]
 
 
 def test_a_file_that_is_gone_counts_nothing(tmp_path: Path) -> None:

@@ -53,14 +53,14 @@ def test_full_is_the_default(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch)
     assert tpulint.out.startswith(
         "TPU201 nested-outside-compilation: bad\n --> a.py:1:1\n1 | bad(1)\n  | ^^^\n"
     )
-    said = tpulint.out
+    output = tpulint.out
     tpulint("check", "--output-format", "full")
-    assert tpulint.out == said
+    assert tpulint.out == output
     monkeypatch.setenv("TPULINT_OUTPUT_FORMAT", "concise")
     tpulint("check")
     concise = tpulint.out
     tpulint("check", "--output-format", "text")
-    assert tpulint.out == concise != said
+    assert tpulint.out == concise != output
 
 
 def test_hidden_findings_are_counted_on_standard_error_by_other_formats(tpulint: Terminal) -> None:

@@ -42,9 +42,9 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(batch: Batch, job: Job, *_: object) -> Any:
         if "crash.py" in job.seeds:
             raise BrokenProcessPool("a worker\nwas killed")
-        found = tuple(finding(name) for name in job.seeds)
+        actual = tuple(finding(name) for name in job.seeds)
         program = Program([Module(name) for name in job.seeds])
-        return BuiltProgram(program, found)  # type: ignore[arg-type]
+        return BuiltProgram(program, actual)  # type: ignore[arg-type]
 
     monkeypatch.setattr(driver, "read_program", read)
     monkeypatch.setattr(rule_run, "RULES", ["TPU101", "TPU201"])
@@ -56,10 +56,10 @@ def finding(filename: str, code: str = "TPU001") -> Finding:
 
 def analyze(*filenames: str) -> Analysis:
     """Read files that are one program, for all import one module."""
-    given = dict.fromkeys(filenames, b"import hub\nstrategy = TPUStrategy()\n")
-    given["hub.py"] = b"import tensorflow as tf\n"
+    contents = dict.fromkeys(filenames, b"import hub\nstrategy = TPUStrategy()\n")
+    contents["hub.py"] = b"import tensorflow as tf\n"
     request = driver.Request(Config(jobs=1), frozenset(CODES))
-    return driver.analyze(driver.Task(request, tuple(given)), given)
+    return driver.analyze(driver.Task(request, tuple(contents)), contents)
 
 
 def test_a_file_that_breaks_the_analysis_is_left_out_alone(
@@ -68,7 +68,7 @@ def test_a_file_that_breaks_the_analysis_is_left_out_alone(
     monkeypatch.setattr(rules, "run", lambda program, codes: [])
     names = [f"{number}.py" for number in range(9)]
     run = analyze(*names[:6], "crash.py", *names[6:])
-    assert [each.span.filename for each in run.findings] == names
+    assert [finding.span.filename for finding in run.findings] == names
     (failure,) = run.failures
     assert str(failure).startswith(
         "crash.py: internal error: BrokenProcessPool: a worker was killed at "

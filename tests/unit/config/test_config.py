@@ -143,8 +143,8 @@ def test_each_file_has_the_closest(tmp_path: Path) -> None:
     write(tmp_path / "a", "jobs = 2\n", "tpulint.toml")
     write(tmp_path / "a/b", "[tool.other]\n")
     closest = Closest(str(tmp_path))
-    found = [closest.of(str(tmp_path / each)).jobs for each in ("", "a", "a/b", "c")]
-    assert found == [1, 2, 2, 1]
+    actual = [closest.of(str(tmp_path / each)).jobs for each in ("", "a", "a/b", "c")]
+    assert actual == [1, 2, 2, 1]
     assert closest.of_file(str(tmp_path / "a/b/x.py")).jobs == 2
 
 

@@ -45,8 +45,8 @@ def test_moved_lines_stay_known() -> None:
 
 def test_changed_lines_codes_and_files_do_not() -> None:
     write("f(x)\n", finding(1))
-    found = (finding(1), finding(2, "TPU201"))
-    assert compare("f(y)\nf(x)\n", *found).new == found
+    actual = (finding(1), finding(2, "TPU201"))
+    assert compare("f(y)\nf(x)\n", *actual).new == actual
     (Path.cwd() / "b.py").write_text("f(x)\n")
     other = finding(1, filename="b.py")
     assert compare("f(x)\n", other).new == (other,)
@@ -54,8 +54,8 @@ def test_changed_lines_codes_and_files_do_not() -> None:
 
 def test_one_more_of_the_same_stands() -> None:
     write("f(x)\nf(x)\n", finding(1), finding(2))
-    found = [finding(row) for row in (1, 2, 3)]
-    assert compare("f(x)\nf(x)\nf(x)\n", *found).new == (found[2],)
+    actual = [finding(row) for row in (1, 2, 3)]
+    assert compare("f(x)\nf(x)\nf(x)\n", *actual).new == (actual[2],)
 
 
 def test_stale_entries_are_named() -> None:
@@ -83,8 +83,8 @@ def test_paths_start_at_the_baseline(here: Path, monkeypatch: pytest.MonkeyPatch
     (here / "sub").mkdir()
     monkeypatch.chdir(here / "sub")
     sources = {"../a.py": read_source("../a.py", b"f(x)\n")}
-    found = finding(1, filename="../a.py")
-    compared = baseline.compare([found], sources, "../known.json", ["../a.py"], CODES)
+    actual = finding(1, filename="../a.py")
+    compared = baseline.compare([actual], sources, "../known.json", ["../a.py"], CODES)
     assert compared.new == ()
 
 

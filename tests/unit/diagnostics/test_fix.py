@@ -127,8 +127,8 @@ def test_fixes_without_an_end_stop() -> None:
 
 
 def cells(*texts: str) -> Source:
-    made = [{"cell_type": "code", "source": text.splitlines(True)} for text in texts]
-    return read_source("n.ipynb", json.dumps({"cells": made}, indent=2).encode())
+    cells = [{"cell_type": "code", "source": text.splitlines(True)} for text in texts]
+    return read_source("n.ipynb", json.dumps({"cells": cells}, indent=2).encode())
 
 
 def test_notebooks_are_written_back_into_their_cells() -> None:
@@ -158,8 +158,8 @@ def at(row: int, code: str) -> Finding:
 def test_annotate_puts_a_comment_where_one_can_stand() -> None:
     text = 'f(x)\ng(x)   # word\r\nh = """\n"""\nk = 1 + \\\n  2\n'
     source = read_source("a.py", text.encode())
-    found = [at(1, "TPU201"), at(1, "TPU101"), at(2, "TPU101"), at(3, "TPU101"), at(5, "TPU101")]
-    data, number = annotate(found, {"a.py": source}, "known # 7")["a.py"]
+    actual = [at(1, "TPU201"), at(1, "TPU101"), at(2, "TPU101"), at(3, "TPU101"), at(5, "TPU101")]
+    data, number = annotate(actual, {"a.py": source}, "known # 7")["a.py"]
     one = "  # tpulint: ignore[TPU101] -- known No. 7"
     assert number == 5
     assert (

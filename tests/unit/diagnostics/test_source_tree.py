@@ -67,9 +67,9 @@ def test_only_the_argument_goes_whatever_the_rows_end_with(newline: str, tmp_pat
     block = program("pass")
     block.files.clear()
     path.write_bytes(text.format(", name='a'").encode())
-    (found,) = [each for each in findings(block, tmp_path) if each.code == "TPU405"]
-    assert found.fix is not None
-    assert edited_text(text.format(", name='a'"), found.fix.edits, newline) == text.format("")
+    (actual,) = [finding for finding in findings(block, tmp_path) if finding.code == "TPU405"]
+    assert actual.fix is not None
+    assert edited_text(text.format(", name='a'"), actual.fix.edits, newline) == text.format("")
 
 
 def test_a_file_with_many_findings_is_parsed_once(

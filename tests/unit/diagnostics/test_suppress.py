@@ -22,7 +22,7 @@ def finding(first: int, last: int | None = None, code: str = "TPU101") -> Findin
 
 def silenced(text: str, *found: Finding) -> list[bool]:
     comments = read_comments(source_of(text))
-    return [comments.suppress(each) for each in found]
+    return [comments.suppress(item) for item in found]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def idle(
     text: str, *found: Finding, active: tuple[str, ...] = ("TPU101", "TPU102", "TPU2")
 ) -> list[Finding]:
     comments = read_comments(source_of(text))
-    for each in found:
-        comments.suppress(each)
+    for item in found:
+        comments.suppress(item)
     return list(unused(comments, active, source_of(text)))
 
 
@@ -212,9 +212,9 @@ def test_unused_is_as_sure_as_the_view_is_wide_and_unknown_is_sure() -> None:
     ],
 )
 def test_the_fix_takes_the_comment_away(before: str, after: str) -> None:
-    (found,) = idle(before)
-    assert found.fix is not None
-    assert edited(source_of(before), found.fix.edits) == after.encode()
+    (actual,) = idle(before)
+    assert actual.fix is not None
+    assert edited(source_of(before), actual.fix.edits) == after.encode()
 
 
 def test_a_comment_may_follow_strings_that_continue_each_other() -> None:
@@ -226,10 +226,10 @@ def test_a_comment_may_follow_strings_that_continue_each_other() -> None:
 def test_the_tree_is_made_only_if_a_comment_counts(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[str] = []
-    monkeypatch.setattr(source_tree, "tree_of", made.append)
+    read_texts: list[str] = []
+    monkeypatch.setattr(source_tree, "tree_of", read_texts.append)
     silenced(text, finding(1))
-    assert made == ([text] if "noqa" in text else [])
+    assert read_texts == ([text] if "noqa" in text else [])
 
 
 def test_a_file_is_searched_once_for_what_can_be_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_a_file_is_searched_once_for_what_can_be_reported(monkeypatch: pytest.Mo
     monkeypatch.setattr(source_tree, "Reportable", noted)
     source = source_of("x = 1  # noqa: TPU101\n" * 20 + "f(x)  # noqa: TPU101\n")
     findings = list(unused(read_comments(source), {"TPU101"}, source))
-    assert [found.certainty for found in findings] == [Certainty.DEFINITE] * 20 + [
+    assert [finding.certainty for finding in findings] == [Certainty.DEFINITE] * 20 + [
         Certainty.POSSIBLE
     ]
     assert len(searches) == 1

@@ -33,9 +33,9 @@ def outer(
     [(1, (1, 1)), (2, (2, 8)), (4, (2, 8)), (7, (2, 8)), (11, (10, 13)), (15, (15, 15))],
 )
 def test_a_row_belongs_to_the_innermost_statement(row: int, rows: tuple[int, int]) -> None:
-    found = statement_rows(TEXT, row)
-    assert found is not None
-    assert (found.start, found.stop - 1) == rows
+    actual = statement_rows(TEXT, row)
+    assert actual is not None
+    assert (actual.start, actual.stop - 1) == rows
 
 
 @pytest.mark.parametrize("row", [14, 17])

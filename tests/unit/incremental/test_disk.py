@@ -82,7 +82,7 @@ def codes_of_check(project: Path) -> list[str]:
     settle()
     config = Config(root=str(project), certainty=Certainty.POSSIBLE, jobs=1)
     request = driver.Request(config, frozenset(CODES), cache=str(project / ".tpulint_cache"))
-    return [each.code for each in driver.check(driver.discover(request)).findings]
+    return [finding.code for finding in driver.check(driver.discover(request)).findings]
 
 
 def test_a_stamp_changes_with_the_file(tmp_path: Path, edit: Edit) -> None:
@@ -132,7 +132,7 @@ def test_the_server_notices_such_an_edit(project: Path, edit: Edit) -> None:
         server.look_again()
         snapshot = server.analyze({})
         assert snapshot is not None
-        return [each.code for found in snapshot.findings.values() for each in found]
+        return [each.code for finding in snapshot.findings.values() for each in finding]
 
     server = ServerProject(str(project), ClientSettings())
     edit(project / "net.py", FAULT)

@@ -61,10 +61,10 @@ def check(top: Path, workers: type[LocalWorkers] = LocalWorkers) -> tuple[Progra
     division = driver.divide
     with pytest.MonkeyPatch.context() as patch, SeenWorkers(batch, 1, Progress()) as steps:
         patch.setattr(driver, "divide", divide)
-        found = driver.find_programs(batch, queries, steps)
+        actual = driver.find_programs(batch, queries, steps)
     queries.write()
     memo.close()
-    return found.programs, seen
+    return actual.programs, seen
 
 
 def write(top: Path, files: dict[str, str], age: float = 0) -> None:
@@ -139,11 +139,11 @@ def test_only_the_imports_of_edited_files_are_found_again(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    found = ImportGraph._text
+    actual = ImportGraph._text
 
     def counted(graph: ImportGraph, path: str) -> bytes:
         read.append(os.path.basename(path))
-        return found(graph, path)
+        return actual(graph, path)
 
     monkeypatch.setattr(ImportGraph, "_text", counted)
     write(project, {"net.py": "import plain\n"}, age=1)
@@ -157,7 +157,7 @@ def test_a_wrong_name_is_found_again_without_its_file(
     wrong = "import tensorflow as tf\nx = tf.tpu.no_such_name\ny = tf.tpu.experimental\n"
     write(project, {"wrong.py": wrong})
     first, _ = check(project)
-    assert [each.name.written for each in first.spelled] == ["tf.tpu.no_such_name"]
+    assert [spelling.name.written for spelling in first.spelled] == ["tf.tpu.no_such_name"]
     monkeypatch.setattr(api_spellings, "spelled", None)  # which reads a file
     second, _ = check(project)
     assert second.spelled == first.spelled

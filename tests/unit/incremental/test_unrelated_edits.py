@@ -77,10 +77,10 @@ def analyzed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def before(tmp_path: Path, analyzed: list[str]) -> Found:
     """The findings in a project that is checked for the first time."""
     write(tmp_path, FILES)
-    found = check(tmp_path)
-    assert {name for name, _, _ in found} == {"quiet.py", "train.py", "wrong.py"}
+    actual = check(tmp_path)
+    assert {name for name, _, _ in actual} == {"quiet.py", "train.py", "wrong.py"}
     assert analyzed.pop() == "analyzed"
-    return found
+    return actual
 
 
 def test_an_edit_of_a_file_of_no_program_analyzes_nothing(
@@ -156,10 +156,10 @@ def test_an_edit_that_a_check_can_see_is_analyzed(
     name: str, text: str, tmp_path: Path, before: Found, analyzed: list[str]
 ) -> None:
     write(tmp_path, {name: text}, age=1)
-    found = check(tmp_path)
+    actual = check(tmp_path)
     assert analyzed == ["analyzed"]
     (tmp_path / ".cache").rename(tmp_path / "elsewhere")
-    assert found == check(tmp_path)
+    assert actual == check(tmp_path)
 
 
 def test_a_file_that_goes_is_analyzed(tmp_path: Path, before: Found, analyzed: list[str]) -> None:

@@ -38,7 +38,7 @@ def context_of(made: Found, folder: Path) -> RenderContext:
 
 def node(drawn: ComputationMap, title: str) -> MapNode:
     """Return the only node whose title begins like that."""
-    (only,) = [each for each in drawn.nodes if each.title.startswith(title)]
+    (only,) = [node for node in drawn.nodes if node.title.startswith(title)]
     return only
 
 
@@ -56,4 +56,4 @@ def closes(cycle: Cycle) -> bool:
 
 
 def all_edges(program: ProgramMap) -> list[MapEdge]:
-    return [edge for each in program.computations for edge in each.edges]
+    return [edge for computation in program.computations for edge in computation.edges]

@@ -65,7 +65,7 @@ def test_text_keeps_to_its_width(made: tuple[ProgramMap, RenderContext]) -> None
     program, context = made
     for width in (60, 80, 100):
         lines = load("text")(program, context._replace(width=width)).splitlines()
-        assert max(len(each) for each in lines[2:]) <= width
+        assert max(len(line) for line in lines[2:]) <= width
 
 
 def test_colour_changes_no_word(made: tuple[ProgramMap, RenderContext]) -> None:
@@ -115,7 +115,7 @@ def test_mermaid_has_its_syntax(made: tuple[ProgramMap, RenderContext]) -> None:
             assert all(int(each) < edges for each in line.split()[1].split(","))
     assert depth == 0
     assert not styles, "every style is defined"
-    red = [each for each in drawn_in(program).cycles for _ in each.waits]
+    red = [cycle for cycle in drawn_in(program).cycles for _ in cycle.waits]
     assert any(line.startswith("linkStyle") for line in lines) == bool(red)
 
 
@@ -202,5 +202,5 @@ def test_boxes_neither_overlap_nor_leave_the_picture(
 
 
 def test_sizes_in_words() -> None:
-    said = [size_in_words(each) for each in (0, 1023, 1024, 4096 * 1024, 3 << 40)]
-    assert said == ["0 B", "1023 B", "1.0 KiB", "4.0 MiB", "3072.0 GiB"]
+    output = [size_in_words(each) for each in (0, 1023, 1024, 4096 * 1024, 3 << 40)]
+    assert output == ["0 B", "1023 B", "1.0 KiB", "4.0 MiB", "3072.0 GiB"]

@@ -26,16 +26,16 @@ from tpulint.config import ConfigError
     ],
 )
 def test_a_function_shows_its_part(function: str, titles: set[str], tmp_path: Path) -> None:
-    made = drawn(SENT, tmp_path, function)
-    assert {each.title.split(":")[0] for each in made.nodes} == titles
+    map_drawn = drawn(SENT, tmp_path, function)
+    assert {node.title.split(":")[0] for node in map_drawn.nodes} == titles
 
 
 @pytest.mark.parametrize("function", [None, "step", "note"])
 def test_a_deadlock_is_shown_from_either_side(function: str | None, tmp_path: Path) -> None:
-    made = drawn(DEADLOCK, tmp_path, function)
-    (cycle,) = made.cycles
+    map_drawn = drawn(DEADLOCK, tmp_path, function)
+    (cycle,) = map_drawn.cycles
     assert closes(cycle)
-    assert [each.text for each in cycle.waits] == [
+    assert [wait.text for wait in cycle.waits] == [
         "writes total, and holds it until the program ends",
         "waits for the result of note",
         "waits for total, which the device program holds",

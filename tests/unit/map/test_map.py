@@ -15,45 +15,45 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def test_tensors_cross_with_their_names_and_sizes(tmp_path: Path) -> None:
-    made = drawn(SENT, tmp_path)
-    sends = edge(made, "outside_compilation(log)", "log")
+    map_drawn = drawn(SENT, tmp_path)
+    sends = edge(map_drawn, "outside_compilation(log)", "log")
     assert sends is not None
     assert sends.crossings == (
         Crossing("images", "float32 (8, 128)", 4096),
         Crossing("count", "int32 ()", 4),
     )
-    returns = edge(made, "log", "outside_compilation(log)")
+    returns = edge(map_drawn, "log", "outside_compilation(log)")
     assert returns is not None
     assert len(returns.crossings) == 1
 
 
 def test_what_the_device_does_is_cut_at_the_calls_of_host_clusters(tmp_path: Path) -> None:
-    made = drawn(SENT, tmp_path)
-    assert [each.title.split(":")[0] for each in made.nodes] == [
+    map_drawn = drawn(SENT, tmp_path)
+    assert [each.title.split(":")[0] for each in map_drawn.nodes] == [
         "rewrite",
         "device segment 1",
         "outside_compilation(log)",
         "log",
         "device segment 2",
     ]
-    call = node(made, "outside_compilation(log)")
-    assert [each.text for each in call.lines] == ["waits for log"]
+    call = node(map_drawn, "outside_compilation(log)")
+    assert [line.text for line in call.lines] == ["waits for log"]
 
 
 def test_a_cluster_that_is_opened_again_is_one_box(tmp_path: Path) -> None:
-    made = drawn(LAYERS, tmp_path)
-    boxes = [each for each in made.nodes if each.kind == CLUSTER]
-    assert sorted(each.times for each in boxes) == [1, 2]  # in the loop, and below it
+    map_drawn = drawn(LAYERS, tmp_path)
+    boxes = [node for node in map_drawn.nodes if node.kind == CLUSTER]
+    assert sorted(box.times for box in boxes) == [1, 2]  # in the loop, and below it
 
 
 def test_a_loop_is_around_what_is_in_it(tmp_path: Path) -> None:
-    made = drawn(LOOP, tmp_path)
-    (region,) = made.regions
+    map_drawn = drawn(LOOP, tmp_path)
+    (region,) = map_drawn.regions
     assert region.title == "loop on the device"
-    inside = {each.title.split(":")[0] for each in made.nodes if each.regions == (region.key,)}
+    inside = {node.title.split(":")[0] for node in map_drawn.nodes if node.regions == (region.key,)}
     assert {"outside_compilation(note)", "note"} <= inside
-    segments = [each for each in made.nodes if each.kind == SEGMENT]
-    assert [bool(each.regions) for each in segments] == [False, True, False]
+    segments = [node for node in map_drawn.nodes if node.kind == SEGMENT]
+    assert [bool(segment.regions) for segment in segments] == [False, True, False]
 
 
 def test_a_large_program_is_folded_and_says_so(
@@ -61,27 +61,28 @@ def test_a_large_program_is_folded_and_says_so(
 ) -> None:
     monkeypatch.setattr(drawing, "FOLDED", 2)
     loop = LOOP.replace("tf.tpu.outside_compilation(note, tf.square(x))", "tf.square(x)")
-    made = drawn(loop, tmp_path)
-    assert not made.regions
-    assert made.left_out[0].startswith("1 body of branches and loops without a host cluster")
-    assert [each.title for each in made.nodes if each.kind == SEGMENT]
+    map_drawn = drawn(loop, tmp_path)
+    assert not map_drawn.regions
+    assert map_drawn.left_out[0].startswith("1 body of branches and loops without a host cluster")
+    assert [node.title for node in map_drawn.nodes if node.kind == SEGMENT]
     held = drawn(LOOP, tmp_path)
     assert held.regions, "what holds a host cluster is kept"
 
 
 def test_boxes_beyond_the_most_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "MOST", 2)
-    made = drawn(SENT, tmp_path)
-    assert len([each for each in made.nodes if each.kind not in ("entry", "input")]) == 2
-    assert made.left_out == ("2 more boxes: name a function to see its part",)
-    keys = {each.key for each in made.nodes}
-    assert {key for each in made.edges for key in (each.source, each.target)} <= keys
+    map_drawn = drawn(SENT, tmp_path)
+    assert len([node for node in map_drawn.nodes if node.kind not in ("entry", "input")]) == 2
+    assert map_drawn.left_out == ("2 more boxes: name a function to see its part",)
+    keys = {node.key for node in map_drawn.nodes}
+    assert {key for edge in map_drawn.edges for key in (edge.source, edge.target)} <= keys
 
 
 def test_variables_are_shown_with_who_touches_them(tmp_path: Path) -> None:
-    made = drawn(VARIABLES, tmp_path)
+    map_drawn = drawn(VARIABLES, tmp_path)
     touched = {
-        each.name: {(touch.lane, touch.mode) for touch in each.touches} for each in made.variables
+        variable.name: {(touch.lane, touch.mode) for touch in variable.touches}
+        for variable in map_drawn.variables
     }
     assert touched == {
         "shared": {("device", "write"), ("host", "read")},
@@ -92,7 +93,7 @@ def test_variables_are_shown_with_who_touches_them(tmp_path: Path) -> None:
 
 
 def test_variables_of_the_device_alone_are_counted_where_they_are_many(tmp_path: Path) -> None:
-    made = drawn(
+    map_drawn = drawn(
         """
         import tensorflow.compat.v1 as tf
 
@@ -108,12 +109,12 @@ def test_variables_of_the_device_alone_are_counted_where_they_are_many(tmp_path:
         """,
         tmp_path,
     )
-    assert len(made.variables) == 6
-    assert made.left_out == ("2 more variables that only the device touches: g, h",)
+    assert len(map_drawn.variables) == 6
+    assert map_drawn.left_out == ("2 more variables that only the device touches: g, h",)
 
 
 def test_a_head_and_a_tail_cluster_are_called_so(tmp_path: Path) -> None:
-    made = drawn(
+    map_drawn = drawn(
         """
         import tensorflow.compat.v1 as tf
 
@@ -133,7 +134,7 @@ def test_a_head_and_a_tail_cluster_are_called_so(tmp_path: Path) -> None:
         """,
         tmp_path,
     )
-    words = {each.title: each.lines[0].text for each in made.nodes if each.kind == "call"}
+    words = {node.title: node.lines[0].text for node in map_drawn.nodes if node.kind == "call"}
     assert words == {
         "outside_compilation(first)": "first runs before the device program",
         "outside_compilation(last)": "nothing waits for last",
@@ -141,7 +142,7 @@ def test_a_head_and_a_tail_cluster_are_called_so(tmp_path: Path) -> None:
 
 
 def test_input_pipelines_and_what_leaves_by_the_outfeed_are_shown(tmp_path: Path) -> None:
-    made = drawn(
+    map_drawn = drawn(
         """
         import tensorflow.compat.v1 as tf
 
@@ -164,18 +165,20 @@ def test_input_pipelines_and_what_leaves_by_the_outfeed_are_shown(tmp_path: Path
         """,
         tmp_path,
     )
-    pipeline = node(made, "input pipeline of train")
+    pipeline = node(map_drawn, "input pipeline of train")
     assert "TFRecordDataset" in pipeline.lines[-1].text
     assert (
-        node(made, "host_call(host_call_fn)").lines[0].text.startswith("goes through the outfeed")
+        node(map_drawn, "host_call(host_call_fn)")
+        .lines[0]
+        .text.startswith("goes through the outfeed")
     )
-    assert edge(made, "host_call(host_call_fn)", "host_call_fn") is not None
-    assert made.title == "model_fn, compiled by a TPUEstimator"
+    assert edge(map_drawn, "host_call(host_call_fn)", "host_call_fn") is not None
+    assert map_drawn.title == "model_fn, compiled by a TPUEstimator"
 
 
 def test_a_computation_that_is_reached_twice_is_shown_once(tmp_path: Path) -> None:
-    made = found(SENT + "\n    build(tf.zeros([4]))\n", tmp_path)
-    assert len(made.program.computations) == 1
+    map_drawn = found(SENT + "\n    build(tf.zeros([4]))\n", tmp_path)
+    assert len(map_drawn.program.computations) == 1
 
 
 def test_what_soft_placement_moves_is_on_the_host(tmp_path: Path) -> None:
@@ -194,16 +197,16 @@ def test_what_soft_placement_moves_is_on_the_host(tmp_path: Path) -> None:
 
         strategy.run(step)
     """
-    made = drawn(soft, tmp_path)
-    call, host = (each for each in made.nodes if each.title == "print")
+    map_drawn = drawn(soft, tmp_path)
+    call, host = (node for node in map_drawn.nodes if node.title == "print")
     assert (call.lane, host.lane) == ("device", "host")
     assert call.lines[0].text == "has no TPU kernel: soft placement moves it to the host"
     assert host.lines[0].text == "PrintV2"
-    sends = made.edge(call.key, host.key)
+    sends = map_drawn.edge(call.key, host.key)
     assert sends is not None
     assert sends.crossings == (Crossing("loss", "float32 (8)", 32),)
     hard = drawn(soft.replace("tf.config.set_soft", "# tf.config.set_soft"), tmp_path)
-    assert not [each for each in hard.nodes if each.title == "print"]
+    assert not [node for node in hard.nodes if node.title == "print"]
 
 
 def test_what_is_given_to_a_computation_has_its_size(tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_training_evaluation_and_prediction_are_maps_of_their_own(tmp_path: Path
     train, evaluate = found(MODES, tmp_path).program.computations
     assert train.title == "model_fn, compiled by a TPUEstimator to train"
     assert evaluate.title == "model_fn, compiled by a TPUEstimator to evaluate"
-    names = [{each.title for each in made.nodes} for made in (train, evaluate)]
+    names = [{node.title for node in made.nodes} for made in (train, evaluate)]
     assert {"host_call_fn", "input pipeline of train"} <= names[0]
     assert {"metric_fn", "input pipeline of evaluate"} <= names[1]
     assert not {"metric_fn", "input pipeline of evaluate"} & names[0]
@@ -244,7 +247,7 @@ def test_training_evaluation_and_prediction_are_maps_of_their_own(tmp_path: Path
 def test_the_modes_are_those_that_are_run(tmp_path: Path, calls: str, modes: list[str]) -> None:
     """Who else runs the estimator may train and evaluate."""
     text = MODES.partition("    estimator.train(")[0] + f"    {calls}\n"
-    titles = [made.title for made in found(text, tmp_path).program.computations]
+    titles = [computation.title for computation in found(text, tmp_path).program.computations]
     assert [title.rpartition(" ")[2] for title in titles] == modes
 
 
@@ -293,12 +296,12 @@ def test_a_model_of_layers_has_no_weights_of_its_own(tmp_path: Path) -> None:
 
 
 def test_fit_has_its_input_pipeline_and_writes_the_weights(tmp_path: Path) -> None:
-    made = drawn(FIT, tmp_path)
-    assert made.title == "train_step, compiled by fit"
+    map_drawn = drawn(FIT, tmp_path)
+    assert map_drawn.title == "train_step, compiled by fit"
     arrow = " \N{RIGHTWARDS ARROW} "
-    (steps,) = node(made, "input pipeline of fit").lines
+    (steps,) = node(map_drawn, "input pipeline of fit").lines
     assert steps.text == arrow.join(["from_tensor_slices", "shuffle", "batch"])
-    assert touches(made) == {"Sequential.weights": {("read", "Sequential"), ("write", "fit")}}
+    assert touches(map_drawn) == {"Sequential.weights": {("read", "Sequential"), ("write", "fit")}}
 
 
 def test_each_step_of_fit_has_its_own_input_pipeline(tmp_path: Path) -> None:
@@ -307,7 +310,7 @@ def test_each_step_of_fit_has_its_own_input_pipeline(tmp_path: Path) -> None:
     )
     maps = found(text, tmp_path).program.computations
     pipelines = {
-        made.title: [(each.title, each.lines[0].text) for each in made.nodes if each.kind == INPUT]
+        made.title: [(node.title, node.lines[0].text) for node in made.nodes if node.kind == INPUT]
         for made in maps
     }
     arrow = " \N{RIGHTWARDS ARROW} "
@@ -330,12 +333,12 @@ def test_a_long_pipeline_is_in_order_and_applies_by_name(tmp_path: Path) -> None
 
 
 def test_what_has_no_weights_is_no_variable_and_zip_no_operation(tmp_path: Path) -> None:
-    made = drawn(GRADIENTS, tmp_path)
-    assert touches(made) == {
+    map_drawn = drawn(GRADIENTS, tmp_path)
+    assert touches(map_drawn) == {
         "Dense.weights": {("read", "Dense"), ("write", "apply_gradients")},
         "SGD.iterations": {("write", "apply_gradients")},
     }
-    details = [line.detail for each in made.nodes for line in each.lines]
+    details = [line.detail for node in map_drawn.nodes for line in node.lines]
     assert any("MeanSquaredError, compute_average_loss" in detail for detail in details)
     assert not [detail for detail in details if "zip" in detail or "__call__" in detail]
 
@@ -354,7 +357,7 @@ def test_layers_that_are_functions_have_weights() -> None:
 
 
 def test_a_function_makes_weights_that_stay_as_they_are(tmp_path: Path) -> None:
-    made = drawn(
+    map_drawn = drawn(
         """
         import tensorflow.compat.v1 as tf
 
@@ -367,7 +370,7 @@ def test_a_function_makes_weights_that_stay_as_they_are(tmp_path: Path) -> None:
         """,
         tmp_path,
     )
-    assert touches(made) == {
+    assert touches(map_drawn) == {
         "dense.weights": {("read", "dense")},
         "conv1d.weights": {("read", "conv1d"), ("write", "minimize")},
     }
@@ -384,7 +387,10 @@ def test_a_function_makes_weights_that_stay_as_they_are(tmp_path: Path) -> None:
 def test_an_attribute_and_a_scope_are_no_operations(example: str, not_operations: str) -> None:
     program = of_file(EXAMPLES / example).program
     details = [
-        line.detail for made in program.computations for each in made.nodes for line in each.lines
+        line.detail
+        for computation in program.computations
+        for node in computation.nodes
+        for line in node.lines
     ]
     assert any("reduce_mean" in detail or "compute_average" in detail for detail in details)
     assert not [detail for detail in details if not_operations in detail]

@@ -39,14 +39,14 @@ def drawn_of(block: Block, folder: Path) -> list[ComputationMap]:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=[each.name for each in BLOCKS])
 def test_a_cycle_is_there_where_a_deadlock_is_reported(block: Block, tmp_path: Path) -> None:
-    made = drawn_of(block, tmp_path)
-    cycles = [cycle for each in made for cycle in each.cycles]
+    map_drawn = drawn_of(block, tmp_path)
+    cycles = [cycle for each in map_drawn for cycle in each.cycles]
     expected = {(each.code, each.certainty) for each in block.expected}
     if ("TPU101", "definite") in expected:
         assert any(each.certainty is Certainty.DEFINITE for each in cycles)
     if not any(code in DEADLOCKS for code, _ in expected):
         assert not cycles
-    for each in made:
+    for each in map_drawn:
         assert_is_whole(each)
         assert_is_red(each)
 
@@ -67,10 +67,10 @@ def assert_is_red(drawn: ComputationMap) -> None:
 
 def assert_is_whole(drawn: ComputationMap) -> None:
     """Every edge joins boxes, and every region and touched box is known."""
-    keys = [each.key for each in drawn.nodes]
+    keys = [node.key for node in drawn.nodes]
     assert len(keys) == len(set(keys))
     assert {key for edge in drawn.edges for key in (edge.source, edge.target)} <= set(keys)
-    regions = {each.key for each in drawn.regions}
-    assert {key for each in drawn.nodes for key in each.regions} == regions
-    touched = {touch.node for each in drawn.variables for touch in each.touches}
+    regions = {region.key for region in drawn.regions}
+    assert {key for node in drawn.nodes for key in node.regions} == regions
+    touched = {touch.node for variable in drawn.variables for touch in variable.touches}
     assert touched <= {*keys, ""}

@@ -102,8 +102,8 @@ def test_long_lines_are_cut_around_what_is_reported() -> None:
     text = "x = [" + "1, " * 200 + "bad()" + ", 1" * 200 + "]\n"
     source = read_source("a.py", text.encode())
     start = text.index("bad()") + 1
-    found = Finding("TPU405", "m", Span("a.py", Location(1, start), Location(1, start + 5)))
-    lines = load("full")([found], RenderContext("/p", {"a.py": source})).splitlines()
+    finding = Finding("TPU405", "m", Span("a.py", Location(1, start), Location(1, start + 5)))
+    lines = load("full")([finding], RenderContext("/p", {"a.py": source})).splitlines()
     marks = next(index for index, line in enumerate(lines) if "^" in line)
     first = lines[marks].index("^")
     assert lines[marks - 1][first : lines[marks].rindex("^") + 1] == "bad()"
@@ -160,10 +160,10 @@ def test_json_has_ruffs_keys_and_ours() -> None:
 
 def test_noqa_row_is_where_a_comment_can_stand() -> None:
     source = read_source("a.py", b'f("""\n""")\ng(x, \\\n  y)\n')
-    found = [
+    actual = [
         Finding("TPU405", "m", Span("a.py", Location(row, 1), Location(row, 2))) for row in (1, 3)
     ]
-    items = json.loads(load("json")(found, RenderContext("/p", {"a.py": source})))
+    items = json.loads(load("json")(actual, RenderContext("/p", {"a.py": source})))
     assert [item["noqa_row"] for item in items] == [2, 4]
 
 
@@ -313,8 +313,8 @@ def test_rows_of_a_notebook_are_those_of_its_file() -> None:
 
 def test_rdjson_counts_the_bytes_of_utf_8() -> None:
     source = read_source("a.py", "x = '\u00e9\U0001f600'; f(a)\n".encode())
-    found = Finding("TPU405", "m", Span("a.py", Location(1, 10), Location(1, 14)))
-    (item,) = json.loads(load("rdjson")([found], RenderContext("/p", {"a.py": source})))[
+    finding = Finding("TPU405", "m", Span("a.py", Location(1, 10), Location(1, 14)))
+    (item,) = json.loads(load("rdjson")([finding], RenderContext("/p", {"a.py": source})))[
         "diagnostics"
     ]
     assert item["location"]["range"]["start"] == {"line": 1, "column": 14}

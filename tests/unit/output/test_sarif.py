@@ -30,7 +30,7 @@ def test_uris_are_relative_and_quoted_and_absolute_only_outside() -> None:
     artifacts = [
         result["locations"][0]["physicalLocation"]["artifactLocation"] for result in run["results"]
     ]
-    assert [each["uri"] for each in artifacts] == [
+    assert [artifact["uri"] for artifact in artifacts] == [
         "note.ipynb",
         "sub%20dir/odd.py",
         "trainer.py",
@@ -38,15 +38,15 @@ def test_uris_are_relative_and_quoted_and_absolute_only_outside() -> None:
         "file:///else%20where/x.py",
     ]
     assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == "file:///project/"
-    assert ["uriBaseId" in each for each in artifacts] == [True] * 4 + [False]
+    assert ["uriBaseId" in artifact for artifact in artifacts] == [True] * 4 + [False]
 
 
 def test_one_thread_flow_a_lane_and_one_order() -> None:
     (result,) = log_of(DEADLOCK)["runs"][0]["results"]
     device, host = result["codeFlows"][0]["threadFlows"]
     assert (device["id"], host["id"]) == ("device", "host")
-    assert [each["executionOrder"] for each in device["locations"]] == [1, 2, 3]
-    assert [each["executionOrder"] for each in host["locations"]] == [4, 5]
+    assert [location["executionOrder"] for location in device["locations"]] == [1, 2, 3]
+    assert [location["executionOrder"] for location in host["locations"]] == [4, 5]
     last = host["locations"][-1]["location"]
     assert last["physicalLocation"]["region"]["startLine"] == 9
     assert last["message"]["text"].startswith("waits for the lock")
@@ -54,7 +54,7 @@ def test_one_thread_flow_a_lane_and_one_order() -> None:
 
 def prints(*found: Finding, context: RenderContext = CONTEXT) -> list[str]:
     results = log_of(*found, context=context)["runs"][0]["results"]
-    return [each["partialFingerprints"]["primaryLocationLineHash"] for each in results]
+    return [result["partialFingerprints"]["primaryLocationLineHash"] for result in results]
 
 
 def test_fingerprints_survive_moved_and_reindented_lines() -> None:

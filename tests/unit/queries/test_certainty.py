@@ -33,10 +33,10 @@ def test_a_finding_is_definite_if_all_its_facts_hold() -> None:
 
 
 def test_for_rules_of_others_a_guess_is_not_definite() -> None:
-    found = program(PROGRAM)
+    read = program(PROGRAM)
     certainties = {
-        call.last: extend.certainty(found, computation, call.context)
-        for computation, call in compiled_calls(found)
+        call.last: extend.certainty(read, computation, call.context)
+        for computation, call in compiled_calls(read)
     }
     assert certainties["abs"] is Certainty.DEFINITE
     assert certainties["exp"] is certainties["negative"] is Certainty.POSSIBLE

@@ -25,15 +25,15 @@ def test_what_leads_out_of_a_computation_is_no_device_code() -> None:
 
 
 def test_they_are_found_once() -> None:
-    found = program(PROGRAM)
-    assert compiled_calls(found) is compiled_calls(found)
-    assert moved_calls(found) is moved_calls(found)
+    read = program(PROGRAM)
+    assert compiled_calls(read) is compiled_calls(read)
+    assert moved_calls(read) is moved_calls(read)
 
 
 def test_what_soft_placement_moves_is_not_compiled() -> None:
-    found = program(PROGRAM)
-    assert not moved_calls(found)
-    found = program(PROGRAM)
-    found.soft_placement = {MAIN: ON}
-    assert "exp" in [call.last for _, call in moved_calls(found)]
-    assert not compiled_calls(found)
+    read = program(PROGRAM)
+    assert not moved_calls(read)
+    read = program(PROGRAM)
+    read.soft_placement = {MAIN: ON}
+    assert "exp" in [call.last for _, call in moved_calls(read)]
+    assert not compiled_calls(read)

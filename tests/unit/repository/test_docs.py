@@ -96,7 +96,7 @@ def test_the_comparison_has_a_row_for_each_rule() -> None:
 
 
 def test_every_option_that_a_document_names_exists() -> None:
-    known = {word for each in parser().commands().values() for word in each.options()}
+    known = {word for command in parser().commands().values() for word in command.options()}
     named = {
         option
         for document in (ROOT / "README.md", ROOT / "docs/configuration.md")

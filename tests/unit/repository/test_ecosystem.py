@@ -38,14 +38,14 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         git(project, "add", ".")
         git(project, "commit", "--quiet", "--message", tag)
         git(project, "tag", tag)
-    found = []
+    actual = []
     for name, text in (("one", "red\nblue\n"), ("two", "\nblue\n")):
-        found.append(tmp_path / name)
+        actual.append(tmp_path / name)
         (tmp_path / name).mkdir()
         (tmp_path / name / "code.py").write_text(text, encoding="utf-8")
     monkeypatch.setattr(ecosystem, "ROOT", project)
-    monkeypatch.setattr(ecosystem, "corpus_packages", lambda: found[:1])
-    return found
+    monkeypatch.setattr(ecosystem, "corpus_packages", lambda: actual[:1])
+    return actual
 
 
 def git(folder: Path, *words: str) -> None:

@@ -31,8 +31,8 @@ def rows() -> list[str]:
 
 def terms() -> list[Term]:
     """Return the terms of all tables, in their order."""
-    found = filter(None, map(TERM.fullmatch, rows()))
-    return [Term(each[1], each[3], GLOSSARY.parent / each[4]) for each in found]
+    actual = filter(None, map(TERM.fullmatch, rows()))
+    return [Term(item[1], item[3], GLOSSARY.parent / item[4]) for item in actual]
 
 
 def test_every_row_has_a_word_a_meaning_and_a_link() -> None:

@@ -86,20 +86,20 @@ def every_mutant(filename: str, text: str) -> list[Mutant]:
 def test_what_is_built_outside_the_device_is_no_site_for_its_faults() -> None:
     last = PROGRAM.index("    return tf.estimator.tpu.TPUEstimatorSpec")
     outside = PROGRAM[:last] + "    with mtf.utils.outside_all_rewrites():\n    " + PROGRAM[last:]
-    kinds = {each.kind for each in sites_of("a.py", outside)}
+    kinds = {site.kind for site in sites_of("a.py", outside)}
     assert kinds & {"spec", "train spec", "spec call"} == {"spec call"}
 
 
 def test_what_every_core_gets_alike_is_no_site_for_scalars() -> None:
     alike = PROGRAM.replace("TPUConfig(100, 8)", "TPUConfig(100, 8, None, Inputs.BROADCAST)")
-    kinds = [{each.kind for each in sites_of("a.py", text)} for text in (PROGRAM, alike)]
+    kinds = [{site.kind for site in sites_of("a.py", text)} for text in (PROGRAM, alike)]
     assert kinds[0] - kinds[1] == {"split spec call"}
 
 
 def test_each_kind_of_site_is_found() -> None:
-    kinds = {each.kind for text in (PROGRAM, STEPS) for each in sites_of("a.py", text)}
+    kinds = {site.kind for text in (PROGRAM, STEPS) for site in sites_of("a.py", text)}
     assert kinds == KINDS
-    assert {kind for each in OPERATORS for kind in each.kinds} == KINDS
+    assert {kind for operator in OPERATORS for kind in operator.kinds} == KINDS
 
 
 def test_a_package_that_never_uses_a_tpu_has_no_sites(tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def run(estimator, scored=scores):
     ],
 )
 def test_a_pipeline_that_only_predicts_is_no_site(name: str, call: str, count: int) -> None:
-    found = sites_of("a.py", BATCHES.format(name=name, call=call))
-    assert [each.kind for each in found] == ["drop remainder"] * count
+    actual = sites_of("a.py", BATCHES.format(name=name, call=call))
+    assert [item.kind for item in actual] == ["drop remainder"] * count
 
 
 def test_a_batch_that_is_taken_out_of_its_dataset_is_no_site() -> None:
     text = PROGRAM.replace("rows.batch(", "tf.data.experimental.get_single_element(rows.batch(")
     text = text.replace("drop_remainder=True)", "drop_remainder=True))")
-    assert "drop remainder" not in {each.kind for each in sites_of("a.py", text)}
+    assert "drop remainder" not in {site.kind for site in sites_of("a.py", text)}
 
 
 @pytest.mark.parametrize(
@@ -204,10 +204,10 @@ def test_the_draw_keeps_its_bounds_and_repeats_itself() -> None:
 
 def test_a_batch_holds_no_file_twice() -> None:
     mutants = every_mutant("a.py", PROGRAM) + every_mutant("b.py", STEPS)
-    found = batches(mutants)
-    assert sum(map(len, found)) == len(mutants)
-    for each in found:
-        assert len({mutant.site.filename for mutant in each}) == len(each)
+    actual = batches(mutants)
+    assert sum(map(len, actual)) == len(mutants)
+    for item in actual:
+        assert len({mutant.site.filename for mutant in item}) == len(item)
 
 
 @pytest.fixture(scope="module")
@@ -221,15 +221,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
     assert {Path(each).name for each in texts} == {"program.py"}
     checked = Checked(folder, ["one", "two"], folder / "cache")
     mutants = drawn(texts, sites, each=99, a_file=99)
-    return [each for batch in batches(mutants) for each in checked.results(batch)]
+    return [result for batch in batches(mutants) for result in checked.results(batch)]
 
 
 def test_every_fault_in_a_plain_program_is_found(results: list[Result]) -> None:
-    assert [label(each) for each in results if each.certainty is None] == []
+    assert [label(result) for result in results if result.certainty is None] == []
 
 
 def test_what_always_happens_in_a_plain_program_is_definite(results: list[Result]) -> None:
-    always = [each for each in results if each.mutant.always]
+    always = [result for result in results if result.mutant.always]
     assert [label(each) for each in always if each.certainty is not Certainty.DEFINITE] == []
 
 
@@ -247,7 +247,7 @@ def label(result: Result) -> str:
 def steps_of(made: str, run: str) -> int:
     text = STEPS.replace("    def step", f"    strategy = {made}\n\n    def step")
     sites = sites_of("main.py", text.replace("run(step", f"run({run}"))
-    return sum(each.kind == "step" for each in sites)
+    return sum(site.kind == "step" for site in sites)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_public_repository_is_seeded_at_every_batch_and_optimizer(tmp_path: Pa
     pipeline = "def rows(data):\n    return data.batch(8, drop_remainder=True)\n"
     (tmp_path / name / "program.py").write_text(f"{PROGRAM}\n\n{pipeline}", encoding="utf-8")
     results = public.measured(tmp_path, [name], each=0, a_file=0)
-    outcomes = {(each.mutant.operator.codes[0], each.certainty) for each in results}
+    outcomes = {(result.mutant.operator.codes[0], result.certainty) for result in results}
     assert outcomes == {
         ("TPU604", Certainty.DEFINITE),
         ("TPU605", Certainty.DEFINITE),
@@ -291,8 +291,8 @@ def test_a_public_repository_is_seeded_at_every_batch_and_optimizer(tmp_path: Pa
 def test_whatever_drops_a_remainder_is_a_site(call: str, seeded_call: str | None) -> None:
     text = f"import tensorflow as tf\nmade = {call}\n"
     (operator,) = [each for each in OPERATORS if each.kinds == ("drop remainder",)]
-    found = [seeded(text, site, operator) for site in sites_of("a.py", text, whole=True)]
-    assert found == ([text.replace(call, seeded_call)] if seeded_call else [])
+    actual = [seeded(text, site, operator) for site in sites_of("a.py", text, whole=True)]
+    assert actual == ([text.replace(call, seeded_call)] if seeded_call else [])
 
 
 def test_without_a_network_the_repositories_that_are_there_are_taken(
@@ -326,7 +326,7 @@ def test_one_commit_of_a_repository_is_fetched(
     assert not folder.exists()
     assert public.fetch(folder, "owner/name", commit.stdout.strip())
     assert (folder / "program.py").read_text(encoding="utf-8") == PROGRAM
-    assert [each.name for each in folder.parent.iterdir()] == ["owner+name"]
+    assert [path.name for path in folder.parent.iterdir()] == ["owner+name"]
 
 
 def test_the_pins_are_commits_of_forty_repositories() -> None:

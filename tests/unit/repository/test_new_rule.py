@@ -59,5 +59,5 @@ def test_a_new_rule_passes_the_linter(command: list[str]) -> None:
     ],
 )
 def test_a_rule_that_cannot_be_is_refused(code: str, name: str, reason: str | None) -> None:
-    found = objection(Code(code, name, Severity.ERROR, "an example"))
-    assert found == reason if reason is None else reason in (found or "")
+    objection_found = objection(Code(code, name, Severity.ERROR, "an example"))
+    assert objection_found == reason if reason is None else reason in (objection_found or "")

@@ -12,14 +12,14 @@ SPECIAL = {"__init__", "__new__", "__call__", "__exit__", "__enter__"}
 
 def imported(tree: ast.Module) -> set[str]:
     """Return the names that a module imports from TensorFlow and from the runtime."""
-    found = set()
+    actual = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 module = node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
                 if module.startswith(("tensorflow", "tpulint.runtime")):
-                    found.add((alias.asname or alias.name).split(".")[0])
-    return found
+                    actual.add((alias.asname or alias.name).split(".")[0])
+    return actual
 
 
 def assigned(tree: ast.Module) -> Iterator[int]:
@@ -47,7 +47,7 @@ def set_by_name(tree: ast.Module) -> Iterator[int]:
 
 
 def test_only_one_file_assigns_attributes_of_tensorflow() -> None:
-    found = [
+    actual = [
         f"{path.relative_to(ROOT)}:{row}"
         for folder in ("runtime", "cli")
         for path in sorted((ROOT / "tpulint" / folder).rglob("*.py"))
@@ -55,7 +55,7 @@ def test_only_one_file_assigns_attributes_of_tensorflow() -> None:
         for tree in [ast.parse(path.read_text(encoding="utf-8"))]
         for row in (*assigned(tree), *set_by_name(tree))
     ]
-    assert not found
+    assert not actual
 
 
 def test_assignments_to_what_is_imported_are_found() -> None:

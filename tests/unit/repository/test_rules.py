@@ -30,9 +30,9 @@ def test_a_rule_is_one_class_in_one_module_beside_its_page() -> None:
 
 def test_the_command_line_explains_every_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rule", "--all", "--output-format", "json"]) == 0
-    told = {each["code"]: each for each in json.loads(capsys.readouterr().out)}
-    assert set(told) == set(CODES)
-    for code, each in told.items():
+    output = {each["code"]: each for each in json.loads(capsys.readouterr().out)}
+    assert set(output) == set(CODES)
+    for code, each in output.items():
         assert each["name"] == CODES[code].name
         for heading in HEADINGS:
             assert f"\n## {heading}\n" in each["explanation"], (code, heading)
@@ -40,6 +40,6 @@ def test_the_command_line_explains_every_code(capsys: pytest.CaptureFixture[str]
 
 def test_the_rules_about_names_alone_are_those_that_ask_for_absent_names() -> None:
     """These alone are run where a file names what its TensorFlow lacks, and no program is read."""
-    sources = {each: rules.HERE / f"{CODES[each].path}.py" for each in RULES}
+    sources = {rule: rules.HERE / f"{CODES[rule].path}.py" for rule in RULES}
     asking = {code for code, path in sources.items() if "absent_names" in path.read_text("utf-8")}
     assert asking == OF_NAMES

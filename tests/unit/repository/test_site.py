@@ -26,13 +26,13 @@ class Links(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "a" and given.get("href"):
-            self.links.append(given["href"] or "")
-        elif tag == "link" and given.get("rel") == "stylesheet":
-            self.loaded.append(given["href"] or "")
-        elif tag in ("script", "img") and given.get("src"):
-            self.loaded.append(given["src"] or "")
+        arguments = dict(attrs)
+        if tag == "a" and arguments.get("href"):
+            self.links.append(arguments["href"] or "")
+        elif tag == "link" and arguments.get("rel") == "stylesheet":
+            self.loaded.append(arguments["href"] or "")
+        elif tag in ("script", "img") and arguments.get("src"):
+            self.loaded.append(arguments["src"] or "")
 
 
 @pytest.fixture(scope="module")

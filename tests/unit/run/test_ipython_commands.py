@@ -97,8 +97,8 @@ def test_no_other_command_runs(
 def test_the_report_names_the_installation_of_a_missing_package(notebook: Notebook) -> None:
     with pytest.raises(ModuleNotFoundError):
         notebook.run("!pip install -q nobody-has-it", "!pip list", "import nobody_has_it.part")
-    said = "cell 1: `!pip install -q nobody-has-it` was not run, and `nobody_has_it` is missing"
-    assert notebook.notes == [f"{said}: install it"]
+    output = "cell 1: `!pip install -q nobody-has-it` was not run, and `nobody_has_it` is missing"
+    assert notebook.notes == [f"{output}: install it"]
 
 
 def test_a_cell_for_a_shell_does_not_run(
@@ -125,8 +125,8 @@ def test_the_report_says_where_a_download_belongs(command: str, notebook: Notebo
     Path("here.txt").touch()
     notebook.run(f"folder = '/none'\n{command}")
     place = DOWNLOADS[command]
-    said = f"cell 1: `{command}` was not run: put what it downloads at {place}"
-    assert notebook.notes == ([said] if place else [])
+    output = f"cell 1: `{command}` was not run: put what it downloads at {place}"
+    assert notebook.notes == ([output] if place else [])
 
 
 def test_what_shows_something_is_left_out_without_a_word(
@@ -139,8 +139,8 @@ def test_what_shows_something_is_left_out_without_a_word(
         "%tensorflow_version 1.x",
     )
     assert vars(notebook.main)["total"] == 4
-    said = "tpulint: train.ipynb: cell 2: skipped: %timeit -n 10 total\n"
-    assert capfd.readouterr() == ("", said)
+    output = "tpulint: train.ipynb: cell 2: skipped: %timeit -n 10 total\n"
+    assert capfd.readouterr() == ("", output)
     (note,) = notebook.notes
     assert note == "cell 4: `%tensorflow_version 1.x`: tpulint runs programs on TensorFlow 2"
 

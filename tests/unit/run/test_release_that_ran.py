@@ -29,8 +29,8 @@ def test_false_alarm_the_release_that_ran_counts_where_none_is_stated(
     (tmp_path / "requirements.txt").write_text(required)
     program = tmp_path / "train.py"
     program.write_text(OPTIMIZER_OUTSIDE)
-    found = explain([], str(program), [str(program)], release).checked.findings
-    assert [each.code for each in found] == codes
+    actual = explain([], str(program), [str(program)], release).checked.findings
+    assert [item.code for item in actual] == codes
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,10 @@ def test_launches_and_reads_follow_the_table() -> None:
 def test_compilations_name_what_they_took_and_which_argument_differed() -> None:
     run = ComputationRun("trainer.py:18", 10, (DEVICE,), 3, launches=10)
     run = run._replace(compile_seconds=12.34, differing=("`rate` was 0.1, 0.2, 0.3",))
-    said = "3 compilations, whose first steps took 12.3 s: `rate` was 0.1, 0.2, 0.3"
+    output = "3 compilations, whose first steps took 12.3 s: `rate` was 0.1, 0.2, 0.3"
     ran = report()._replace(computations=(run,))
     for form in (text, html):
-        assert said in form(ran, CONTEXT)
+        assert output in form(ran, CONTEXT)
         assert "TPU509" not in form(ran, CONTEXT)
     (computation,) = json.loads(json_text(ran, CONTEXT))["computations"]
     assert computation["compile_seconds"] == 12.34
@@ -87,14 +87,14 @@ def test_compilations_name_what_they_took_and_which_argument_differed() -> None:
     ],
 )
 def test_the_arguments_that_differed(arguments: list[Any], lines: tuple[str, ...]) -> None:
-    traced = [SimpleNamespace(arguments=one, frames=()) for one in arguments]
+    traced = [SimpleNamespace(arguments=argument, frames=()) for argument in arguments]
     assert differing_arguments(traced) == lines  # type: ignore[arg-type]
 
 
 def test_a_fault_is_followed_by_its_finding_word_for_word() -> None:
     fault = RunFault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
-    said = "DeadlockError at trainer.py:9 [TPU101 host-variable-deadlock]: `tpulint check` says"
-    assert f"\n{said}\n\n{block(DEADLOCK, CONTEXT)}" in text(report(fault), CONTEXT)
+    output = "DeadlockError at trainer.py:9 [TPU101 host-variable-deadlock]: `tpulint check` says"
+    assert f"\n{output}\n\n{block(DEADLOCK, CONTEXT)}" in text(report(fault), CONTEXT)
 
 
 def test_every_form_has_the_warnings_about_replicas() -> None:

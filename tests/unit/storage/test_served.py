@@ -232,9 +232,9 @@ def test_the_cloud_is_read_over_the_network_and_its_absence_is_an_answer(
     assert client.ask("GET", "/bucket/none")[0] == 404
     cloud.close()
     assert client.ask("GET", "/bucket/a") == (200, b"far")
-    status, said = client.ask("GET", "/storage/v1/b/bucket/o/none")
+    status, output = client.ask("GET", "/storage/v1/b/bucket/o/none")
     assert status == 403  # final: TensorFlow does not try again
-    assert b"cannot be read" in said
+    assert b"cannot be read" in output
     served.close()
     assert "cannot be read" in " ".join(served.problems)
 

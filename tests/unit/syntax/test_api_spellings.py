@@ -32,13 +32,13 @@ def found(text: str) -> FileSpellings:
 
 
 def sources() -> list[str]:
-    whole = [each.replace("{}", "p.q.r") for each in STATEMENTS]
+    whole = [statement.replace("{}", "p.q.r") for statement in STATEMENTS]
     return [*whole, *(each.format("p.q.r") for each in AROUND)]
 
 
 @pytest.mark.parametrize("text", sources())
 def test_any_place_is_looked_at(text: str) -> None:
-    names = {each.paths[0] for each in found(text).names}
+    names = {name.paths[0] for name in found(text).names}
     assert names & {"package.q.r", "package.q.r.b"}
 
 
@@ -73,12 +73,12 @@ def test_a_name_that_may_mean_others_is_left_out(head: str, body: str) -> None:
     rebound = spelled(f"{head}\n{body}\n{read}\n", "package")
     assert bound is not None
     assert rebound is not None
-    assert any(each.written == read for each in bound.names)
-    assert not any(each.written == read for each in rebound.names)
+    assert any(name.written == read for name in bound.names)
+    assert not any(name.written == read for name in rebound.names)
 
 
 def test_a_name_that_is_only_gone_into_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_spellings, "nodes", None)
     spellings = spelled("import package as p\np.q.r = p.s(p.t)\n", "package")
     assert spellings is not None
-    assert {each.written for each in spellings.names} >= {"p.s", "p.t"}
+    assert {name.written for name in spellings.names} >= {"p.s", "p.t"}

@@ -71,14 +71,14 @@ def whole(text: str) -> tuple[ir.ModuleSummary, Pieces]:
 def placed(facts: ir.ModuleSummary, pieces: Pieces) -> list[tuple[str, Location, Location]]:
     """Each expression that has a place, with where that is."""
     waiting = [facts.body]
-    waiting += [each.body for each in facts.functions]  # reading a body adds those in it
+    waiting += [function.body for function in facts.functions]  # reading a body adds those in it
     found: list[tuple[str, Location, Location]] = []
     seen = len(facts.functions)
     while waiting:
         for node in walk(*waiting.pop()):
             if isinstance(node, KINDS):
                 found.append((type(node).__name__, *pieces.range(node.place)))
-        waiting += [each.body for each in facts.functions[seen:]]
+        waiting += [function.body for function in facts.functions[seen:]]
         seen = len(facts.functions)
     for code in facts.classes:
         found += [
@@ -86,15 +86,15 @@ def placed(facts: ir.ModuleSummary, pieces: Pieces) -> list[tuple[str, Location,
             for node in walk(*code.body)
             if isinstance(node, KINDS)
         ]
-    found += [(each.name, *pieces.range(each.place)) for each in facts.functions]
-    found += [(each.name, *pieces.range(each.place)) for each in facts.classes]
+    found += [(function.name, *pieces.range(function.place)) for function in facts.functions]
+    found += [(cls.name, *pieces.range(cls.place)) for cls in facts.classes]
     return sorted(found)
 
 
 @pytest.mark.parametrize("text", [CLASS, *map(sample, SAMPLES)], ids=["class", *SAMPLES])
 def test_a_module_read_from_the_outside_is_the_module_read_at_once(text: str) -> None:
     facts, pieces = opened(text)
-    assert any(each.known is None for each in facts.functions)
+    assert any(function.known is None for function in facts.functions)
     assert placed(facts, pieces) == placed(*whole(text))
 
 
@@ -113,11 +113,13 @@ def test_places_do_not_depend_on_line_ends(end: str) -> None:
 
 def test_a_body_is_read_when_it_is_asked_for() -> None:
     facts, _ = opened(CLASS)
-    (init,) = (each for each in facts.functions if each.name == "__init__")
+    (init,) = (function for function in facts.functions if function.name == "__init__")
     assert init.known is None
     assert "size" in init.mentions
     assert init.known is not None
-    assert [each.name for each in facts.functions if each.rows and each.known] == ["__init__"]
+    assert [function.name for function in facts.functions if function.rows and function.known] == [
+        "__init__"
+    ]
 
 
 def test_the_setters_of_an_attribute_are_found_in_what_was_not_read() -> None:
@@ -137,7 +139,7 @@ def test_names_are_found_in_what_was_not_read() -> None:
 
 def test_the_end_of_what_holds_a_body_left_out_is_its_own_end() -> None:
     facts, pieces = opened(CLASS)
-    (init,) = (each for each in facts.functions if each.name == "__init__")
+    (init,) = (function for function in facts.functions if function.name == "__init__")
     assert pieces.range(init.place) == (Location(7, 5), Location(12, 23))
     assert pieces.range(facts.classes[0].place) == (Location(4, 1), Location(26, 20))
 

@@ -35,7 +35,7 @@ def facts_of(text: str) -> ir.ModuleSummary:
 
 def calls(*roots: Node) -> list[CallNode]:
     """Every call in parts of a summary, outermost first."""
-    return [each for each in walk(*roots) if isinstance(each, CallNode)]
+    return [child for child in walk(*roots) if isinstance(child, CallNode)]
 
 
 def call_texts(text: str) -> list[str]:
@@ -80,7 +80,7 @@ def test_every_function_and_class_is_kept(name: str) -> None:
     named = [each for each in facts.functions if not each.is_lambda]
     assert sorted(each.name for each in named) == sorted(each.name for each in functions)
     assert len(facts.functions) - len(named) == len(lambdas)
-    assert sorted(each.name for each in facts.classes) == sorted(each.name for each in classes)
+    assert sorted(cls.name for cls in facts.classes) == sorted(cls.name for cls in classes)
 
 
 def test_columns_count_characters() -> None:
@@ -176,6 +176,6 @@ def test_no_place_is_the_first_character() -> None:
 
 def test_a_lambda_in_a_class_is_no_method() -> None:
     facts = facts_of("class A:\n    b = lambda self: self.c\n    def d(self): pass\n")
-    (made,) = facts.classes
-    assert [facts.functions[index].name for index in made.methods] == ["d"]
-    assert [each.class_index for each in facts.functions] == [0, 0]
+    (cls,) = facts.classes
+    assert [facts.functions[index].name for index in cls.methods] == ["d"]
+    assert [function.class_index for function in facts.functions] == [0, 0]

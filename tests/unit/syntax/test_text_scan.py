@@ -24,13 +24,17 @@ def test_no_name_and_no_setter_of_a_body_is_overlooked_in_its_text(name: str) ->
     text = sample(name)
     facts = summarize(text)
     pieces = pieces_of(text, facts)
-    cut = {each.index: pieces.text(each) for each in facts.functions if each.rows is not None}
+    cut = {
+        function.index: pieces.text(function)
+        for function in facts.functions
+        if function.rows is not None
+    }
     for index, body in cut.items():
         mentions = facts.functions[index].mentions
-        assert [each for each in mentions if not has_name(each, body)] == []
+        assert [mention for mention in mentions if not has_name(mention, body)] == []
     for owner in facts.classes:
         for attribute, methods in owner.setters.items():
-            bodies = [cut[each] for each in methods if each in cut]
+            bodies = [cut[method] for method in methods if method in cut]
             assert all(may_set_attribute(attribute, each) for each in bodies)
 
 
@@ -45,7 +49,7 @@ def code_tokens(text: str) -> list[str]:
     """The tokens of a text, strings and comments left out, and the blanks around these."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     blank = (tokenize.STRING, tokenize.COMMENT, tokenize.NL)
-    return [each.string for each in tokens if each.type not in blank]
+    return [token.string for token in tokens if token.type not in blank]
 
 
 STRINGS = {

@@ -114,7 +114,7 @@ class ScopeStack(tuple[Scope, ...]):
     @cached_property
     def rounds(self) -> tuple[object, ...]:
         """The rounds of loops around this place: the place is another one in each."""
-        return tuple([(each.site, each.payload) for each in self if each.kind == ROUND])
+        return tuple([(scope.site, scope.payload) for scope in self if scope.kind == ROUND])
 
     def since(self, kind: str) -> Iterator[Scope]:
         """Yield the scopes inside the innermost scope of `kind`, innermost first."""
@@ -288,10 +288,10 @@ class BaseContext(NamedTuple):
         if any(mine.get(key, branch) != branch for key, branch in other.conditions):
             return True
         held = [key.answer for key, branch in mine.items() if key.answer is not None and branch]
-        theirs = [
+        others_conditions = [
             key.answer for key, branch in other.conditions if key.answer is not None and branch
         ]
-        return any(answer.excludes(each) for answer in held for each in theirs)
+        return any(answer.excludes(compared) for answer in held for compared in others_conditions)
 
     def runs_once_with(self, other: BaseContext | None) -> bool:
         """Return whether this place is reached, and no loop repeats it, when `other` is."""
@@ -353,4 +353,4 @@ def _is_counted(key: ConditionKey, branch: object) -> bool:
 
 def _allows(row: frozenset[tuple[ConditionKey, object]], key: ConditionKey, answer: int) -> bool:
     """Return whether the conditions hold with this answer to a test: 0 is False, 1 is True."""
-    return all(branch == answer for asked, branch in row if asked == key)
+    return all(branch == answer for question, branch in row if question == key)

@@ -25,14 +25,14 @@ class Context(BaseContext):
     @property
     def computation(self) -> Computation | None:
         """The innermost computation being built here."""
-        found: Computation | None = self.scopes.computation
-        return found
+        computation: Computation | None = self.scopes.computation
+        return computation
 
     @property
     def cluster(self) -> Cluster | None:
         """The innermost open host cluster of the innermost computation."""
-        found: Cluster | None = self.scopes.cluster
-        return found
+        cluster: Cluster | None = self.scopes.cluster
+        return cluster
 
     @property
     def on_device(self) -> bool:

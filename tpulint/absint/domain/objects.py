@@ -87,7 +87,9 @@ class Sized(Value):
         structures = [self]
         for structure in structures:  # it grows meanwhile
             if structure.holders:
-                structures += [holder for it in structure.holders if (holder := it()) is not None]
+                structures += [
+                    holder for reference in structure.holders if (holder := reference()) is not None
+                ]
             if len(structures) > MAX_STRUCTURE_SIZE:
                 return None
         return Counter(structures)
@@ -427,19 +429,19 @@ def _merged(lines: list[list[Value]]) -> list[Value]:
     by_next: dict[Value, list[list[Value]]] = {}
     for row in rows:
         by_next.setdefault(row[-1], []).append(row)
-    found: dict[Value, None] = {}
+    merged: dict[Value, None] = {}
     start = 0
     while by_next:
         while not rows[start]:
             start += 1
         heads = (row[-1] for row in islice(rows, start, None) if row)
         first = next((cls for cls in heads if not later[cls]), rows[start][-1])
-        found[first] = None
+        merged[first] = None
         for row in by_next.pop(first):
-            _drop_next(row, found, later)
+            _drop_next(row, merged, later)
             if row:
                 by_next.setdefault(row[-1], []).append(row)
-    return [*found, *end]
+    return [*merged, *end]
 
 
 def _common_end(lines: list[list[Value]], bases: list[Value]) -> list[Value]:

@@ -35,10 +35,10 @@ K = TypeVar("K", bound=Hashable)
 
 def _grouped(calls: Iterable[tuple[K, ApiCall]]) -> dict[K, list[ApiCall]]:
     """Return the calls of each key, in their order."""
-    found: dict[K, list[ApiCall]] = {}
+    groups: dict[K, list[ApiCall]] = {}
     for key, call in calls:
-        found.setdefault(key, []).append(call)
-    return found
+        groups.setdefault(key, []).append(call)
+    return groups
 
 
 class ReadingFailure(NamedTuple):

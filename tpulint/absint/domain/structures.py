@@ -35,13 +35,13 @@ def tensors(value: Value) -> Iterator[Tensor]:
 
 def all_tensors(values: Iterable[Value]) -> list[Tensor]:
     """Return the tensors in all of `values`, structures opened."""
-    found: list[Tensor] = []
+    collected: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
-            found.append(value)
+            collected.append(value)
         elif isinstance(value, STRUCTURES):
-            _collect(value, found, 1)
-    return found
+            _collect(value, collected, 1)
+    return collected
 
 
 def _collect(value: Choice | Sequence | Mapping, tensors_found: list[Tensor], depth: int) -> None:

@@ -318,28 +318,28 @@ def join(values: Iterable[Value]) -> Value:
     values = tuple(values)
     if len(values) == 1 or (len(values) == 2 and values[0] is values[1]):
         return values[0]
-    found: list[Value] = []
-    kept: list[Value] = []
+    distinct: list[Value] = []
+    most_useful: list[Value] = []
     is_complete = True
     for value in values:
         alternatives = options(value)
         are_many = len(alternatives) > MAX_ALTERNATIVES
         for option in alternatives:
-            if any(option is other or option.is_same(other) for other in found):
+            if any(option is other or option.is_same(other) for other in distinct):
                 continue
             if option.is_callee or (are_many and not option.is_tensor and option is not UNKNOWN):
-                kept.append(option)
-            elif len(found) >= MAX_ALTERNATIVES:
+                most_useful.append(option)
+            elif len(distinct) >= MAX_ALTERNATIVES:
                 is_complete = False
                 continue
-            elif option.is_tensor and len(kept) < MAX_ALTERNATIVES - 1:
-                kept.append(option)
-            found.append(option)
-    if len(found) > MAX_ALTERNATIVES or not is_complete:
-        return _listed(kept, is_complete and len(kept) == len(found))
-    if len(found) == 1:
-        return found[0]
-    return Choice(tuple(found)) if found else UNKNOWN
+            elif option.is_tensor and len(most_useful) < MAX_ALTERNATIVES - 1:
+                most_useful.append(option)
+            distinct.append(option)
+    if len(distinct) > MAX_ALTERNATIVES or not is_complete:
+        return _listed(most_useful, is_complete and len(most_useful) == len(distinct))
+    if len(distinct) == 1:
+        return distinct[0]
+    return Choice(tuple(distinct)) if distinct else UNKNOWN
 
 
 def choice_of_many(values: Iterable[Value]) -> Value:
@@ -351,10 +351,10 @@ def choice_of_many(values: Iterable[Value]) -> Value:
     return _listed(list(alternatives.values()), is_complete)
 
 
-def _listed(kept: list[Value], is_complete: bool) -> Value:
+def _listed(options: list[Value], is_complete: bool) -> Value:
     """Return the choice of what is kept of too many alternatives, UNKNOWN for others."""
-    if len(kept) > MAX_CALLEES:
-        return Choice((*kept[: MAX_CALLEES - 1], UNLISTED))
-    if kept and not is_complete:
-        kept.append(UNKNOWN)
-    return Choice(tuple(kept)) if kept else UNKNOWN
+    if len(options) > MAX_CALLEES:
+        return Choice((*options[: MAX_CALLEES - 1], UNLISTED))
+    if options and not is_complete:
+        options.append(UNKNOWN)
+    return Choice(tuple(options)) if options else UNKNOWN

@@ -122,10 +122,10 @@ def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
         for index in cls.module.facts.setters(cls.code, name):
             function = cls.names.get(cls.module.facts.functions[index].name)
             if isinstance(function, Function) and not frame.session.is_active(function):
-                there = frame.inner(cls.module, Env({}), Context(is_unrecorded=True))
+                inner = frame.inner(cls.module, Env({}), Context(is_unrecorded=True))
                 args = opaque_arguments(function, instance)
                 with frame.session.guessing():
-                    calls.call_function(there, function, args, Site(cls.module, -1))
+                    calls.call_function(inner, function, args, Site(cls.module, -1))
                 tried = True
         if name in instance.attributes:
             break
@@ -148,9 +148,9 @@ def _of_super(frame: Frame, base: Super, name: str) -> Value:
     """Return the next definition after the owner's in the instance's order, bound to it."""
     line = mro(base.instance.cls) if isinstance(base.instance, Instance) else []
     line = line if base.owner in line else mro(base.owner)
-    for each in line[line.index(base.owner) + 1 :]:
-        if isinstance(each, Class) and name in each.names:
-            value = each.names[name]
+    for cls in line[line.index(base.owner) + 1 :]:
+        if isinstance(cls, Class) and name in cls.names:
+            value = cls.names[name]
             return Bound(value, base.instance) if isinstance(value, Function) else value
     return method(base.instance, name)
 

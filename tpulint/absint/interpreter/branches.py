@@ -35,17 +35,17 @@ Names = dict[str, Value]
 
 
 def if_(frame: Frame, node: nodes.If) -> bool:
-    asked = _open_question(frame, node.test) if frame.context.computation else node.test
-    test = value(frame, asked)
-    known = truth(test)
-    if known is not None:
-        return _settled(frame, node, known)
+    question = _open_question(frame, node.test) if frame.context.computation else node.test
+    test = value(frame, question)
+    answer_of_test = truth(test)
+    if answer_of_test is not None:
+        return _settled(frame, node, answer_of_test)
     computation = frame.context.computation
     if computation is not None:
         if isinstance(test, Opaque) and isinstance(test.default, Const) and test.default != NONE:
             # Nothing says that the arguments that are not seen switch an option of device code.
             return _settled(frame, node, bool(test.default.value))
-        answer = frame.library.device_answer(asked)
+        answer = frame.library.device_answer(question)
         if answer is None and frame.library.is_host_only(computation, test):
             answer = False
         if answer is not None:
@@ -55,8 +55,8 @@ def if_(frame: Frame, node: nodes.If) -> bool:
         transfer.note_trace_time_value(frame, "decides", test, site)
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
-    transfer.note_tensor_test(frame, test, asked, "if")
-    key = condition_key(frame.library, test, asked, site)
+    transfer.note_tensor_test(frame, test, question, "if")
+    key = condition_key(frame.library, test, question, site)
     start, before = dict(frame.env.names), frame.exit_count
     with _branch(frame, key, test, True) as then_side:
         ended = frame.block(node.body)

@@ -84,8 +84,8 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
         first = tuple(positional_argument(value, site) for value in callee.args)
         named_args = tuple(Argument(key, "", value, site) for key, value in callee.kwargs)
         later = {argument.keyword for argument in args if argument.keyword}
-        kept = tuple(each for each in named_args if each.keyword not in later)
-        return call(frame, callee.function, (*first, *args, *kept), site)
+        earlier = tuple(own for own in named_args if own.keyword not in later)
+        return call(frame, callee.function, (*first, *args, *earlier), site)
     if isinstance(callee, Class):
         return instantiate(frame, callee, args, site)
     if isinstance(callee, Instance):
@@ -127,14 +127,14 @@ def _callees(frame: Frame, choice: Choice) -> list[Value]:
 
 def _of_one_body(callees: list[Value]) -> list[Value]:
     """Leave one of a function and what traces it: either way its body is reached."""
-    kept: list[Value] = []
+    distinct: list[Value] = []
     for value in callees:
-        same = [number for number, other in enumerate(kept) if _are_one(value, other)]
+        same = [number for number, other in enumerate(distinct) if _are_one(value, other)]
         if not same:
-            kept.append(value)
+            distinct.append(value)
         elif _is_traced(value):
-            kept[same[0]] = value
-    return kept
+            distinct[same[0]] = value
+    return distinct
 
 
 def _are_one(callee: Value, other: Value) -> bool:
@@ -263,8 +263,8 @@ def _default(inner: Frame, function: Function, name: str, default: Expression | 
     if default is None:
         return Opaque(name)
     outer = function.env or inner.session.module_env(function.module)
-    there = inner.inner(function.module, outer, inner.context.without_recording())
-    return there.value(default)
+    unrecorded = inner.inner(function.module, outer, inner.context.without_recording())
+    return unrecorded.value(default)
 
 
 def traced(callee: Value) -> Value:

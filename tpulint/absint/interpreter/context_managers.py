@@ -55,7 +55,7 @@ def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
         bound = [enter(frame, option, site) for option in manager.options]
         extra = sorted(
             frame.context.scopes[outer:],
-            key=lambda each: not library.is_preferred_owner(each.payload),
+            key=lambda opened: not library.is_preferred_owner(opened.payload),
         )
     effects = [scope.effect for scope in extra if scope.kind == WITH]
     is_certain = len(effects) == len(manager.options) and len(set(effects)) == 1

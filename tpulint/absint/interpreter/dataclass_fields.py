@@ -14,9 +14,9 @@ from tpulint.syntax.nodes import AnnotatedAssign, Block, Constant, Name
 TUPLES = ("typing.NamedTuple", "collections.namedtuple")
 
 
-def fill(made: Instance, args: tuple[Argument, ...]) -> None:
+def fill(instance: Instance, args: tuple[Argument, ...]) -> None:
     """Give an object without an `__init__` the fields that its class declares."""
-    fields = list(dict.fromkeys(_declared(made.cls)))
+    fields = list(dict.fromkeys(_declared(instance.cls)))
     plain = iter(fields)
     starred = False
     for argument in args:
@@ -26,10 +26,10 @@ def fill(made: Instance, args: tuple[Argument, ...]) -> None:
         elif name is None and not starred:
             name = next(plain, None)
         if name in fields:
-            made.attributes[name] = argument.value
+            instance.attributes[name] = argument.value
     if starred:
         for name in fields:
-            made.attributes.setdefault(name, UNKNOWN)
+            instance.attributes.setdefault(name, UNKNOWN)
 
 
 def _declared(cls: Class) -> Iterator[str]:

@@ -112,10 +112,10 @@ def unconverted(function: Value) -> Value:
 def define_class(frame: Frame, code: ir.ClassCode) -> Class:
     """Define a class: its body is read once, in names of its own."""
     bases = tuple(
-        each
+        base
         for node in code.bases
-        for each in [frame.value(node)]
-        if isinstance(each, (Class, External))
+        for base in [frame.value(node)]
+        if isinstance(base, (Class, External))
     )
     cls = Class(code, frame.module, frame.env, bases, {})
     inner = frame.inner(frame.module, Env({}, frame.env), frame.context)

@@ -207,13 +207,13 @@ def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
 def _display(frame: Frame, node: Display) -> Value:
     items: list[Value] = []
     is_open = False
-    for each in node.items:
-        if isinstance(each, Starred):
-            spread = value(frame, each.value)
+    for element in node.items:
+        if isinstance(element, Starred):
+            spread = value(frame, element.value)
             items += spread.items if isinstance(spread, Sequence) else [UNKNOWN]
             is_open = is_open or not isinstance(spread, Sequence) or spread.open
         else:
-            items.append(value(frame, each))
+            items.append(value(frame, element))
     starred = any(isinstance(node, Starred) for node in node.items)
     places = () if starred else tuple(own_place(node) for node in node.items)
     site = frame.site(node.place)
@@ -222,12 +222,12 @@ def _display(frame: Frame, node: Display) -> Value:
 
 def _dict(frame: Frame, node: DictDisplay) -> Value:
     mapping = Mapping({}, False, frame.site(node.place), made=frame.context)
-    for each in node.items:
-        item = value(frame, each.value)
-        key = value(frame, each.key) if each.key is not None else None
+    for pair in node.items:
+        item = value(frame, pair.value)
+        key = value(frame, pair.key) if pair.key is not None else None
         if isinstance(key, Const):
             mapping.set(key.value, item)
-            mapping.places[key.value] = own_place(each.value)
+            mapping.places[key.value] = own_place(pair.value)
         elif key is None and isinstance(item, Mapping):
             mapping.update(item)
         else:
@@ -282,20 +282,20 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
 
 def _bool(frame: Frame, node: BoolOperation) -> Value:
     """Read `and` or `or`: the operands after an unknown one are reached under a condition."""
-    wanted = node.op == "and"
+    goes_on = node.op == "and"
     results: list[Value] = []
     with frame.at(frame.context):
-        for each in node.items:
-            item = value(frame, each)
+        for operand in node.items:
+            item = value(frame, operand)
             answer = truth(item)
-            if answer is (not wanted):
+            if answer is (not goes_on):
                 results.append(item)
                 break
             if answer is None:
                 results.append(item)
-                site = frame.site(first_place(each))
-                frame.assume(condition_key(frame.library, item, each, site), wanted)
-            elif each is node.items[-1]:
+                site = frame.site(first_place(operand))
+                frame.assume(condition_key(frame.library, item, operand, site), goes_on)
+            elif operand is node.items[-1]:
                 results.append(item)
     return join(results)
 
@@ -350,13 +350,13 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
     site, saved = frame.site(node.place), frame.env.names
     items = operators.items_of(frame, source)
     if items is None or len(items) > MAX_UNROLLED_ITEMS or inner_clauses or first.tests:
-        known, scopes = False, [Scope(LOOP, site)]
+        is_unrolled, scopes = False, [Scope(LOOP, site)]
         items = [operators.element_of(frame, source, site)]
     elif len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS:
         # As in a loop: what a round makes is another thing than what the next one makes.
-        known, scopes = True, [Scope(ROUND, site, number) for number in range(len(items))]
+        is_unrolled, scopes = True, [Scope(ROUND, site, number) for number in range(len(items))]
     else:
-        known, scopes = True, [Scope(LOOP, site)] * len(items)
+        is_unrolled, scopes = True, [Scope(LOOP, site)] * len(items)
     keys: list[Value] = []
     results: list[Value] = []
     for item, scope in zip(items, scopes, strict=True):
@@ -373,15 +373,15 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
             results.append(value(frame, node.element))
     frame.env.names = saved
     if node.kind == "dict":
-        return _mapping_of(keys, results, site, known)
+        return _mapping_of(keys, results, site, is_unrolled)
     alike = _alike(node.element, [clause.target for clause in node.clauses])
-    return Sequence("list", results, not known, site, alike=alike)
+    return Sequence("list", results, not is_unrolled, site, alike=alike)
 
 
-def _mapping_of(keys: list[Value], results: list[Value], site: Site, known: bool) -> Mapping:
+def _mapping_of(keys: list[Value], results: list[Value], site: Site, is_unrolled: bool) -> Mapping:
     """Return the dict of a comprehension; a key that is not known has the number of its item."""
     names = [
-        key.value if known and isinstance(key, Const) else ("?", number)
+        key.value if is_unrolled and isinstance(key, Const) else ("?", number)
         for number, key in enumerate(keys)
     ]
     is_open = any(isinstance(name, tuple) and name[:1] == ("?",) for name in names)

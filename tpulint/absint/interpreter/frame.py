@@ -188,7 +188,7 @@ class Library:
         return None
 
     def initialize(
-        self, frame: Frame, made: Instance, args: tuple[Argument, ...], site: Site
+        self, frame: Frame, instance: Instance, args: tuple[Argument, ...], site: Site
     ) -> None:
         """Read the `__init__` that an object of the project inherits from a library's class."""
 

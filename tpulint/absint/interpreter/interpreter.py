@@ -140,13 +140,13 @@ def _with(frame: Frame, node: nodes.With) -> bool:
 def _with_block(frame: Frame, node: nodes.With) -> bool:
     opened: list[tuple[Value, Site]] = []
     with frame.scopes_closed():
-        for each in node.items:
-            manager = value(frame, each.manager)
-            site = frame.site(first_place(each.manager))
+        for with_item in node.items:
+            manager = value(frame, with_item.manager)
+            site = frame.site(first_place(with_item.manager))
             bound = context_managers.enter(frame, manager, site)
             opened.append((manager, site))
-            if each.target is not None:
-                assign(frame, each.target, bound)
+            if with_item.target is not None:
+                assign(frame, with_item.target, bound)
         built, returned = frame.session.operations, len(frame.returns)
         ended = frame.block(node.body)
         for manager, site in reversed(opened):

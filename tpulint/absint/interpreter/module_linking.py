@@ -178,6 +178,6 @@ class ModuleLinker(ABC):
         """Return what `from source import name` binds."""
         if isinstance(source, ModuleValue):
             return Imported(source.path, source.dotted, name)
-        whole = f"{dotted}.{name}" if dotted else name
-        inner = self.project.files.locate(module.path, whole, level)
-        return outside(whole) if inner is None else ModuleValue(inner, whole)
+        full_name = f"{dotted}.{name}" if dotted else name
+        inner = self.project.files.locate(module.path, full_name, level)
+        return outside(full_name) if inner is None else ModuleValue(inner, full_name)

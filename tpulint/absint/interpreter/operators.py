@@ -111,14 +111,14 @@ def _sites(frame: Frame, operands: tuple[Expression, ...], site: Site) -> tuple[
 def compare(
     frame: Frame, op: str, left: Value, right: Value, site: Site, operands: tuple[Expression, ...]
 ) -> Value:
-    asked = [
+    comparisons = [
         option
         for side in (left, right)
         for option in options(side)
         if isinstance(option, ContextQuery)
     ]
-    if asked:
-        return asked[0]
+    if comparisons:
+        return comparisons[0]
     if op in ("Is", "IsNot"):
         verdict = _identical(left, right)
         return UNKNOWN if verdict is None else Const(verdict is (op == "Is"))

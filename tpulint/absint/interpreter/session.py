@@ -390,9 +390,11 @@ class Session(ModuleLinker):
     def note_made(self, instance: Instance) -> None:
         """Keep the first objects of a class that are made in different places."""
         for base in mro(instance.cls):
-            made = self._made.setdefault(id(base), [])
-            if len(made) < MAX_MADE and all(each.site != instance.site for each in made):
-                made.append(instance)
+            instances = self._made.setdefault(id(base), [])
+            if len(instances) < MAX_MADE and all(
+                other.site != instance.site for other in instances
+            ):
+                instances.append(instance)
 
     def made(self, cls: Class) -> list[Instance]:
         """Return objects of the class or of derived ones, those of the class itself first."""

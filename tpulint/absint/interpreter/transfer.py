@@ -312,12 +312,12 @@ def note_tensor_test(
     ):
         return
     alternatives = options(test)
-    asked = [value for value in alternatives if _is_data(value)]
-    if not asked:
+    tensors = [value for value in alternatives if _is_data(value)]
+    if not tensors:
         return
     computation = context.computation
     assert computation is not None
-    first = isinstance(node, BoolOperation) and asked[0] is alternatives[0]  # `and` asks it first
+    first = isinstance(node, BoolOperation) and tensors[0] is alternatives[0]  # `and` asks it first
     site = frame.site(first_place(node))
     is_certain = first or len(alternatives) == 1
     computation.effects.append(Effect(ASKS, asks, site, context, site, is_certain))

@@ -305,8 +305,8 @@ def binds(data: bytes, name: str) -> bool:
     word = name.encode()
     if word not in data:
         return False
-    whole = re.compile(rb"\b%s\b" % re.escape(word))
-    return any(whole.search(listed) for _, listed in statements(data))
+    pattern = re.compile(rb"\b%s\b" % re.escape(word))
+    return any(pattern.search(listed) for _, listed in statements(data))
 
 
 @functools.lru_cache(maxsize=1 << 14)  # most modules import what many others do
@@ -356,10 +356,10 @@ class ImportGraph:
         reached = {path}
         waiting = [path]
         while waiting:
-            for each in self.imported(waiting.pop()):
-                if each not in reached:
-                    reached.add(each)
-                    waiting.append(each)
+            for imported in self.imported(waiting.pop()):
+                if imported not in reached:
+                    reached.add(imported)
+                    waiting.append(imported)
         return reached
 
     def _text(self, path: str) -> bytes:
@@ -376,15 +376,15 @@ class ImportGraph:
         folder = os.path.dirname(path)
         if folder != self._folder:
             self._folder, self._in_folder = folder, {}
-        found: dict[str, None] = {}
+        paths: dict[str, None] = {}
         for statement in every:
             meant = self._in_folder.get(statement)
             if meant is None:
                 names = imported_names(*statement)
                 meant = tuple(file for name in names for file in self._files_of(path, name))
                 self._in_folder[statement] = meant
-            found.update(dict.fromkeys(meant))
-        return tuple(found)
+            paths.update(dict.fromkeys(meant))
+        return tuple(paths)
 
     def _files_of(self, path: str, imported: ImportedNames) -> Iterable[str]:
         dotted, level, names = imported
@@ -403,17 +403,17 @@ class ImportGraph:
 
 def importers(graph: ImportGraph, files: Sequence[str]) -> dict[str, list[str]]:
     """Return by file what imports it, of the files and all that these import."""
-    found: dict[str, list[str]] = {}
+    by_import: dict[str, list[str]] = {}
     seen = set(files)
     waiting = list(files)
     while waiting:
         path = waiting.pop()
         for imported in graph.imported(path):
-            found.setdefault(imported, []).append(path)
+            by_import.setdefault(imported, []).append(path)
             if imported not in seen:
                 seen.add(imported)
                 waiting.append(imported)
-    return found
+    return by_import
 
 
 class Connected(NamedTuple):
@@ -431,14 +431,14 @@ def above(graph: ImportGraph, seeds: Collection[str], files: Sequence[str]) -> s
     """Return those of `files` that reach a seed by their imports, and are none."""
     ways = importers(graph, files)
     within = set(files).difference(seeds)
-    found: set[str] = set()
+    above: set[str] = set()
     waiting = list(seeds)
     while waiting:
         for path in ways.get(waiting.pop(), ()):
-            if path in within and path not in found:
-                found.add(path)
+            if path in within and path not in above:
+                above.add(path)
                 waiting.append(path)
-    return found
+    return above
 
 
 def connected(

@@ -18,13 +18,13 @@ Given = tuple[list[None], dict[str, None]]
 def misfit(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
     """Return Python's error for the call; None where it fits, or where that is not known."""
     signature = signature_of(callee)
-    if signature is None or any(each.star for each in arguments):
+    if signature is None or any(argument.star for argument in arguments):
         return None
-    plain: list[None] = [None for each in arguments if each.keyword is None]
-    named: dict[str, None] = {each.keyword: None for each in arguments if each.keyword}
-    first, kept = _already_given(callee)
+    plain: list[None] = [None for argument in arguments if argument.keyword is None]
+    named: dict[str, None] = {argument.keyword: None for argument in arguments if argument.keyword}
+    first, by_name = _already_given(callee)
     try:
-        signature.bind(*first, *plain, **{**kept, **named})
+        signature.bind(*first, *plain, **{**by_name, **named})
     except TypeError as error:
         return str(error)
     return None
@@ -34,9 +34,9 @@ def _already_given(callee: Value) -> Given:
     """Return the arguments that partials have put in before."""
     if not isinstance(callee, Partial):
         return [], {}
-    first, kept = _already_given(callee.function)
+    first, by_name = _already_given(callee.function)
     first += [None for _ in callee.args]
-    return first, {**kept, **{name: None for name, _ in callee.kwargs}}
+    return first, {**by_name, **{name: None for name, _ in callee.kwargs}}
 
 
 def signature_of(callee: Value) -> Signature | None:
@@ -55,18 +55,21 @@ def signature_of(callee: Value) -> Signature | None:
 
 
 def _parameters(code: ir.Parameters) -> list[Parameter]:
-    found = []
+    parameters = []
     for kind, rows in (
         (Parameter.POSITIONAL_ONLY, code.positional_only),
         (Parameter.POSITIONAL_OR_KEYWORD, code.positional),
     ):
-        found += [_parameter(name, kind, default) for name, default in rows]
+        parameters += [_parameter(name, kind, default) for name, default in rows]
     if code.star is not None:
-        found.append(Parameter(code.star, Parameter.VAR_POSITIONAL))
-    found += [_parameter(name, Parameter.KEYWORD_ONLY, each) for name, each in code.keyword_only]
+        parameters.append(Parameter(code.star, Parameter.VAR_POSITIONAL))
+    parameters += [
+        _parameter(name, Parameter.KEYWORD_ONLY, default_value)
+        for name, default_value in code.keyword_only
+    ]
     if code.star_star is not None:
-        found.append(Parameter(code.star_star, Parameter.VAR_KEYWORD))
-    return found
+        parameters.append(Parameter(code.star_star, Parameter.VAR_KEYWORD))
+    return parameters
 
 
 def _parameter(name: str, kind: object, default: object) -> Parameter:
@@ -85,11 +88,11 @@ def _without_first(signature: Signature) -> Signature | None:
 
 def call_method(cls: Class) -> Value | None:
     """Return the function that a call of an object of `cls` runs; None where an unseen base may."""
-    for each in mro(cls):
-        if not isinstance(each, Class):
+    for base in mro(cls):
+        if not isinstance(base, Class):
             return None
-        if "__call__" in each.names:
-            return each.names["__call__"]
+        if "__call__" in base.names:
+            return base.names["__call__"]
     return None
 
 

@@ -38,7 +38,7 @@ def words(test: nodes.Node, is_affirmed: bool = True) -> Iterator[Word]:
         case nodes.Not(operand=operand):
             yield from words(operand, not is_affirmed)
         case nodes.Compare(comparisons=comparisons):
-            is_denied = any(_denies(each) for each in comparisons)
+            is_denied = any(_denies(comparison) for comparison in comparisons)
             for part in nodes.parts(test):
                 yield from words(part, is_affirmed is not is_denied)
         case nodes.Attribute(base=base, name=name):
@@ -56,7 +56,7 @@ def _denies(comparison: nodes.Comparison) -> bool:
     """Return whether a comparison asks that its left side is absent or another one."""
     right = comparison.right
     is_with_nothing = isinstance(right, nodes.Constant) and any(
-        right.value is each for each in NOTHING
+        right.value is nothing for nothing in NOTHING
     )
     if comparison.op in NEGATIVE:
         return not is_with_nothing

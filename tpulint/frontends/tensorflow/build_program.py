@@ -232,8 +232,12 @@ def _read_methods(interpreter: Interpreter, left: list[UncalledMethod]) -> None:
     """Read the methods that are left, each with an object of its class that the program makes."""
     while left:
         owner, function, names, interpreter.follow_all = left.pop(0)
-        made = interpreter.made(owner)
-        real = [each for each in made if each.site and not is_test(each.site.module.path)]
+        instances = interpreter.made(owner)
+        real = [
+            candidate
+            for candidate in instances
+            if candidate.site and not is_test(candidate.site.module.path)
+        ]
         instance = real[0] if real else interpreter.generic_instance(owner)
         _read_function(interpreter, function, instance, names)
 
@@ -538,7 +542,11 @@ def drop_runs_on_other_devices(program: Program, files: Files, callers: Sequence
 
     callers: files that may call what is defined in the modules of the program.
     """
-    paths = {each.site.module.path for each in program.computations if _may_run_elsewhere(each)}
+    paths = {
+        computation.site.module.path
+        for computation in program.computations
+        if _may_run_elsewhere(computation)
+    }
     if not paths:
         return
     graph = ImportGraph(files)
@@ -546,9 +554,9 @@ def drop_runs_on_other_devices(program: Program, files: Files, callers: Sequence
     above = importers(graph, leading)
     elsewhere = {path for path in paths if _is_for_other_devices(path, above, graph, files)}
     program.computations = [
-        each
-        for each in program.computations
-        if not (_may_run_elsewhere(each) and each.site.module.path in elsewhere)
+        computation
+        for computation in program.computations
+        if not (_may_run_elsewhere(computation) and computation.site.module.path in elsewhere)
     ]
 
 
@@ -572,5 +580,5 @@ def _is_for_other_devices(
                 waiting.append(importer)
                 if is_script(files.data(importer)):
                     starts.append(importer)
-    reached = {each for start in starts for each in graph.reached(start)}
-    return bool(starts) and not any(may_make_tpu_strategy(files.data(each)) for each in reached)
+    reached = {file for start in starts for file in graph.reached(start)}
+    return bool(starts) and not any(may_make_tpu_strategy(files.data(file)) for file in reached)

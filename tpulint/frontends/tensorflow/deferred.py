@@ -77,8 +77,8 @@ def _is_made_under_tpu(context: Context | None) -> bool:
 
 def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> Value:
     """Return the result of calling a name of a skipped module, with the call: it may be wanted."""
-    unseen = isinstance(result, Tensor) and result.sort == "unseen"
-    if result is UNKNOWN or (unseen and naming.HOST_CALL.is_in(callee.name)):
+    is_unseen = isinstance(result, Tensor) and result.sort == "unseen"
+    if result is UNKNOWN or (is_unseen and naming.HOST_CALL.is_in(callee.name)):
         result = ExternalObject(callee.path, record.site, record.context)
     if isinstance(result, ExternalObject):
         result.callee, result.given = callee, record.arguments
@@ -130,16 +130,16 @@ def _result(frame: Frame, deferred: ExternalObject) -> Value:
     return deferred.result
 
 
-def _part_of(frame: Frame, part: ExternalObject, whole: Value) -> Value:
-    """Return the item of `whole`, or what its method gives, that `part` stands for."""
-    if whole is part.whole:
+def _part_of(frame: Frame, part: ExternalObject, container: Value) -> Value:
+    """Return the item of `container`, or what its method gives, that `part` stands for."""
+    if container is part.whole:
         return part
     if part.index is not None:
-        return operators.subscript(frame, whole, part.index, part.site)
-    if not isinstance(whole, Instance):
+        return operators.subscript(frame, container, part.index, part.site)
+    if not isinstance(container, Instance):
         return part
     with frame.at(part.context):
-        method = attributes.get(frame, whole, part.last, part.site)
+        method = attributes.get(frame, container, part.last, part.site)
         return force(frame, calls.call(frame, method, part.given, part.site), part.site)
 
 
@@ -147,14 +147,14 @@ def complete(session: Session, cls: Class) -> None:
     """Read the base classes of `cls` whose modules were passed by."""
     if cls.is_complete:
         return
-    for each in mro(cls):
-        if isinstance(each, Class):
-            each.bases = tuple(
+    for ancestor in mro(cls):
+        if isinstance(ancestor, Class):
+            ancestor.bases = tuple(
                 loaded if isinstance(loaded, (Class, External)) else base
-                for base in each.bases
+                for base in ancestor.bases
                 for loaded in [session.force_load(base)]
             )
-    for each in mro(cls):
-        if isinstance(each, Class):
-            each.order = None
+    for ancestor in mro(cls):
+        if isinstance(ancestor, Class):
+            ancestor.order = None
     cls.is_complete = True

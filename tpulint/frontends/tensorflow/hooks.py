@@ -62,8 +62,8 @@ class Hooks(Library):
         """
         method = _call_of_layer(callee)
         if method is None:
-            found = self.call_unknown(frame, callee, args, site, "")
-            return keras_models.noted(frame, callee, args, site, found)
+            result = self.call_unknown(frame, callee, args, site, "")
+            return keras_models.noted(frame, callee, args, site, result)
         arguments = keras_models.with_training(frame, method, args, site)
         if self.has_policy and frame.context.computation is not None:
             arguments = keras_models.autocast(callee, arguments)
@@ -73,11 +73,11 @@ class Hooks(Library):
                 if keras_models.is_symbolic(args)
                 else frame.at(frame.context)
             ):
-                found = call(frame, Bound(method, callee), arguments, site)
+                result = call(frame, Bound(method, callee), arguments, site)
         else:
             with frame.within(Scope(WITH, site, effect=CONVERTED)):
-                found = call(frame, Bound(method, callee), arguments, site)
-        return keras_models.noted(frame, callee, args, site, found)
+                result = call(frame, Bound(method, callee), arguments, site)
+        return keras_models.noted(frame, callee, args, site, result)
 
     def note_method_call(
         self, frame: Frame, method: Function, receiver: Instance, args: Arguments, site: Site
@@ -97,9 +97,9 @@ class Hooks(Library):
 
         That a program runs on a TPU is no doubt, but the premise of what is said of it.
         """
-        left = [each for each in callees if not _is_left_aside(each, context)] or callees
-        if any(_is_of_tpu(each) for each in left):
-            left = [each for each in left if _strategy_of(each) is None or _is_of_tpu(each)]
+        left = [callee for callee in callees if not _is_left_aside(callee, context)] or callees
+        if any(_is_of_tpu(callee) for callee in left):
+            left = [callee for callee in left if _strategy_of(callee) is None or _is_of_tpu(callee)]
         return left
 
     def condition_of_call(self, callee: Value) -> ConditionKey | None:
@@ -188,10 +188,10 @@ class Hooks(Library):
             return None
         return self.call(frame, External(cls.code.name), None, args, site)
 
-    def initialize(self, frame: Frame, made: Instance, args: Arguments, site: Site) -> None:
-        keras_models.note_dtype(made, args)
-        if keras_base(made) in CLASSES:
-            self.call(frame, External("keras.Model.__init__"), made, args, site)
+    def initialize(self, frame: Frame, instance: Instance, args: Arguments, site: Site) -> None:
+        keras_models.note_dtype(instance, args)
+        if keras_base(instance) in CLASSES:
+            self.call(frame, External("keras.Model.__init__"), instance, args, site)
 
     # Branches and modules
 
@@ -284,7 +284,7 @@ def running_strategy(context: Context, choice: Choice) -> Strategy | None:
     """Return the one of several strategies whose `run` builds the computation around `context`."""
     computation = context.computation
     running = computation.call.receiver if computation is not None else None
-    if isinstance(running, Strategy) and any(each is running for each in choice.options):
+    if isinstance(running, Strategy) and any(option is running for option in choice.options):
         return running
     return None
 
@@ -298,8 +298,8 @@ def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Si
     if name in tf_names.WEIGHT_ATTRIBUTES:
         return Sequence("list", [weights(base)], True, base.site)
     if name in tf_names.SINGLE_WEIGHTS and base.last in tf_names.LAYERS_WITH_WEIGHTS:
-        whole = weights(base)
-        weight = replace(whole, name=f"{base.last}.{name}", whole=whole)
+        all_weights = weights(base)
+        weight = replace(all_weights, name=f"{base.last}.{name}", whole=all_weights)
         return base.attributes.setdefault(name, weight)
     if name in tf_names.REPLICA_ID:
         return Tensor(frame.context, site, replica_id=True, per_replica=True)
@@ -319,7 +319,7 @@ def _is_fork(cls: Class) -> bool:
     """Return whether a class of the project is a copy of TensorFlow's: by name and parameters."""
     method = cls.names.get("__init__") or cls.names.get("__new__")
     if not isinstance(method, Function):
-        return any(isinstance(each, External) and each.last == cls.code.name for each in mro(cls))
+        return any(isinstance(base, External) and base.last == cls.code.name for base in mro(cls))
     code = method.code.parameters
     return tf_names.FORKED[cls.code.name] in [
         name for name, _ in (*code.positional, *code.keyword_only)

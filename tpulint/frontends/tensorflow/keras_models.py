@@ -44,9 +44,9 @@ def is_sequential(value: Value | None) -> bool:
 
 def keras_base(value: Instance) -> str:
     """Return the last name of the class of Keras that an object's class is made of, or ""."""
-    for each in mro(value.cls):
-        if isinstance(each, External) and "keras" in each.path:
-            return each.last
+    for base in mro(value.cls):
+        if isinstance(base, External) and "keras" in base.path:
+            return base.last
     return ""
 
 
@@ -61,11 +61,11 @@ def reduction_of(loss: ExternalObject) -> str | None:
     """Return how the loss reduces: "none", "sum" or "mean"; None where that is not seen."""
     if any(keyword is None for keyword, _ in loss.arguments):
         return None  # where a reduction stands differs by the class
-    given = loss.argument("reduction")
-    if given is None:
+    argument = loss.argument("reduction")
+    if argument is None:
         return "mean"
-    found = {_reduction(each) for each in options(given)}
-    return found.pop() if len(found) == 1 else None
+    reductions = {_reduction(option) for option in options(argument)}
+    return reductions.pop() if len(reductions) == 1 else None
 
 
 def _reduction(value: Value) -> str | None:
@@ -77,8 +77,8 @@ def _reduction(value: Value) -> str | None:
 def is_dataset(value: Value) -> bool:
     """Return whether this is an input pipeline, as its name says."""
     return all(
-        isinstance(each, ExternalObject) and naming.DATASET.is_in(each.path)
-        for each in options(value)
+        isinstance(option, ExternalObject) and naming.DATASET.is_in(option.path)
+        for option in options(value)
     )
 
 
@@ -92,10 +92,10 @@ def with_training(frame: Frame, call: Function, args: Arguments, site: Site) -> 
     if TRAINING_ARGUMENT not in names:
         if code.star_star is not None:
             return args
-        return tuple(each for each in args if each.keyword != TRAINING_ARGUMENT)
-    plain = sum(each.keyword is None for each in args)
-    given = any(each.keyword == TRAINING_ARGUMENT or each.star for each in args)
-    if given or plain >= names.index(TRAINING_ARGUMENT):  # `self` is not among `args`
+        return tuple(arg for arg in args if arg.keyword != TRAINING_ARGUMENT)
+    plain = sum(arg.keyword is None for arg in args)
+    has_training = any(arg.keyword == TRAINING_ARGUMENT or arg.star for arg in args)
+    if has_training or plain >= names.index(TRAINING_ARGUMENT):  # `self` is not among `args`
         return args
     around = frame.env.names.get(TRAINING_ARGUMENT, Opaque(TRAINING_ARGUMENT, is_static=True))
     return (*args, Argument(TRAINING_ARGUMENT, "", around, site))
@@ -113,7 +113,9 @@ CAST = frozenset([None, "bfloat16", "float16", "float32", "float64"])  # what is
 
 def note_dtype(layer: Instance, args: Arguments) -> None:
     """Remember that a layer is, or may be, made with a dtype of its own."""
-    if any(_may_be_dtype(each.keyword, each.value) or each.star == "*" for each in args):
+    if any(
+        _may_be_dtype(argument.keyword, argument.value) or argument.star == "*" for argument in args
+    ):
         layer.attributes[OWN_DTYPE] = NONE
 
 
@@ -145,22 +147,22 @@ def autocast(layer: Instance, args: Arguments) -> Arguments:
 
 def is_symbolic(args: Arguments) -> bool:
     """Return whether a layer is called with these to put a model together."""
-    return any(each.layer is not None for one in args for each in tensors(one.value))
+    return any(tensor.layer is not None for argument in args for tensor in tensors(argument.value))
 
 
-def noted(frame: Frame, layer: Value, args: Arguments, site: Site, found: Value) -> Value:
-    """Return `found`, the result of calling `layer`, as a part of the model that is built by it.
+def noted(frame: Frame, layer: Value, args: Arguments, site: Site, result: Value) -> Value:
+    """Return `result`, the result of calling `layer`, as a part of the model that is built by it.
 
     That is so where a symbolic tensor is given; elsewhere the result stays as it is.
     """
-    given = [each for one in args for each in tensors(one.value)]
-    sources = tuple(each.layer for each in given if each.layer is not None)
+    inputs = [each for argument in args for each in tensors(argument.value)]
+    sources = tuple(each.layer for each in inputs if each.layer is not None)
     if not sources or frame.context.computation is not None:
-        return found
-    made = LayerCall(layer, args, site, frame.context, sources)
-    if found is UNKNOWN or isinstance(found, Opaque):
-        found = transfer.flow(frame, given, site)
-    return transfer.each_tensor(found, lambda tensor: replace(tensor, layer=made))
+        return result
+    layer_call = LayerCall(layer, args, site, frame.context, sources)
+    if result is UNKNOWN or isinstance(result, Opaque):
+        result = transfer.flow(frame, inputs, site)
+    return transfer.each_tensor(result, lambda tensor: replace(tensor, layer=layer_call))
 
 
 def layer_of(frame: Frame, step: LayerCall) -> Value | None:

@@ -133,10 +133,10 @@ def _obtains_a_strategy(data: bytes) -> bool:
 
 def _ends_of(word: bytes, data: bytes) -> Iterator[int]:
     """Yield where the word ends, wherever it stands."""
-    found = data.find(word)
-    while found >= 0:
-        yield found + len(word)
-        found = data.find(word, found + 1)
+    start = data.find(word)
+    while start >= 0:
+        yield start + len(word)
+        start = data.find(word, start + 1)
 
 
 def _is_called_on_a_strategy(data: bytes, words: Iterable[bytes]) -> bool:

@@ -63,41 +63,41 @@ class Checkpoint:
 
     def __init__(self, program: ProgramEvents) -> None:
         self._program = program
-        self._lengths = [len(each) for each in self._lists()]
+        self._lengths = [len(records) for records in self._lists()]
 
     def _lists(self) -> tuple[Shortenable, ...]:
-        found = self._program
+        program = self._program
         return (
-            found.computations,
-            found.orphan_clusters,
-            found.calls,
-            found.uses,
-            found.accesses,
-            found.feeds,
+            program.computations,
+            program.orphan_clusters,
+            program.calls,
+            program.uses,
+            program.accesses,
+            program.feeds,
         )
 
     def roll_back(self) -> None:
         """Forget what was found since."""
-        for each, length in zip(self._lists(), self._lengths, strict=True):
-            del each[length:]
+        for records, length in zip(self._lists(), self._lengths, strict=True):
+            del records[length:]
 
     def opened_clusters(self) -> bool:
         """Return whether host clusters were opened since (those of a host_call need no more)."""
         computations, loose = self._lengths[:2]
         kinds = {
-            each.kind
-            for made in self._program.computations[computations:]
-            for each in made.clusters
+            cluster.kind
+            for computation in self._program.computations[computations:]
+            for cluster in computation.clusters
         }
-        kinds |= {each.kind for each in self._program.orphan_clusters[loose:]}
+        kinds |= {cluster.kind for cluster in self._program.orphan_clusters[loose:]}
         return any(kind.endswith("outside_compilation") for kind in kinds)
 
     def has_call(self, name: str) -> bool:
         """Return whether a computation since calls what has that last name."""
         return any(
             call.last == name
-            for made in self._program.computations[self._lengths[0] :]
-            for call in made.calls
+            for computation in self._program.computations[self._lengths[0] :]
+            for call in computation.calls
         )
 
     def set_strategy(self) -> bool:
@@ -117,16 +117,16 @@ class Checkpoint:
     def left_open(self) -> bool:
         """Return whether a computation since depends on what only callers know."""
         return any(
-            made.certainty is Certainty.POSSIBLE or isinstance(made.callee, Opaque)
-            for made in self._program.computations[self._lengths[0] :]
+            computation.certainty is Certainty.POSSIBLE or isinstance(computation.callee, Opaque)
+            for computation in self._program.computations[self._lengths[0] :]
         )
 
     def left_argument_open(self) -> bool:
         """Return whether callers give the function of a TPU's computation since, or its input."""
         computations = self._program.computations[self._lengths[0] :]
         return any(
-            made.certainty is Certainty.DEFINITE and isinstance(made.callee, Opaque)
-            for made in computations
+            computation.certainty is Certainty.DEFINITE and isinstance(computation.callee, Opaque)
+            for computation in computations
         ) or any(
             isinstance(feed.function or feed.data, Opaque)
             for feed in self._program.feeds[self._lengths[-1] :]

@@ -71,21 +71,21 @@ def shape_of(value: Value | None) -> Shape | None:
         return shape_of(value.arguments[0][1])
     if not isinstance(value, Sequence) or value.open:
         return None
-    return tuple(_number(each) for each in value.items)
+    return tuple(_number(item) for item in value.items)
 
 
 def shape_object(shape: Shape, site: Site, context: Context) -> ExternalObject:
     """Return the `TensorShape` of a tensor of this shape."""
     sizes: list[Value] = [UNKNOWN if size is None else Const(size) for size in shape]
-    made = ExternalObject("tensorflow.TensorShape", site, context)
-    made.arguments = ((None, Sequence("list", sizes)),)
-    made.attributes.update(ndims=Const(len(shape)), rank=Const(len(shape)))
-    return made
+    tensor_shape = ExternalObject("tensorflow.TensorShape", site, context)
+    tensor_shape.arguments = ((None, Sequence("list", sizes)),)
+    tensor_shape.attributes.update(ndims=Const(len(shape)), rank=Const(len(shape)))
+    return tensor_shape
 
 
 def _number(value: Value) -> int | None:
-    found = value.value if isinstance(value, Const) else None
-    return found if type(found) is int else None
+    number = value.value if isinstance(value, Const) else None
+    return number if type(number) is int else None
 
 
 def described(value: Value) -> tuple[str | None, Shape | None]:
@@ -99,7 +99,7 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
     if isinstance(value, ExternalObject) and value.path.startswith("numpy."):
         return _of_array(value)
     if isinstance(value, Sequence) and not value.open:
-        rows = [described(each) for each in value.items]
+        rows = [described(item) for item in value.items]
         dtypes, shapes = {row[0] for row in rows}, {row[1] for row in rows}
         if dtypes == {"int32", "float32"}:
             dtypes = {"float32"}

@@ -235,7 +235,8 @@ def in_commands(text: str) -> Iterator[Requirement]:
         if installer is not None and _INSTALLS.search(line, installer.end()):
             for requirement in requirements(line):
                 start, end = (
-                    Location(number + 1, it.column) for it in (requirement.start, requirement.end)
+                    Location(number + 1, place.column)
+                    for place in (requirement.start, requirement.end)
                 )
                 yield requirement._replace(start=start, end=end)
         for match in _RUNTIME.finditer(line):

@@ -100,18 +100,18 @@ class Said:
     span: Span | None = None
 
 
-def width_of(said: list[Said]) -> float:
+def width_of(lines: list[Said]) -> float:
     """Return the width that the lines take."""
-    return max((columns(shown(line.text)) for line in said), default=0) * SIZE * ADVANCE + 1
+    return max((columns(shown(line.text)) for line in lines), default=0) * SIZE * ADVANCE + 1
 
 
 def boxed(
-    said: list[Said], x: float, y: float, width: float, style: str, span: Span | None = None
+    lines: list[Said], x: float, y: float, width: float, style: str, span: Span | None = None
 ) -> Box:
     """Return a box as high as its lines, each in ROWS rows at most."""
     words = []
     top = y + PAD + SIZE - 2
-    for line in said:
+    for line in lines:
         for row, full in _rows(line.text, width - 2 * PAD):
             words.append(Words(x + PAD, top, row, line.style, full=full, span=line.span))
             top += LEADING
@@ -132,8 +132,8 @@ def _rows(text: str, width: float) -> list[tuple[str, str]]:
     if len(rows) <= ROWS and all(columns(row) <= most for row in rows):
         return [(row, "") for row in rows]
     last = " ".join([rows[ROWS - 1], *(row.strip() for row in rows[ROWS:])])
-    kept = [fitted(row, width)[0] for row in rows[: ROWS - 1]]
-    return [*((kept_row, "") for kept_row in kept), (fitted(last, width)[0], text)]
+    shown_rows = [fitted(row, width)[0] for row in rows[: ROWS - 1]]
+    return [*((kept_row, "") for kept_row in shown_rows), (fitted(last, width)[0], text)]
 
 
 # The columns of a picture: where the boxes of a lane begin, and how wide they are.
@@ -232,10 +232,10 @@ class LaneBoxes:
 
     def borders(self, now: tuple[str, ...]) -> None:
         """Close the frames of regions that end here, and open those that begin."""
-        kept = 0
-        while kept < min(len(self.open), len(now)) and self.open[kept][0] == now[kept]:
-            kept += 1
-        while len(self.open) > kept:
+        common = 0
+        while common < min(len(self.open), len(now)) and self.open[common][0] == now[common]:
+            common += 1
+        while len(self.open) > common:
             _, top = self.open.pop()
             x = self.columns.edge - self.columns.nest * (self.columns.depth - len(self.open))
             bottom = self.y - SPACE + 10
@@ -243,7 +243,7 @@ class LaneBoxes:
                 Box(x, top, self.columns.width - 2 * x, bottom - top, "region", ())
             )
             self.y += 8
-        for key in now[kept:]:
+        for key in now[common:]:
             region = self.titles[key]
             self.open.append((key, self.y - 6))
             where = model.place(region.span, self.drawn.span, self.context)
@@ -272,13 +272,13 @@ class LaneBoxes:
     def box(self, node: model.MapNode, x: float, y: float) -> Box:
         style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.alarmed else "")
         where = model.place(node.span, self.drawn.span, self.context)
-        said = [Said(f"{model.title(node)} {where}".rstrip(), "title", node.span)]
+        lines = [Said(f"{model.title(node)} {where}".rstrip(), "title", node.span)]
         for line in node.lines:
             words = model.line_words(line, node, self.drawn.span, self.context)
-            said.append(Said(words, "", line.span))
+            lines.append(Said(words, "", line.span))
         if node.more:
-            said.append(Said(f"... and {node.more} more", "muted"))
-        return boxed(said, x, y, self.columns.box, style, node.span)
+            lines.append(Said(f"... and {node.more} more", "muted"))
+        return boxed(lines, x, y, self.columns.box, style, node.span)
 
     def put(self, node: model.MapNode, box: Box) -> None:
         self.boxes[node.key] = box
@@ -319,19 +319,19 @@ class LaneBoxes:
         host = self.box(row.host, self.columns.host, self.y)
         sends = self.arrow_label(row.sends)
         returns = self.arrow_label(row.returns)
-        there = self.y + 12 + ROW * len(sends)
-        back = there + 14 + ROW * len(returns)
-        lowest = back if row.returns is not None else there
+        sent_y = self.y + 12 + ROW * len(sends)
+        returned_y = sent_y + 14 + ROW * len(returns)
+        lowest = returned_y if row.returns is not None else sent_y
         height = max(device.height, host.height, lowest - self.y + 10)
         self.put(row.device, as_high(device, height))
         self.put(row.host, as_high(host, height))
         center = (device.right + host.x) / 2
-        for edge, words, y in ((row.sends, sends, there), (row.returns, returns, back)):
+        for edge, words, y in ((row.sends, sends, sent_y), (row.returns, returns, returned_y)):
             if edge is not None:
                 points = ((device.right, y), (host.x, y))
                 self.arrow(edge, points if edge is row.sends else points[::-1])
                 self.label(words, center, y - 5, edge.alarm, "middle")
-        self.sent[row.device.key] = (device.right + 6, there - 5)
+        self.sent[row.device.key] = (device.right + 6, sent_y - 5)
         self.y += height + SPACE
 
     def below(self, row: model.BoxRow, device: Box) -> None:
@@ -444,10 +444,10 @@ class VariableRows:
         )
         sides: list[Box | None] = []
         for lane in (DEVICE_LANE, HOST_LANE):
-            said = self.touched(variable, lane)
-            wide = min(columns.box, 2 * PAD + width_of(said))
+            touches = self.touched(variable, lane)
+            wide = min(columns.box, 2 * PAD + width_of(touches))
             x = columns.host if lane == HOST_LANE else columns.edge + columns.box - wide
-            sides.append(boxed(said, x, y, wide, f"{lane} touches{alarm}") if said else None)
+            sides.append(boxed(touches, x, y, wide, f"{lane} touches{alarm}") if touches else None)
         height = max(box.height for box in (name, *sides) if box is not None)
         name = as_high(name, height)
         self.picture.boxes.append(name)
@@ -472,12 +472,12 @@ class VariableRows:
         return Arrow(points, "alarm" if variable.key in self.alarmed else "touch", heads)
 
     def stacked(self, variable: model.MapVariable) -> None:
-        said = self.name_of(variable)
+        lines = self.name_of(variable)
         for lane in (DEVICE_LANE, HOST_LANE):
-            said += self.touched(variable, lane, f"{lane}: ")
+            lines += self.touched(variable, lane, f"{lane}: ")
         alarm = " alarm" if variable.key in self.alarmed else ""
         width = self.columns.width - 2 * self.columns.edge
-        box = boxed(said, self.columns.edge, self.y, width, f"variable{alarm}", variable.span)
+        box = boxed(lines, self.columns.edge, self.y, width, f"variable{alarm}", variable.span)
         self.picture.boxes.append(box)
         self.sides[variable.key] = (box, box)
         self.y = box.bottom + 12

@@ -118,8 +118,8 @@ class _Text:
                 for touch in model.touches_of(variable, lane)
             ]
             if words:
-                said = f"    {lane}: {', '.join(words)}"
-                for part in textwrap.wrap(said, self.context.width, subsequent_indent="      "):
+                line = f"    {lane}: {', '.join(words)}"
+                for part in textwrap.wrap(line, self.context.width, subsequent_indent="      "):
                     yield self.styled(part, *((RED,) if held else ()))
         if variable.more:
             yield f"    ... and {variable.more} more places"
@@ -129,8 +129,8 @@ class _Text:
         yield self.styled(f"{hedge}deadlock: each of these waits for the next", RED, BOLD)
         for number, wait in enumerate(cycle.waits, 1):
             where = self.place(wait.span)
-            said = f"  {number} {wait.lane} {wait.text} ({where})"
-            for part in textwrap.wrap(said, self.context.width, subsequent_indent="    "):
+            line = f"  {number} {wait.lane} {wait.text} ({where})"
+            for part in textwrap.wrap(line, self.context.width, subsequent_indent="    "):
                 yield self.styled(part, RED)
         yield self.styled("  and so back to 1", RED)
 

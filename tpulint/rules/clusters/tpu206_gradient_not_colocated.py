@@ -119,8 +119,8 @@ def colocates(call: ApiCall) -> bool:
         return False
     if any(argument.star for argument in call.arguments):
         return True
-    asked = call.argument("colocate_gradients_with_ops", COLOCATE[call.last])
-    return asked is not None and asked.value != Const(False)
+    option = call.argument("colocate_gradients_with_ops", COLOCATE[call.last])
+    return option is not None and option.value != Const(False)
 
 
 def reaches(cluster: Cluster) -> bool:
@@ -131,5 +131,7 @@ def reaches(cluster: Cluster) -> bool:
 def is_source(call: ApiCall, cluster: Cluster) -> bool:
     """Return whether the gradient is asked for what goes straight into the cluster."""
     argument = call.argument("xs" if call.last == "gradients" else "sources", 1)
-    wanted = {id(tensor) for tensor in tensors(argument.value if argument is not None else UNKNOWN)}
-    return any(id(use.tensor) in wanted for use in cluster.receives)
+    sources = {
+        id(tensor) for tensor in tensors(argument.value if argument is not None else UNKNOWN)
+    }
+    return any(id(use.tensor) in sources for use in cluster.receives)

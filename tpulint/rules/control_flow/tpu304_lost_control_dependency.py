@@ -54,9 +54,9 @@ def _returns_all(block: Dependencies) -> bool:
     """Return whether the block returns the dependencies themselves, so that its users have them."""
     if not isinstance(block.inputs, Sequence) or block.inputs.open or not block.returned:
         return False
-    asked = {id(item) for item in block.inputs.items}
+    inputs = {id(item) for item in block.inputs.items}
     returned = [_flat(value) for value in block.returned]
-    return all(asked <= {id(value) for value in values} for values in returned)
+    return all(inputs <= {id(value) for value in values} for values in returned)
 
 
 def _flat(value: Value) -> list[Value]:

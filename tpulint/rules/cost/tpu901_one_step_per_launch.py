@@ -112,14 +112,14 @@ def launches_each_step(compiled: ApiCall) -> bool:
     if eager is not None and eager.value not in (Const(False), NONE):
         return False
     settings = [compiled.argument(name) for name in SETTINGS]
-    return all(each is None or each.value in (Const(1), NONE) for each in settings)
+    return all(setting is None or setting.value in (Const(1), NONE) for setting in settings)
 
 
 def steps_of_fit(program: Program, fit: ApiCall) -> int | None:
     """Return how many steps an epoch has; None where that is not known."""
-    asked = fit.argument("steps_per_epoch", None)
-    if asked is not None and asked.value != NONE:
-        return constant_int(asked.value)
+    argument = fit.argument("steps_per_epoch", None)
+    if argument is not None and argument.value != NONE:
+        return constant_int(argument.value)
     feeds = [feed for feed in program.feeds if feed.site == fit.site]
     return steps_of_epoch(feeds[0]) if len(feeds) == 1 else None
 

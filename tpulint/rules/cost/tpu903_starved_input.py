@@ -98,10 +98,10 @@ class StarvedInput(Rule):
             if is_sure is None:
                 continue
             data = data_of(program, feed)
-            whole = ways(data)
+            all_ways = ways(data)
             slow = list(given_by_python(program, feed))
-            for way in whole:
-                slow += slow_steps(Pipeline(program, feed, way, is_sure and len(whole) == 1))
+            for way in all_ways:
+                slow += slow_steps(Pipeline(program, feed, way, is_sure and len(all_ways) == 1))
             for step in slow:
                 if (step.site.span, step.does) not in reported:
                     reported.add((step.site.span, step.does))
@@ -177,9 +177,9 @@ def _is_flow(data: Value) -> bool:
 def slow_steps(pipeline: Pipeline) -> Iterator[Slow]:
     """Yield the steps that slow a pipeline. What is read once and kept is not among them."""
     way = pipeline.way
-    kept = max([0, *(index for index, step in enumerate(way) if step.last in KEEPS)])
-    yield from serial_maps(pipeline, way[:kept] if kept else way)
-    if not kept:
+    end_of_cache = max([0, *(index for index, step in enumerate(way) if step.last in KEEPS)])
+    yield from serial_maps(pipeline, way[:end_of_cache] if end_of_cache else way)
+    if not end_of_cache:
         yield from generators(pipeline)
         yield from serial_reads(pipeline)
     yield from shuffled_batches(pipeline)
@@ -191,9 +191,9 @@ def batch_behind(pipeline: Pipeline, index: int) -> int | None:
     for step in reversed(pipeline.way[:index]):
         if step.last in SPLITS:
             return None
-        made = batch_made_by(step)
-        if made is not None:
-            return constant_int(made.argument("batch_size", 0))
+        batch = batch_made_by(step)
+        if batch is not None:
+            return constant_int(batch.argument("batch_size", 0))
     return None
 
 
@@ -405,6 +405,6 @@ def epochs_of(pipeline: Pipeline) -> int | None:
     """Return how often `fit` goes over the data; None where that is not seen."""
     for call in pipeline.program.at.get(pipeline.feed.site, ()):
         if call.last == "fit" and not any(argument.star for argument in call.arguments):
-            given = call.argument("epochs", 3)
-            return 1 if given is None else constant_int(given.value)
+            epochs = call.argument("epochs", 3)
+            return 1 if epochs is None else constant_int(epochs.value)
     return None

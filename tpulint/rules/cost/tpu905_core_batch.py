@@ -123,9 +123,9 @@ def core_batches(program: Program, feed: Feed) -> Iterator[CoreBatch]:
     for batch in batches:
         if batch is None or is_short(data, batch):
             continue
-        sure = is_sure and len(batches) == 1 and not batch.context.is_guess
+        is_certain = is_sure and len(batches) == 1 and not batch.context.is_guess
         size = batch.argument("batch_size", 0) or UNKNOWN
-        yield from _of_size(size, batch.site, sure, is_of_core=feed.function is not None)
+        yield from _of_size(size, batch.site, is_certain, is_of_core=feed.function is not None)
 
 
 def _of_size(value: Value, site: Site, is_sure: bool, *, is_of_core: bool) -> Iterator[CoreBatch]:
@@ -165,22 +165,26 @@ def _of_arrays(program: Program, feed: Feed, is_sure: bool) -> Iterator[CoreBatc
     for call in program.at.get(feed.site, ()):
         if call.last != "fit" or any(argument.star for argument in call.arguments):
             continue
-        given = call.argument("batch_size", 2)
-        if given is not None and given.value != NONE:
-            yield from _of_size(given.value, given.site, is_sure, is_of_core=False)
+        size = call.argument("batch_size", 2)
+        if size is not None and size.value != NONE:
+            yield from _of_size(size.value, size.site, is_sure, is_of_core=False)
         elif not rows or rows / KERAS_BATCH >= FEW_STEPS:
             yield CoreBatch(KERAS_BATCH // USUAL_CORES, feed.site, False, KERAS_BATCH)
 
 
 def _of_estimator(estimator: ApiCall) -> Iterator[CoreBatch]:
     """Yield the batch of a core of a TPUEstimator, which shares the batch among the shards."""
-    given = estimator.argument(*BATCH_SIZES["train"])
-    size = constant_int(given.value) if given is not None else None
+    argument = estimator.argument(*BATCH_SIZES["train"])
+    size = constant_int(argument.value) if argument is not None else None
     shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
-    if given is None or not size or tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE:
+    if (
+        argument is None
+        or not size
+        or tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE
+    ):
         return
     is_sure = surely_uses_tpu(estimator) and not estimator.context.is_guess
     if shards and size % shards == 0:
-        yield CoreBatch(size // shards, given.site, is_sure, size)
+        yield CoreBatch(size // shards, argument.site, is_sure, size)
     elif shards is None:
-        yield from _of_size(given.value, given.site, is_sure, is_of_core=False)
+        yield from _of_size(argument.value, argument.site, is_sure, is_of_core=False)

@@ -207,9 +207,10 @@ def squeezes_any(program: Program, call: ApiCall) -> bool:
     if taken is None or (axis is not None and axis.value != NONE):
         return False
     return any(
-        made.last == "boolean_mask" or (made.last in ("where", "where_v2") and is_alone(made))
-        for made in program.by_result.get(id(taken.value), ())
-        if made.path.startswith("tensorflow.")
+        creation.last == "boolean_mask"
+        or (creation.last in ("where", "where_v2") and is_alone(creation))
+        for creation in program.by_result.get(id(taken.value), ())
+        if creation.path.startswith("tensorflow.")
     )
 
 
@@ -237,10 +238,10 @@ def _shapes_of_branches(call: ApiCall) -> list[tuple[int, ...]] | None:
     shapes = []
     for output in outputs:
         shape = output.shape if isinstance(output, Tensor) else None
-        known = [size for size in shape or () if size is not None]
-        if shape is None or len(known) < len(shape):
+        sizes = [size for size in shape or () if size is not None]
+        if shape is None or len(sizes) < len(shape):
             return None
-        shapes.append(tuple(known))
+        shapes.append(tuple(sizes))
     return shapes
 
 

@@ -360,8 +360,8 @@ def ragged_source(program: Program, data: Value) -> ApiCall | None:
     for step in steps(data):
         if step.last in KEEP_ELEMENTS:
             continue
-        made = [part for _, given in step.arguments for part in all_tensors([given])]
-        calls = [call for tensor in made for call in program.by_result.get(id(tensor), ())]
+        sources = [part for _, value in step.arguments for part in all_tensors([value])]
+        calls = [call for tensor in sources for call in program.by_result.get(id(tensor), ())]
         is_source = step.last in ("from_tensors", "from_tensor_slices")
         return next((call for call in calls if is_source and makes_ragged(call)), None)
     return None
@@ -381,14 +381,14 @@ def refused_inputs(program: Program, computation: Computation) -> Iterator[tuple
     TensorFlow leaves out what the computation leaves alone.
     """
     call = computation.call
-    given = [argument for argument in call.arguments if refused_tensors(argument.value)]
+    refused = [argument for argument in call.arguments if refused_tensors(argument.value)]
     for parameter in computation.parameters:
         for tensor, is_alternative in refused_tensors(parameter):
             if is_taken(program, computation, tensor):
-                place = given[0] if given else call.argument("args", 1) or call
+                place = refused[0] if refused else call.argument("args", 1) or call
                 yield place.site, tensor.dtype or "", is_alternative
     # Those of a graph's computation are placeholders, without the dtypes of the inputs.
-    for argument in given if computation.mode == "graph" else ():
+    for argument in refused if computation.mode == "graph" else ():
         for item, parameter in zip(_inputs(argument.value), computation.parameters):
             placeholders = all_tensors([parameter])
             if any(is_taken(program, computation, tensor) for tensor in placeholders):
@@ -513,9 +513,9 @@ def _policy(call: ApiCall) -> Argument | None:
 def _has_no_tpu(program: Program, call: ApiCall) -> bool:
     """Return whether each TPUStrategy of the same run is made in the other branch of a test."""
     is_excluded = [
-        each.context.excludes(call.context)
-        for each in program.all_calls()
-        if each.last in tf_names.TPU_STRATEGIES and each.context.run == call.context.run
+        strategy.context.excludes(call.context)
+        for strategy in program.all_calls()
+        if strategy.last in tf_names.TPU_STRATEGIES and strategy.context.run == call.context.run
     ]
     return bool(is_excluded) and all(is_excluded)
 

@@ -44,8 +44,8 @@ class ConcreteValueNeeded(Rule):
             if may_run_eagerly(program, computation):
                 continue
             for call in computation.calls:
-                asked = needed_value(call)
-                if asked is None or not is_traced(call) or asks_for_eager(call.context):
+                value = needed_value(call)
+                if value is None or not is_traced(call) or asks_for_eager(call.context):
                     continue
                 if has_methods and call.last not in ("numpy", *CONVERTED):
                     continue
@@ -170,7 +170,7 @@ def certainty(computation: Computation, call: ApiCall) -> Certainty:
 
     Which of several tensors it asks does not matter.
     """
-    here = [each for each in computation.calls if each.site == call.site]
+    here = [other for other in computation.calls if other.site == call.site]
     guessed = {key.identity for key, _ in call.context.conditions if key.kind in GUESSES}
     return definite_if(
         all(map(is_tensor, here)),
@@ -182,12 +182,12 @@ def certainty(computation: Computation, call: ApiCall) -> Certainty:
 
 def is_tensor(call: ApiCall) -> bool:
     """Return whether the call certainly needs the value of a tensor or variable."""
-    asked = needed_value(call)
-    if isinstance(asked, Variable):
-        return not asked.assumed
-    if asked is None:
+    value = needed_value(call)
+    if isinstance(value, Variable):
+        return not value.assumed
+    if value is None:
         return False
-    return asked.sort == "tensor" or (asked.sort == "structure" and call.last == "numpy")
+    return value.sort == "tensor" or (value.sort == "structure" and call.last == "numpy")
 
 
 def name(call: ApiCall) -> str:

@@ -113,8 +113,8 @@ def unbounded_loops(computation: Computation, gradient: ApiCall) -> Iterator[Unb
         trained = [access for access in computation.accesses if _is_trained(access, needed)]
         if trained and has_no_bound(computation, scope):
             reached = all(place.context.reached_whenever(gradient.context) for place in inside)
-            sure = reached and multiplies(computation, scope)
-            yield UnboundedLoop(scope, sure and _alone(loss and loss.value))
+            is_sure = reached and multiplies(computation, scope)
+            yield UnboundedLoop(scope, is_sure and _alone(loss and loss.value))
 
 
 def _maps_a_stop(call: ApiCall) -> bool:

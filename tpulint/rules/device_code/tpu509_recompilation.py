@@ -59,7 +59,7 @@ class Recompilation(Rule):
     summary = "a step that is compiled again in each round of a loop"
 
     def check(self, program: Program, report: Report) -> None:
-        for retraced in {it.place: it for it in retraced_calls(program)}.values():
+        for retraced in {call.place: call for call in retraced_calls(program)}.values():
             name = retraced.function.name
             cause = (
                 f"`{retraced.counter}` is a number of Python, which makes a new program for the TPU"
@@ -87,11 +87,13 @@ def retraced_calls(program: Program) -> Iterator[Retraced]:
     for computation in program.computations:
         if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
             continue
-        outer = next((it for it in computation.context.scopes if it.kind == FUNCTION), None)
+        outer = next(
+            (scope for scope in computation.context.scopes if scope.kind == FUNCTION), None
+        )
         if outer is None or not isinstance(outer.payload, TracedCall):
             continue
         before = computation.context.scopes[: computation.context.scopes.index(outer)]
-        loop = next((it for it in reversed(before) if it.kind in (LOOP, TRY)), None)
+        loop = next((scope for scope in reversed(before) if scope.kind in (LOOP, TRY)), None)
         if loop is not None and loop.kind == LOOP and keeps_traces(program, outer.payload.function):
             yield from _of_loop(program, computation, loop, outer)
 
@@ -101,19 +103,19 @@ def _of_loop(
 ) -> Iterator[Retraced]:
     assert isinstance(traced.payload, TracedCall)
     function, module = traced.payload.function, loop.site.module
-    node = next((it for it in module.nodes() if _is_at(it, For, loop.site)), None)
+    node = next((item for item in module.nodes() if _is_at(item, For, loop.site)), None)
     if not isinstance(node, For) or traced.site.module is not module:
         return
     inside = list(walk(*node.body))
-    call = next((it for it in inside if _is_at(it, CallNode, traced.site)), None)
+    call = next((item for item in inside if _is_at(item, CallNode, traced.site)), None)
     if not isinstance(call, CallNode):
         return
     is_over_data, counters = _counters(program, loop, node)
-    codes = [module.facts.functions[it.function] for it in inside if isinstance(it, Define)]
+    codes = [module.facts.functions[item.function] for item in inside if isinstance(item, Define)]
     if function.code in codes and is_over_data:
         yield Retraced(computation, function, traced.site, traced.site, loop.site, "")
     for argument in call.arguments:
-        names = {it.id for it in walk(argument.value) if isinstance(it, Name)}
+        names = {item.id for item in walk(argument.value) if isinstance(item, Name)}
         if names and names <= counters and _is_arithmetic(argument.value):
             place = module.site(argument.place)
             counter = ", ".join(sorted(names))

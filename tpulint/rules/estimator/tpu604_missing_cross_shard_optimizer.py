@@ -151,9 +151,9 @@ def _report_optimizer(
     assert isinstance(receiver, (ExternalObject, Instance))
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
     site = receiver.site or update.site
-    unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
+    is_unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
     seen = isinstance(receiver, Instance) or is_tensorflow(receiver.path)
-    guess = unseen or not seen or _is_guessed_call(update)
+    guess = is_unseen or not seen or _is_guessed_call(update)
     if computation.kind != tf_names.MODEL_FN:
         then = "those of the others are lost"
     elif met:
@@ -169,7 +169,7 @@ def _report_optimizer(
             computation, update.context, device_step(site, "is made without a wrapper")
         ),
         fix=in_cross_shard_optimizer(receiver, update.site),
-        doubt=_doubt(computation, update, name, is_own=seen, is_unseen=unseen),
+        doubt=_doubt(computation, update, name, is_own=seen, is_unseen=is_unseen),
     )
 
 
@@ -238,7 +238,9 @@ def _is_bare_class(optimizer: Instance) -> bool:
     bases = mro(optimizer.cls)
     outside = [base for base in bases if isinstance(base, External)]
     is_optimizer = any(naming.OPTIMIZER.is_in(base.last) for base in outside)
-    unseen = any(not is_tensorflow(base.path) and base.last != "object" for base in outside)
+    has_unseen_base = any(
+        not is_tensorflow(base.path) and base.last != "object" for base in outside
+    )
     methods = [
         member for base in bases if isinstance(base, Class) for member in base.names.values()
     ]
@@ -247,12 +249,12 @@ def _is_bare_class(optimizer: Instance) -> bool:
     }
     mentions |= {base.last for base in outside}
     sums = not mentions.isdisjoint(tf_names.COLLECTIVES | {WRAPPER})
-    kept = optimizer.attributes.values()
+    held = optimizer.attributes.values()
     return (
         is_optimizer
-        and not unseen
+        and not has_unseen_base
         and not sums
-        and not any(isinstance(attribute, (ExternalObject, Instance)) for attribute in kept)
+        and not any(isinstance(attribute, (ExternalObject, Instance)) for attribute in held)
     )
 
 

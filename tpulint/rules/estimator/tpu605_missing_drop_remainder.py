@@ -113,8 +113,8 @@ def _fault(
     if by_hand.is_sure and (dropping or by_hand.fits):
         return None
     if dropping:
-        begun = {id(source) for other in dropping for source in sources(other)}
-        chosen = any(id(source) in begun or is_window(source) for source in sources(batch))
+        starts = {id(source) for other in dropping for source in sources(other)}
+        chosen = any(id(source) in starts or is_window(source) for source in sources(batch))
         # Of one dataset the program drops the remainder where it must; of another it forgot to.
         return None if chosen or leaves_tpu(batch.context) else _Fault(NO_STATIC_SIZE, POSSIBLE)
     if by_hand.why:
@@ -153,7 +153,7 @@ def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> _ByHand:
 def _sets_component(call: ApiCall) -> bool:
     """Return whether a call sets the size of what is batched: a `reshape` may be of a sum of it."""
     reshaped = options(call.arguments[0].value) if call.arguments else ()
-    is_computed = all(isinstance(each, Tensor) and each.sort == "tensor" for each in reshaped)
+    is_computed = all(isinstance(part, Tensor) and part.sort == "tensor" for part in reshaped)
     return call.last != "reshape" or not (reshaped and is_computed)
 
 

@@ -41,10 +41,12 @@ def _check_params(call: ApiCall, report: Report) -> None:
     argument, estimator = call.argument("params", 3), call.result
     if argument is None or not isinstance(estimator, ExternalObject):
         return
-    kept = options(estimator.attributes.get("params", NONE))
+    params_options = options(estimator.attributes.get("params", NONE))
     for key in RESERVED:
-        held = [_holds(option, key, call) for option in kept]
-        maybe = any(isinstance(option, Mapping) and key in option.maybe_absent for option in kept)
+        held = [_holds(option, key, call) for option in params_options]
+        maybe = any(
+            isinstance(option, Mapping) and key in option.maybe_absent for option in params_options
+        )
         is_certain = all(held) and not maybe and not call.context.is_guess
         if any(held):
             report(

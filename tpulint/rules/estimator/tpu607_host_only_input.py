@@ -103,11 +103,11 @@ def _target(program: Program, call: ApiCall) -> tuple[Value, Value, Argument | N
 def callbacks(program: Program) -> Iterator[SavedFile]:
     """Yield the places that callbacks of `fit` write to, for models of a TPUStrategy."""
     for call in program.calls:
-        given = call.argument("callbacks")
-        if call.last != "fit" or given is None or call.receiver is None:
+        argument = call.argument("callbacks")
+        if call.last != "fit" or argument is None or call.receiver is None:
             continue
         strategy = _strategy_of(program, call.receiver, 0)
-        callbacks_given = given.value.items if isinstance(given.value, Sequence) else []
+        callbacks_given = argument.value.items if isinstance(argument.value, Sequence) else []
         for callback in callbacks_given:
             if strategy is None or not isinstance(callback, ExternalObject):
                 continue
@@ -139,10 +139,10 @@ def hub_layers(program: Program) -> Iterator[tuple[ApiCall, Strategy]]:
 
 
 def _argument(
-    program: Program, made: ExternalObject, keyword: str, position: int
+    program: Program, result: ExternalObject, keyword: str, position: int
 ) -> Argument | None:
     """Return an argument of the call that made an object."""
-    for call in program.by_result.get(id(made), ()):
+    for call in program.by_result.get(id(result), ()):
         return call.argument(keyword, position)
     return None
 
@@ -174,12 +174,12 @@ def _is_of_python(call: ApiCall, path: Value) -> bool:
 
 def _strategy_of(program: Program, held: Value, depth: int) -> Strategy | None:
     """Return the TPUStrategy under whose scope something that is saved was made."""
-    made: Context | None = None
+    place: Context | None = None
     if isinstance(held, Variable):
-        made = held.made
+        place = held.made
     elif isinstance(held, (ExternalObject, Instance)):
-        made = held.context
-    strategy = scope_strategy(made)
+        place = held.context
+    strategy = scope_strategy(place)
     if strategy is not None and not _makes_no_variable(held):
         return strategy if strategy.kind == "tpu" else None
     parts: list[Value] = []
@@ -190,8 +190,8 @@ def _strategy_of(program: Program, held: Value, depth: int) -> Strategy | None:
         parts = held.items
     elif isinstance(held, Mapping):
         parts = list(held.items.values())
-    found = (_strategy_of(program, part, depth - 1) for part in parts if depth > 0)
-    return next((strategy for strategy in found if strategy is not None), None)
+    strategies = (_strategy_of(program, part, depth - 1) for part in parts if depth > 0)
+    return next((strategy for strategy in strategies if strategy is not None), None)
 
 
 def _makes_no_variable(held: Value) -> bool:
@@ -379,11 +379,11 @@ def is_one_of_several(program: Program, feed: Feed, call: ApiCall) -> bool:
     """Return whether the program chooses between this source and others, one of them a TPU's."""
     if not isinstance(feed.owner, Strategy) or call.last not in tf_names.PYTHON_IN_GRAPH:
         return False
-    begun = [
+    starts = [
         source for source in sources(data_of(program, feed)) if isinstance(source, ExternalObject)
     ]
-    others = [source for source in begun if source.last not in tf_names.PYTHON_IN_GRAPH]
-    return any(source.site is call.site for source in begun) and any(map(is_dataset, others))
+    others = [source for source in starts if source.last not in tf_names.PYTHON_IN_GRAPH]
+    return any(source.site is call.site for source in starts) and any(map(is_dataset, others))
 
 
 def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool) -> str | None:

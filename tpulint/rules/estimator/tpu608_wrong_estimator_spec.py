@@ -117,17 +117,17 @@ def _check_scaffolds(program: Program, report: Report) -> None:
 
 def serves_others(specification: ApiCall) -> bool:
     """Return whether it also serves training or evaluation, which take any predictions."""
-    given = [specification.argument(*place) for place in NOT_TO_PREDICT]
-    return any(argument is not None and argument.value != NONE for argument in given) or any(
+    arguments = [specification.argument(*place) for place in NOT_TO_PREDICT]
+    return any(argument is not None and argument.value != NONE for argument in arguments) or any(
         argument.star for argument in specification.arguments
     )
 
 
-def is_no_dict(value: Value, made: set[int]) -> bool:
-    """Return whether it is a tensor, or a list or tuple of them; `made`: ids of single tensors."""
+def is_no_dict(value: Value, single_tensors: set[int]) -> bool:
+    """Return whether it is a tensor, or a list or tuple of them; some are known by their ids."""
     if isinstance(value, Sequence):
         return value.kind in ("list", "tuple")
-    return id(value) in made or (isinstance(value, Tensor) and value.single)
+    return id(value) in single_tensors or (isinstance(value, Tensor) and value.single)
 
 
 def check_params(program: Program, report: Report) -> None:

@@ -71,26 +71,26 @@ class BatchIgnoresParams(Rule):
 def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFault | None:
     """Return what is wrong with the size of the batches, None where that is nothing."""
     keyword, position = BATCH_SIZES[feed.kind]
-    asked = estimator.argument(keyword, position)
+    argument = estimator.argument(keyword, position)
     size = batch.argument("batch_size", POSITIONS.get(batch.last, 0))
-    if asked is None or size is None or has_one_replica(estimator) is not Truth.NO:
+    if argument is None or size is None or has_one_replica(estimator) is not Truth.NO:
         return None
     is_certain = not (feed.context.is_guess or estimator.context.is_guess)
     certainty = definite_if(is_certain)
     hosts = known_hosts(estimator)
     # `batch(FLAGS.batch_size)` and `train_batch_size=FLAGS.batch_size` are one flag.
-    if is_same(size, asked.value):
+    if is_same(size, argument.value):
         if feeds_each_core(feed, estimator):
             return SizeFault(certainty, f"each core gets a batch as large as the whole `{keyword}`")
         if hosts == "several":
             return SizeFault(certainty, f"each host gets a batch as large as the whole `{keyword}`")
         return None
-    batched, whole = constant_int(size), constant_int(asked.value)
-    if batched is None or whole is None or feeds_each_core(feed, estimator):
+    batched, total = constant_int(size), constant_int(argument.value)
+    if batched is None or total is None or feeds_each_core(feed, estimator):
         return None
-    if batched > whole or (hosts == "one" and batched != whole):
+    if batched > total or (hosts == "one" and batched != total):
         return SizeFault(
-            certainty, f"a host's batch of {batched} is not its share of `{keyword}={whole}`"
+            certainty, f"a host's batch of {batched} is not its share of `{keyword}={total}`"
         )
     return None  # it may be right for as many hosts
 

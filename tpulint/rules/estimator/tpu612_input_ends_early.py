@@ -56,27 +56,27 @@ class InputEndsEarly(Rule):
             if estimator is None or feed.kind not in STEPS or not may_use_tpu(estimator):
                 continue
             _check_number(program, feed, estimator, report)
-            asked = steps_of(program, feed)
+            steps = steps_of(program, feed)
             ways = amounts(data_of(program, feed))
             amount = ways[0]
             # Of several ways, one may be for another use of the function.
-            if asked is None or amount is None or len(ways) > 1:
+            if steps is None or amount is None or len(ways) > 1:
                 continue
-            short = shortage(feed, estimator, asked, amount)
+            short = shortage(feed, estimator, steps, amount)
             if short is not None:
                 _report(feed, amount, short, report)
 
 
 def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Report) -> None:
     """Report a use without a number of steps: on a TPU nothing ends it."""
-    given = call_with_steps(program, feed)
-    if given is None or not lacks_steps(given, feed.kind):
+    call = call_with_steps(program, feed)
+    if call is None or not lacks_steps(call, feed.kind):
         return
     on_tpu = estimator.argument("eval_on_tpu", 9)
     may_be_on_host = feed.kind == "evaluate" and on_tpu is not None and on_tpu.value != Const(True)
     keyword = STEPS[feed.kind][-1][0]
     report(
-        given.site.span,
+        call.site.span,
         f"no `{keyword}` says when to stop: on a TPU, `{feed.kind}` raises a ValueError; pass it",
         certainty=definite_if(
             surely_uses_tpu(estimator),
@@ -86,7 +86,7 @@ def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Repo
         ),
         trace=(
             traces.step(HOST_LANE, estimator.site, "makes the estimator for a TPU"),
-            traces.step(HOST_LANE, given.site, f"gives no `{keyword}`"),
+            traces.step(HOST_LANE, call.site, f"gives no `{keyword}`"),
         ),
     )
 
@@ -110,10 +110,10 @@ def lacks_steps(call: ApiCall, kind: str) -> bool:
         return False
     is_specification = call.last == SPECS[kind]
     places = ((STEPS[kind][-1][0], 1),) if is_specification else STEPS[kind]
-    given = [call.argument(*place) for place in places]
-    if is_specification and kind == "evaluate" and given == [None]:
+    arguments = [call.argument(*place) for place in places]
+    if is_specification and kind == "evaluate" and arguments == [None]:
         return False
-    return all(argument is None or argument.value == NONE for argument in given)
+    return all(argument is None or argument.value == NONE for argument in arguments)
 
 
 def _report(feed: Feed, amount: Amount, short: Shortage, report: Report) -> None:
@@ -139,8 +139,8 @@ def steps_of(program: Program, feed: Feed) -> Value | None:
     """
     for call in program.at.get(feed.site, ()):
         if call.last == feed.kind:
-            given = [call.argument(*row) for row in STEPS[feed.kind]]
-            values = [argument.value for argument in given if argument is not None]
+            arguments = [call.argument(*row) for row in STEPS[feed.kind]]
+            values = [argument.value for argument in arguments if argument is not None]
             return next((value for value in values if value != NONE), None)
     return None
 
@@ -224,11 +224,11 @@ def too_often_taken(program: Program) -> Iterator[TooFewBatches]:
 
     Each `next` counts as often as the loops around it say, the last one is reported.
     """
-    begun = program.named.get("iter", [])
+    iterators = program.named.get("iter", [])
     for feed in program.feeds:
         if feed.kind != "distribute" or feed.function is not None:
             continue
-        starts = [call for call in begun if feed.data in _read_by(call)]
+        starts = [call for call in iterators if feed.data in _read_by(call)]
         batches = most_elements(feed.data)
         if len(starts) != 1 or isinf(batches):
             continue

@@ -97,14 +97,14 @@ def release_of(call: ApiCall, target: Target) -> str:
 
 def unknown_keywords(call: ApiCall, target: Target) -> Iterator[tuple[Argument, str]]:
     """Yield the keywords that no release of the target takes, with the nearest that it takes."""
-    wanted = target.mask & names.having(call.path) & names.spoken_of(call.path)
+    releases = target.mask & names.having(call.path) & names.spoken_of(call.path)
     taken: set[str] = set()
     seen = 0
     for mask, parameters in names.parameters(call.path):
         seen |= mask
-        if mask & wanted:
+        if mask & releases:
             taken.update(parameter.rstrip("=") for parameter in parameters.strip("()").split(","))
-    if not wanted or wanted & ~seen or "**" in taken:
+    if not releases or releases & ~seen or "**" in taken:
         return
     for argument in call.arguments:
         if argument.keyword and argument.keyword not in taken:

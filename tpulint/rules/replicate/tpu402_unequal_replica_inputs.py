@@ -31,8 +31,8 @@ class UnequalReplicaInputs(Rule):
             )
             if certainty is not None:
                 differences = [difference(option) for option in options(inputs.value)]
-                said = next(text for text in differences if text)
-                report(inputs.site.span, said, certainty=certainty)
+                message = next(text for text in differences if text)
+                report(inputs.site.span, message, certainty=certainty)
 
 
 def difference(inputs: Value) -> str | None:

@@ -41,8 +41,8 @@ class ComputationArity(Rule):
 
             certainty = certainty_of_fault(entry, misfits, computation.value)
             if certainty is not None:
-                said = _message(computation.value, count)
-                report(entry.site.span, said, certainty=certainty)
+                message = _message(computation.value, count)
+                report(entry.site.span, message, certainty=certainty)
 
 
 def _message(callee: Value, count: int) -> str:

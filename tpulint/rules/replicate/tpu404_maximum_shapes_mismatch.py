@@ -41,8 +41,8 @@ class MaximumShapesMismatch(Rule):
             certainty = certainty_of_fault(entry, misfits, shapes.value)
             if certainty is not None:
                 faults = [fault(entry, option) for option in options(shapes.value)]
-                said = next(text for text in faults if text)
-                report(shapes.site.span, f"`maximum_shapes` {said}", certainty=certainty)
+                message = next(text for text in faults if text)
+                report(shapes.site.span, f"`maximum_shapes` {message}", certainty=certainty)
 
 
 def fault(entry: Computation, shapes: Value) -> str | None:
@@ -67,9 +67,9 @@ def fault(entry: Computation, shapes: Value) -> str | None:
     for number, maximum in enumerate(maximums):
         limit = shape_of(maximum)
         sizes = [described(row[number])[1] for row in rows]
-        said = _exceeded(limit, sizes, rounded) if limit is not None else None
-        if said is not None:
-            return said
+        message = _exceeded(limit, sizes, rounded) if limit is not None else None
+        if message is not None:
+            return message
     return None
 
 

@@ -33,8 +33,8 @@ class UnfetchableOp(Rule):
                 _check_fetch(call, taken, argument, report)
         for computation in program.computations:
             for call in hooks_of_spec(computation):
-                for each in call.arguments:
-                    _check_hook(computation, call, each, report)
+                for passed in call.arguments:
+                    _check_hook(computation, call, passed, report)
 
 
 def _check_fetch(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:

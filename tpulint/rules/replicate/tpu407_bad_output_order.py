@@ -25,12 +25,14 @@ class BadOutputOrder(Rule):
             is_certain_call = is_from_tensorflow(entry) and not entry.context.is_guess
             is_certain = is_certain_call and not isinstance(entry.result, Choice)
             for output in options(entry.result):
-                said = fault(output)
-                if said is None:
+                message = fault(output)
+                if message is None:
                     continue
                 site = getattr(output, "site", None) or entry.site
                 report(
-                    site.span, said, certainty=entry.certainty if is_certain else Certainty.POSSIBLE
+                    site.span,
+                    message,
+                    certainty=entry.certainty if is_certain else Certainty.POSSIBLE,
                 )
 
 

@@ -35,14 +35,16 @@ class DeviceAssignmentNeeded(Rule):
                 # A host cluster takes its operations off the core again: what is left is not known.
                 if entry.clusters or not core.context.reached_whenever(entry.context):
                     certainty = Certainty.POSSIBLE
-                said = (
+                message = (
                     f"core {_core(core)} is used, but no `device_assignment` assigns it to a"
                     " replica; pass one"
                 )
-                report(entry.site.span, said, certainty=certainty)
+                report(entry.site.span, message, certainty=certainty)
             elif count is not None and count > 1 and count % 2 == 1:
-                said = f"{count} replicas do not fill a whole topology: pass a `device_assignment`"
-                report(entry.site.span, said, certainty=certainty)
+                message = (
+                    f"{count} replicas do not fill a whole topology: pass a `device_assignment`"
+                )
+                report(entry.site.span, message, certainty=certainty)
 
 
 def _core(call: ApiCall) -> int:

@@ -33,14 +33,14 @@ class PaddingHasNoEffect(Rule):
     def check(self, program: Program, report: Report) -> None:
         for entry in replicate_calls(program, REPLICATES):
             spec = argument(entry, "padding_spec")
-            said = why_nothing(entry)
-            if spec is None or said is None:
+            reason = why_nothing(entry)
+            if spec is None or reason is None:
                 continue
             certainty = certainty_of_fault(entry, is_given, spec.value)
             if certainty is not None:
                 report(
                     spec.site.span,
-                    f"`padding_spec` has no effect {said}: remove it",
+                    f"`padding_spec` has no effect {reason}: remove it",
                     certainty=certainty,
                     fix=fix(entry, spec),
                 )

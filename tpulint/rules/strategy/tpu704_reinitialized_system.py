@@ -137,8 +137,8 @@ def _may_be_different_tpus(left: ApiCall, right: ApiCall) -> bool:
         return False
     if first is second:
         return first is UNKNOWN
-    said = _resolver_arguments(first)
-    return UNKNOWN in said or said != _resolver_arguments(second)
+    arguments = _resolver_arguments(first)
+    return UNKNOWN in arguments or arguments != _resolver_arguments(second)
 
 
 def _resolver(call: ApiCall) -> Value | None:

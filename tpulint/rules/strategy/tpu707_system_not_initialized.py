@@ -32,7 +32,7 @@ class SystemNotInitialized(Rule):
         first_steps: dict[int, tuple[Computation, ApiCall]] = {}
         for computation, creation in definite_steps(program):
             first_steps.setdefault(id(creation), (computation, creation))
-        built = [each for each in program.computations if is_run_by_hand(each)]
+        built = [started for started in program.computations if is_run_by_hand(started)]
         if not (first_steps or built) or may_be_initialized(program):
             return
         for computation in built:

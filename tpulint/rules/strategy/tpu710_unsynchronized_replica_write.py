@@ -89,24 +89,24 @@ def drift_of(program: Program, call: ApiCall) -> Drift | None:
         return None
     if not is_compiled(call.context) or not is_on_replica(call.context):
         return None
-    made = next(iter(program.by_result.get(id(variable), ())), None)
-    if made is None or made.last not in MAKERS or variable.made is None:
+    creation = next(iter(program.by_result.get(id(variable), ())), None)
+    if creation is None or creation.last not in MAKERS or variable.made is None:
         return None
     if scope_strategy(variable.made) is None or variable.made.computation is not None:
         return None
-    if any(argument.star for argument in made.arguments):
+    if any(argument.star for argument in creation.arguments):
         return None
-    if made.last == ADD_WEIGHT and not is_layers(made):
+    if creation.last == ADD_WEIGHT and not is_layers(creation):
         return None
-    given = [made.argument(keyword) for keyword in COMBINES]
-    if any(argument is not None and argument.value != NONE for argument in given):
+    combinations = [creation.argument(keyword) for keyword in COMBINES]
+    if any(argument is not None and argument.value != NONE for argument in combinations):
         return None
-    return Drift(call, variable, made)
+    return Drift(call, variable, creation)
 
 
-def is_layers(made: ApiCall) -> bool:
+def is_layers(creation: ApiCall) -> bool:
     """Return whether a weight is that of a layer: a metric's are meant to differ."""
-    return isinstance(made.receiver, Instance) and keras_base(made.receiver) in LAYERS
+    return isinstance(creation.receiver, Instance) and keras_base(creation.receiver) in LAYERS
 
 
 def certainty_of(
@@ -122,9 +122,9 @@ def certainty_of(
     sources = names_of_sources(value.operation, names)
     if sources & GRADIENTS:
         return None
-    made = drift.variable.made
-    assert made is not None
-    scope = made.with_blocks(SCOPE, "")[0]
+    creation = drift.variable.made
+    assert creation is not None
+    scope = creation.with_blocks(SCOPE, "")[0]
     context = drift.call.context
     return definite_if(
         bool(sources & STATISTICS),
@@ -147,13 +147,13 @@ def calls_by_operation(computation: Computation) -> dict[int, str]:
 
 def names_of_sources(operation: Operation | None, names: Mapping[int, str]) -> set[str]:
     """Return the names of the calls that a value comes from."""
-    found: set[str] = set()
+    source_names: set[str] = set()
     waiting, seen = [operation], set[int]()
     while waiting and len(seen) < STEPS:
         current = waiting.pop()
         if current is None or id(current) in seen:
             continue
         seen.add(id(current))
-        found.add(names.get(id(current), ""))
+        source_names.add(names.get(id(current), ""))
         waiting += current.sources
-    return found
+    return source_names

@@ -60,15 +60,15 @@ class PerReplicaValueAsTensor(Rule):
             if certainty is None:
                 continue
             is_result = source.last in tf_names.STRATEGY_RUN
-            whole = f"the result of `{source.last}`" if is_result else "an element of the dataset"
-            made = "gives one value per replica" if is_result else "distributes the dataset"
+            subject = f"the result of `{source.last}`" if is_result else "an element of the dataset"
+            origin = "gives one value per replica" if is_result else "distributes the dataset"
             report(
                 taken.site.span,
-                f"{whole} holds a value of each replica, so {taken.taker} cannot take it as a"
+                f"{subject} holds a value of each replica, so {taken.taker} cannot take it as a"
                 f" tensor: {INSTEAD}",
                 certainty=certainty,
                 trace=(
-                    traces.step(HOST_LANE, source.site, made),
+                    traces.step(HOST_LANE, source.site, origin),
                     traces.step(HOST_LANE, taken.site, "uses what holds all values as a tensor"),
                 ),
             )

@@ -82,8 +82,8 @@ def written(program: Program, access: Access, report: Report) -> None:
     strategy = scope_strategy(variable.made)
     if access.mode != "write" or strategy is None or is_called_by_unseen(context):
         return
-    made = next((call for call in program.by_result.get(id(variable), ())), None)
-    if made is None or made.last != "Variable":
+    creation = next((call for call in program.by_result.get(id(variable), ())), None)
+    if creation is None or creation.last != "Variable":
         return
     if synchronization_of(program, variable) != "ON_READ":
         return
@@ -103,7 +103,9 @@ def written(program: Program, access: Access, report: Report) -> None:
         f" `{access.how}`, but this is in no `run`: {INSTEAD}",
         certainty=certainty,
         trace=(
-            traces.step(HOST_LANE, made.site, "makes a variable that each replica keeps itself"),
+            traces.step(
+                HOST_LANE, creation.site, "makes a variable that each replica keeps itself"
+            ),
             *traces.calls(HOST_LANE, outside(context), context),
             traces.step(HOST_LANE, access.site, f"changes it by `{access.how}` for all replicas"),
         ),
@@ -132,8 +134,8 @@ def is_called_by_unseen(context: Context) -> bool:
     """Return whether a replica may run this: an unseen caller, or one that calls it on each."""
     if any(scope.effect == EACH_REPLICA for scope in context.scopes):
         return True
-    unseen = any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
-    return unseen and open_scope(context) is None
+    has_unseen_caller = any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
+    return has_unseen_caller and open_scope(context) is None
 
 
 def certainty_of(context: Context, strategy: Strategy, is_uncertain: bool) -> Certainty | None:

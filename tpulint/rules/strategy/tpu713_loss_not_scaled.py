@@ -167,11 +167,11 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
     operation, value = call.argument("reduce_op", 0), call.argument("value", 1)
     if not isinstance(call.receiver, Strategy) or operation is None or value is None:
         return
-    given = value.value
-    if not is_mean(operation.value) or not isinstance(given, Tensor) or given.of_all is None:
+    loss = value.value
+    if not is_mean(operation.value) or not isinstance(loss, Tensor) or loss.of_all is None:
         return
     for computation in program.computations:
-        if computation.call is not given.of_all or not is_for_replicas(computation):
+        if computation.call is not loss.of_all or not is_for_replicas(computation):
             continue
         result = computation.result
         if not isinstance(result, Tensor) or result.operation is None:

@@ -113,11 +113,11 @@ def is_global(program: Program, size: Value | None) -> bool:
     if not isinstance(size, Const) or type(size.value) is not int or size.value < 2:
         return False
     return any(
-        given is not None and given.value == size
+        argument is not None and argument.value == size
         for computation in program.computations
         for call in computation.calls
         if call.last == AVERAGE_LOSS
-        for given in [call.argument("global_batch_size", 2)]
+        for argument in [call.argument("global_batch_size", 2)]
     )
 
 
@@ -129,14 +129,14 @@ def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
     names = [name for name, _ in function.code.parameters.by_position]
     data = data_of(program, feed)
     passed = {step.last for step in steps(data)}
-    begun = [source for source in sources(data) if isinstance(source, ExternalObject)]
+    starts = [source for source in sources(data) if isinstance(source, ExternalObject)]
     if (
         len(names) != 1
         or function.code.names_any(frozenset(names))
         or not passed.isdisjoint(DIFFERS)
     ):
         return
-    if not begun or not all(source.last in READ_ONCE for source in begun):
+    if not starts or not all(source.last in READ_ONCE for source in starts):
         return
     report(
         feed.site.span,
@@ -144,7 +144,7 @@ def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
         " order, so the hosts train on equal batches: use `shard` with its context, or shuffle"
         " the files",
         certainty=Certainty.UNLIKELY,  # most TPUs have one host
-        trace=(traces.step(HOST_LANE, begun[0].site, "reads the same on each host"),),
+        trace=(traces.step(HOST_LANE, starts[0].site, "reads the same on each host"),),
         doubt="if the TPU has several hosts",
     )
 
@@ -166,23 +166,23 @@ def fixed_shapes(program: Program, computation: Computation) -> Iterator[FixedSh
     if computation.kind not in tf_names.STRATEGY_RUN or not isinstance(strategy, Strategy):
         return
     shares = {id(tensor): tensor for tensor in all_tensors(computation.parameters) if tensor.split}
-    whole = [batch for batch in _whole_batches(program, computation) if batch]
-    if not shares or len({size for _, _, size in whole}) != 1:
+    whole_batches = [batch for batch in _whole_batches(program, computation) if batch]
+    if not shares or len({size for _, _, size in whole_batches}) != 1:
         return
-    feed, batch, size = whole[0]
+    feed, batch, size = whole_batches[0]
     if size < 2:
         return
     is_for_all = is_for_many(program, strategy, computation.context)
     for call in computation.calls:
         shape = call.argument(SHAPES.get(call.last, ""), 1 if call.receiver is None else 0)
-        given = call.receiver or (call.arguments[0].value if call.arguments else None)
-        if call.last not in SHAPES or shape is None or id(given) not in shares:
+        reshaped = call.receiver or (call.arguments[0].value if call.arguments else None)
+        if call.last not in SHAPES or shape is None or id(reshaped) not in shares:
             continue
-        assert isinstance(given, Tensor)
+        assert isinstance(reshaped, Tensor)
         sizes = shape_of(shape.value)
         if not sizes or sizes[0] != size or not is_compiled(call.context):
             continue
-        fits = fit(call.last, given.shape, sizes)
+        fits = fit(call.last, reshaped.shape, sizes)
         if fits is False:
             continue
         certain = is_on_tpu(computation, call.context) and not _has_options(program, feed)
@@ -193,7 +193,7 @@ def fixed_shapes(program: Program, computation: Computation) -> Iterator[FixedSh
 
 
 def fit(
-    name: str, given: tuple[int | None, ...] | None, asked: tuple[int | None, ...]
+    name: str, shape: tuple[int | None, ...] | None, new_shape: tuple[int | None, ...]
 ) -> bool | None:
     """Return whether the rows have as many elements as are asked for; None where that is not seen.
 
@@ -201,9 +201,9 @@ def fit(
     """
     if name != "reshape":
         return True
-    if given is None or None in given[1:] or None in asked or -1 in asked:
+    if shape is None or None in shape[1:] or None in new_shape or -1 in new_shape:
         return None
-    return prod(size for size in given[1:] if size) == prod(size for size in asked[1:] if size)
+    return prod(size for size in shape[1:] if size) == prod(size for size in new_shape[1:] if size)
 
 
 def _whole_batches(

@@ -117,5 +117,5 @@ def is_traced_again(computation: Computation, context: Context) -> bool:
     """
     if context.traced:
         return True
-    unseen = any(scope.kind == NO_KNOWN_CALLER for scope in computation.context.scopes)
-    return unseen and computation.kind == "run"
+    has_unseen_caller = any(scope.kind == NO_KNOWN_CALLER for scope in computation.context.scopes)
+    return has_unseen_caller and computation.kind == "run"

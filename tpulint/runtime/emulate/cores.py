@@ -113,9 +113,9 @@ def _run_function(
     when=When.EMULATED,
 )
 def _pack_eager_tensors(pack: Callable[..., Any], ctx: Any, tensors: Sequence[Any]) -> Any:
-    packed = pack(ctx, tensors)
-    setattr(packed, _VARIABLE, getattr(tensors[0], _VARIABLE, None))
-    return packed
+    packed_tensor = pack(ctx, tensors)
+    setattr(packed_tensor, _VARIABLE, getattr(tensors[0], _VARIABLE, None))
+    return packed_tensor
 
 
 def _refuse_lost(values: Iterable[Any]) -> None:

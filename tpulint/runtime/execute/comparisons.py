@@ -138,7 +138,7 @@ class _ReplicaValues:
         """Warn the first time that a replica has no rows, or a result that is no number."""
         empty = {replica for replica, count in enumerate(rows) if count == 0}
         # The first row stands for no result.
-        nan = [{replica for replica, one in enumerate(here) if one} for here in is_nan[1:]]
+        nan = [{replica for replica, marked in enumerate(here) if marked} for here in is_nan[1:]]
         counts = (not nan and self._can_spread) or any(
             not empty.isdisjoint(replicas) for replicas in nan
         )

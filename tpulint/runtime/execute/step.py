@@ -388,13 +388,13 @@ def _start_step(
             *services.exchanges.begin([here.queues for here in images]),
         ]
         ready = assert_system_initialized(program.marked)
-        begun = [
+        starting = [
             *services.probes.begin(_given(program, images)),
             *services.deadline.begin(),
             *services.failures.begin(),
             *record_shapes(recorded, images[0]),
         ]
-        return StepStart(tf.group(ready, begun, mutex.acquire()), cleared)
+        return StepStart(tf.group(ready, starting, mutex.acquire()), cleared)
 
 
 def _given(program: ReplicatedProgram, images: Sequence[TensorMap]) -> list[Tensor]:

@@ -130,16 +130,18 @@ def copy_operations(
         node.input.extend(f"^{name}" for name in sorted(before.get(op.name, frozenset()) & own))
     graphs.share_functions(region.graph, graph_def.node)
     # A NoOp has no outputs that could be asked for.
-    kept = [op for op in ops if not (on_device and op.type in _NO_OP_ON_DEVICE)]
-    wanted = [tensor.name for op in kept for tensor in op.outputs]
+    copied_ops = [op for op in ops if not (on_device and op.type in _NO_OP_ON_DEVICE)]
+    output_names = [tensor.name for op in copied_ops for tensor in op.outputs]
     results = tf.graph_util.import_graph_def(
         graph_def,
         input_map={name: image(name) for name in outside},
-        return_elements=[*wanted, *(op.name for op in ops)],
+        return_elements=[*output_names, *(op.name for op in ops)],
         name="",
     )
-    copies = results[len(wanted) :]
-    return Copied(dict(zip(wanted, results)), {op.name: copied for op, copied in zip(ops, copies)})
+    copies = results[len(output_names) :]
+    return Copied(
+        dict(zip(output_names, results)), {op.name: copied for op, copied in zip(ops, copies)}
+    )
 
 
 def _make_identity(node: Any) -> None:

@@ -266,9 +266,9 @@ def _connected(start: Operation, wanted: dict[str, Operation]) -> Iterable[Opera
     unread = [start]
     while unread:
         op = unread.pop()
-        others = [tensor.op for tensor in op.inputs]
-        others += [user for tensor in op.outputs for user in tensor.consumers()]
-        for other in others:
+        neighbors = [tensor.op for tensor in op.inputs]
+        neighbors += [user for tensor in op.outputs for user in tensor.consumers()]
+        for other in neighbors:
             if other.name in wanted and other.name not in together:
                 together[other.name] = other
                 unread.append(other)

@@ -44,9 +44,9 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
             self._device_function_stack = users._device_function_stack.copy()
             self._colocation_stack = users._colocation_stack.copy()
             for scope in users._control_dependencies_stack:
-                ours = self.control_dependencies(scope.control_inputs)
-                waiting.enter_context(ours)
-                self._waits.append((scope, ours))
+                scope_of_graph = self.control_dependencies(scope.control_inputs)
+                waiting.enter_context(scope_of_graph)
+                self._waits.append((scope, scope_of_graph))
             yield
 
     def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
@@ -63,10 +63,10 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
             placeholder = super().capture(tensor, shape=shape)
         gradients.alias_on_tapes(placeholder, tensor)
         self.counterparts[placeholder.op.name] = tensor.op
-        for users, ours in self._waits:
+        for users, of_graph in self._waits:
             # An operation with an input that was made in such a scope already waits through that.
             if users.op_in_group(tensor.op):
-                ours.add_op(placeholder.op)
+                of_graph.add_op(placeholder.op)
         return placeholder
 
     def control_dependencies(self, control_inputs: Any) -> Any:

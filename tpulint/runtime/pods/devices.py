@@ -219,8 +219,8 @@ def executing_device(device: str) -> str:
 def remote_device(device: str) -> str:
     """Return the device of a host's process that runs what is placed on `device`, of any job."""
     spec = spec_of(device)
-    there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
-    return CORE.sub("device:CPU:0", there.to_string())
+    remote = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
+    return CORE.sub("device:CPU:0", remote.to_string())
 
 
 def inline_call(call: tf.Operation) -> None:

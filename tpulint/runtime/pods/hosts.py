@@ -234,13 +234,13 @@ def _for_hosts(paths: Any, line: str | None) -> Any:
     The operation that takes them was made at `line`.
     """
     paths = tf.convert_to_tensor(paths)
-    known = tf.get_static_value(paths)
-    if known is None:
+    static_paths = tf.get_static_value(paths)
+    if static_paths is None:
         is_elsewhere = tf.strings.regex_full_match(paths, _HAS_SCHEME)
         is_file = tf.strings.regex_full_match(paths, _IS_FILE)
         is_elsewhere = (is_elsewhere & ~is_file) | tf.equal(paths, "")
         return tf.where(is_elsewhere, paths, tf.strings.join([_scheme_of(line), paths]))
-    values = np.asarray(known, dtype=object)
+    values = np.asarray(static_paths, dtype=object)
     texts = [tf.compat.as_text(value) for value in values.ravel()]
     if not any(map(_is_local, texts)):
         return paths

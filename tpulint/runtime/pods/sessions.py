@@ -112,7 +112,7 @@ def _renew(opened: Any) -> None:
     why="a session is not deleted while a call in it that failed still holds a mutex",
 )
 def _close(original: Callable[..., None], self: Any) -> None:
-    if any(self in kept for kept in _kept):
+    if any(self in recent for recent in _kept):
         self._closed = True
     else:
         original(self)
@@ -203,13 +203,13 @@ class SessionGraph:
 
     def _add_functions(self, library: Any) -> None:
         """Add to `library` the functions of the program's graph that are not here."""
-        theirs = self._read[1].library
-        for function in theirs.function:
+        of_session = self._read[1].library
+        for function in of_session.function:
             if function.signature.name not in self._functions:
                 library.function.add().CopyFrom(function)
         added = {function.signature.name for function in library.function}
         library.gradient.extend(
-            gradient for gradient in theirs.gradient if gradient.function_name in added
+            gradient for gradient in of_session.gradient if gradient.function_name in added
         )
         self._functions |= added
 
@@ -268,11 +268,11 @@ def _initialize(
     if not (is_master(target) and current_pod().workers):
         original(self, _target_of_somebody(target), graph, config)
         return
-    theirs = ops.get_default_graph() if graph is None else graph
-    served = SessionGraph(theirs, _place)
+    users_graph = ops.get_default_graph() if graph is None else graph
+    served = SessionGraph(users_graph, _place)
     setattr(self, _GRAPH, served)
     original(self, _server().target, served.graph, _config(config))
-    self._graph, self._target = theirs, tf.compat.as_bytes(target)
+    self._graph, self._target = users_graph, tf.compat.as_bytes(target)
     setattr(self, SERVED, True)
 
 

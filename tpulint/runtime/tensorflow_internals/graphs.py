@@ -62,10 +62,10 @@ def cache_per_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _
     def result(graph: Graph) -> _Result:
         if not hasattr(graph, "_tpulint_kept"):
             graph._tpulint_kept = {}
-        kept: dict[object, _Result] = graph._tpulint_kept
-        if function not in kept:
-            kept[function] = function(graph)
-        return kept[function]
+        results: dict[object, _Result] = graph._tpulint_kept
+        if function not in results:
+            results[function] = function(graph)
+        return results[function]
 
     return result
 

@@ -14,14 +14,14 @@ KINDS = st.lists(st.sampled_from([COMPUTATION, CLUSTER, LOOP]), max_size=3)
 
 
 def innermost(stack: ScopeStack, kind: str) -> object:
-    return next((each.payload for each in reversed(stack) if each.kind == kind), None)
+    return next((scope.payload for scope in reversed(stack) if scope.kind == kind), None)
 
 
 @given(st.lists(KINDS, max_size=4))
 def test_they_are_the_innermost(entered: list[list[str]]) -> None:
     stack = ScopeStack()
     for kinds in entered:
-        stack = stack.and_inside(*(Scope(each, Site(MODULE, -1), object()) for each in kinds))
+        stack = stack.and_inside(*(Scope(kind, Site(MODULE, -1), object()) for kind in kinds))
     assert stack.computation is innermost(stack, COMPUTATION)
     inside = [each.payload for each in stack.since(COMPUTATION) if each.kind == CLUSTER]
     assert stack.cluster is (inside[0] if inside else None)

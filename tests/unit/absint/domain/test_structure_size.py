@@ -37,24 +37,24 @@ def walked(value: Value, limit: int) -> int:
     """Return how many values a walk over all of `value` comes by; more than `limit` is enough."""
     stack, number = [value], 0
     while stack and number <= limit:
-        found = stack.pop()
+        actual = stack.pop()
         number += 1
-        if isinstance(found, STRUCTURES):
-            stack += parts(found)
+        if isinstance(actual, STRUCTURES):
+            stack += parts(actual)
     return number
 
 
 @pytest.mark.parametrize("kind", DOUBLINGS)
 def test_a_value_that_doubles_with_each_line_is_bounded(kind: str) -> None:
     lines = f"{DOUBLINGS[kind]}\n" * 26
-    found = names(f"from anywhere import unseen\na = 1\n{lines}")["a"]
-    assert walked(found, 10 * MAX_STRUCTURE_SIZE) <= 6 * MAX_STRUCTURE_SIZE
+    actual = names(f"from anywhere import unseen\na = 1\n{lines}")["a"]
+    assert walked(actual, 10 * MAX_STRUCTURE_SIZE) <= 6 * MAX_STRUCTURE_SIZE
 
 
 def test_a_string_that_doubles_with_each_line_is_bounded() -> None:
-    found = names("a = 'word'\n" + "a = a + a\n" * 40)["a"]
-    assert repr(found).startswith("'wordword")
-    assert len(repr(found)) < 10 * MAX_STRUCTURE_SIZE
+    actual = names("a = 'word'\n" + "a = a + a\n" * 40)["a"]
+    assert repr(actual).startswith("'wordword")
+    assert len(repr(actual)) < 10 * MAX_STRUCTURE_SIZE
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_what_is_in_another_structure_grows_as_far_as_that_has_room() -> None:
     """Each list is in the one before fifteen times, and grows when it is there already."""
     lists = "".join(f"a{n} = []\nb{n} = [a{n}] * 15\n" for n in range(12))
     growth = "".join(f"a{n}.append(b{n + 1})\n" for n in range(11))
-    found = names(lists + growth)["b0"]
-    assert walked(found, 10 * MAX_STRUCTURE_SIZE) <= MAX_STRUCTURE_SIZE
+    actual = names(lists + growth)["b0"]
+    assert walked(actual, 10 * MAX_STRUCTURE_SIZE) <= MAX_STRUCTURE_SIZE
 
 
 def test_a_replaced_item_leaves_its_room() -> None:

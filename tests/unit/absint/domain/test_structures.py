@@ -35,6 +35,6 @@ def nested(levels: int) -> Value:
 def test_the_tensors_of_several_values_are_those_of_each(
     values: list[Value], expected: list[Tensor]
 ) -> None:
-    found = all_tensors(values)
-    assert found == expected
-    assert found == [each for value in values for each in tensors(value)]
+    actual = all_tensors(values)
+    assert actual == expected
+    assert actual == [tensor for value in values for tensor in tensors(value)]

@@ -58,15 +58,15 @@ METHOD = External("library.method")
     ],
 )
 def test_the_value_that_is_one_of_several(values: list[Value], joined: Value) -> None:
-    found = join(values)
-    assert found == joined
-    assert repr(found) == repr(joined)  # 1 == True
+    actual = join(values)
+    assert actual == joined
+    assert repr(actual) == repr(joined)  # 1 == True
 
 
 def call(*arguments: tuple[str | None, str, int]) -> ApiCall:
     """A call with such arguments: keyword, star, number."""
-    given = tuple(Argument(name, star, Const(number), SITE) for name, star, number in arguments)
-    return ApiCall("library.call", SITE, Context(), given, None, UNKNOWN)
+    named = tuple(Argument(name, star, Const(number), SITE) for name, star, number in arguments)
+    return ApiCall("library.call", SITE, Context(), named, None, UNKNOWN)
 
 
 def test_of_many_values_the_functions_are_kept() -> None:
@@ -96,15 +96,15 @@ def test_of_many_values_the_functions_are_kept() -> None:
 def test_the_argument_by_keyword_or_position(
     made: ApiCall, position: int | None, value: int | None
 ) -> None:
-    found = made.argument("wanted", position)
-    assert (None if found is None else found.value) == (None if value is None else Const(value))
+    actual = made.argument("wanted", position)
+    assert (None if actual is None else actual.value) == (None if value is None else Const(value))
 
 
 def test_strategies_that_are_no_tpus_count_as_one_alternative() -> None:
     """A missed alarm: a project that chose among seven strategies had an unknown one."""
-    found = [Strategy("other", None) for _ in range(9)]
-    joined = join([Strategy("unknown", None), Strategy("tpu", None), *found])
-    assert [each.kind for each in options(joined) if isinstance(each, Strategy)] == [
+    actual = [Strategy("other", None) for _ in range(9)]
+    joined = join([Strategy("unknown", None), Strategy("tpu", None), *actual])
+    assert [option.kind for option in options(joined) if isinstance(option, Strategy)] == [
         "unknown",
         "tpu",
         "other",

@@ -32,8 +32,8 @@ def choices(value: Value) -> set[str]:
 
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_a_name_has_the_values_of_all_ways_that_meet(text: str) -> None:
-    found = names(f"from elsewhere import unseen\n{text}\n")["x"]
-    assert choices(found) == choices(PROGRAMS[text])
+    actual = names(f"from elsewhere import unseen\n{text}\n")["x"]
+    assert choices(actual) == choices(PROGRAMS[text])
 
 
 def test_a_way_that_ends_does_not_meet_the_others() -> None:
@@ -61,8 +61,8 @@ LOOPS: dict[str, Value] = {
 
 @pytest.mark.parametrize("text", LOOPS)
 def test_a_loop_over_a_literal_is_read_round_by_round(text: str) -> None:
-    found = names(f"from elsewhere import unseen\n{text}\n")["x"]
-    assert choices(found) == choices(LOOPS[text])
+    actual = names(f"from elsewhere import unseen\n{text}\n")["x"]
+    assert choices(actual) == choices(LOOPS[text])
 
 
 def test_a_loop_over_many_items_is_read_once() -> None:

@@ -19,19 +19,19 @@ def test_a_long_sum_is_read() -> None:
 def test_a_long_chain_of_branches_is_read() -> None:
     branches = "".join(f"elif unseen({number}):\n    x = 2\n" for number in range(500))
     text = f"from elsewhere import unseen\nif unseen():\n    x = 1\n{branches}else:\n    x = 1\n"
-    found = names(text)["x"]
-    assert isinstance(found, Choice)
-    assert set(found.options) == {Const(1), Const(2)}
+    actual = names(text)["x"]
+    assert isinstance(actual, Choice)
+    assert set(actual.options) == {Const(1), Const(2)}
 
 
 def test_a_long_line_of_classes_has_an_order() -> None:
     rows = ["class A0:\n    x = 1"]
     rows += [f"class A{number}(A{number - 1}): pass" for number in range(1, 1500)]
     reader, module = interpreter("\n".join([*rows, "x = A1499().x"]))
-    found = reader.module_env(module).names
+    actual = reader.module_env(module).names
     assert not reader.failures
-    assert found["x"] == Const(1)
-    last = found["A1499"]
+    assert actual["x"] == Const(1)
+    last = actual["A1499"]
     assert isinstance(last, Class)
     assert len(mro(last)) == 1500
 

@@ -16,7 +16,7 @@ MANY = "    return " + " + ".join(f"name{number}" for number in range(60)) + "\n
 def functions(text: str) -> tuple[Interpreter, list[Function]]:
     reader, module = interpreter(text)
     values = reader.module_env(module).names.values()
-    return reader, [each for each in values if isinstance(each, Function)]
+    return reader, [value for value in values if isinstance(value, Function)]
 
 
 def can_enter(reader: Interpreter, function: Function) -> bool:
@@ -61,14 +61,14 @@ def test_recursion_goes_two_deep() -> None:
 
 def test_calls_go_so_deep() -> None:
     text = "".join(f"def f{number}():\n    pass\n" for number in range(MAX_CALL_DEPTH + 2))
-    reader, found = functions(text)
+    reader, actual = functions(text)
     reader.new_run()
     with ExitStack() as calls:
-        for each in found[:MAX_CALL_DEPTH]:
-            calls.enter_context(reader.entered(each, ()))
-        assert can_enter(reader, found[MAX_CALL_DEPTH])
-        calls.enter_context(reader.entered(found[MAX_CALL_DEPTH], ()))
-        assert not can_enter(reader, found[MAX_CALL_DEPTH + 1])
+        for item in actual[:MAX_CALL_DEPTH]:
+            calls.enter_context(reader.entered(item, ()))
+        assert can_enter(reader, actual[MAX_CALL_DEPTH])
+        calls.enter_context(reader.entered(actual[MAX_CALL_DEPTH], ()))
+        assert not can_enter(reader, actual[MAX_CALL_DEPTH + 1])
     (call,) = reader.unfollowed
     assert (call.function, call.limit) == (
         f"f{MAX_CALL_DEPTH + 1}",
@@ -78,11 +78,11 @@ def test_calls_go_so_deep() -> None:
 
 def test_a_run_reads_so_many_calls() -> None:
     text = "".join(f"def f{number}():\n    pass\n" for number in range(MAX_CALLS // 10))
-    reader, found = functions(text)
+    reader, actual = functions(text)
     reader.new_run()
-    assert all(can_enter(reader, each) for each in found for _ in range(10))
-    assert not can_enter(reader, found[0])
-    assert reader.reasons(found[0]) == [f"more than {MAX_CALLS:,} calls in one run"]
+    assert all(can_enter(reader, item) for item in actual for _ in range(10))
+    assert not can_enter(reader, actual[0])
+    assert reader.reasons(actual[0]) == [f"more than {MAX_CALLS:,} calls in one run"]
 
 
 def test_a_failure_of_the_reader_costs_what_is_being_read() -> None:

@@ -16,8 +16,8 @@ def step(x):
 
 def computation(body: str) -> Computation:
     lines = "".join(f"    {line}\n" for line in body.splitlines())
-    found = program(f"{HEAD}{lines}tpu.rewrite(step, [1.0])\n")
-    (only,) = found.computations
+    read = program(f"{HEAD}{lines}tpu.rewrite(step, [1.0])\n")
+    (only,) = read.computations
     return only
 
 
@@ -65,10 +65,10 @@ def test_a_result_feeds_the_next_cluster() -> None:
 
 def test_facts_flow_through_operations() -> None:
     body = "y = tpu.outside_compilation(host, x)\ntf.print(tf.abs(y + 1.0))\nreturn x"
-    found = computation(body)
-    (call,) = [each for each in found.calls if each.last == "print"]
+    actual = computation(body)
+    (call,) = [each for each in actual.calls if each.last == "print"]
     tensor = call.arguments[0].value
-    assert tensor.clusters == set(found.clusters)  # type: ignore[attr-defined]
+    assert tensor.clusters == set(actual.clusters)  # type: ignore[attr-defined]
 
 
 def test_a_tensor_of_a_branch_leaves_it_by_a_side_door() -> None:

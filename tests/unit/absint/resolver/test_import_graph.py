@@ -43,13 +43,13 @@ def test_what_stands_before_the_word_says_that_it_is_no_statement(prose: bytes) 
 
 def meant(path: str, dotted: str, *others: str) -> str | None:
     """The file that `import dotted` in `path` means, where there are these files."""
-    given = dict.fromkeys((path, *others), b"")
-    return Files(Disk(given), installed=INSTALLED).locate(path, dotted, 0)
+    contents = dict.fromkeys((path, *others), b"")
+    return Files(Disk(contents), installed=INSTALLED).locate(path, dotted, 0)
 
 
 def test_a_package_needs_no_init() -> None:
-    found = meant("/x/net/train.py", "net.layers.dense", "/x/net/layers/dense.py")
-    assert found == "/x/net/layers/dense.py"
+    meaning = meant("/x/net/train.py", "net.layers.dense", "/x/net/layers/dense.py")
+    assert meaning == "/x/net/layers/dense.py"
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_a_checkout_of_a_package_may_have_more_in_its_name(folder: str, is_found
     """Missed before: most files of a repository that is its own package, unpacked elsewhere."""
     root = f"/x/{folder}"
     others = (f"{root}/layers/dense.py", f"{root}/layers/__init__.py", f"{root}/net/lib.py")
-    found = meant(f"{root}/bin/train.py", "net_lib.layers.dense", *others)
-    assert found == (f"{root}/layers/dense.py" if is_found else None)
+    meaning = meant(f"{root}/bin/train.py", "net_lib.layers.dense", *others)
+    assert meaning == (f"{root}/layers/dense.py" if is_found else None)
     assert meant(f"{root}/bin/train.py", "net_lib.layers.wide", *others) is None
     assert meant(f"{root}/bin/train.py", "net_lib", *others) is None
 
@@ -84,14 +84,14 @@ def test_a_package_in_a_checkout_of_its_name_comes_first() -> None:
 
 def test_an_init_at_the_root_moves_no_import() -> None:
     root = "/x/repository/__init__.py"
-    found = meant("/x/repository/bin/train.py", "net.dense", root, "/x/repository/net/dense.py")
-    assert found == "/x/repository/net/dense.py"
+    meaning = meant("/x/repository/bin/train.py", "net.dense", root, "/x/repository/net/dense.py")
+    assert meaning == "/x/repository/net/dense.py"
 
 
 def test_a_folder_in_a_package_may_be_on_the_path() -> None:
     inits = ("/x/net/__init__.py", "/x/net/zoo/__init__.py", "/x/net/zoo/tall/__init__.py")
-    found = meant("/x/net/zoo/tall/train.py", "wide.dense", *inits, "/x/net/zoo/wide/dense.py")
-    assert found == "/x/net/zoo/wide/dense.py"
+    meaning = meant("/x/net/zoo/tall/train.py", "wide.dense", *inits, "/x/net/zoo/wide/dense.py")
+    assert meaning == "/x/net/zoo/wide/dense.py"
 
 
 def test_modules_stand_below_src() -> None:
@@ -154,18 +154,18 @@ def test_a_package_may_be_called_as_a_module_of_python() -> None:
 
 
 def test_programs_share_a_file_or_are_others() -> None:
-    given = {
+    contents = {
         "/x/one.py": b"from net import dense\n",
         "/x/two.py": b"import net.dense\n",
         "/x/three.py": b"import os\n",
         "/x/net/dense.py": b"",
     }
-    graph = ImportGraph(Files(Disk(given), installed=INSTALLED))
+    graph = ImportGraph(Files(Disk(contents), installed=INSTALLED))
     groups = connected(graph, ["/x/one.py", "/x/two.py", "/x/three.py"])
-    assert [each.seeds for each in groups] == [["/x/one.py", "/x/two.py"], ["/x/three.py"]]
+    assert [group.seeds for group in groups] == [["/x/one.py", "/x/two.py"], ["/x/three.py"]]
     assert "/x/net/dense.py" in groups[0].all
     groups = connected(graph, ["/x/one.py", "/x/three.py"], [["/x/one.py", "/x/three.py"]])
-    assert [each.seeds for each in groups] == [["/x/one.py", "/x/three.py"]]
+    assert [group.seeds for group in groups] == [["/x/one.py", "/x/three.py"]]
 
 
 def test_a_notebook_imports_what_its_python_cells_say() -> None:
@@ -176,11 +176,11 @@ def test_a_notebook_imports_what_its_python_cells_say() -> None:
         "%%time\nimport timed",
         "%%writefile f.py\nimport written",
     ]
-    notebook = {"cells": [{"cell_type": "code", "source": each} for each in cells]}
+    notebook = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
     names = ("net/dense", "broken", "timed", "written")
-    given = {f"/x/{name}.py": b"" for name in names}
-    given["/x/n.ipynb"] = json.dumps(notebook).encode()
-    graph = ImportGraph(Files(Disk(given), installed=INSTALLED))
+    contents = {f"/x/{name}.py": b"" for name in names}
+    contents["/x/n.ipynb"] = json.dumps(notebook).encode()
+    graph = ImportGraph(Files(Disk(contents), installed=INSTALLED))
     assert set(graph.imported("/x/n.ipynb")) >= {f"/x/{name}.py" for name in names[:3]}
     assert "/x/written.py" not in graph.imported("/x/n.ipynb")
     assert (

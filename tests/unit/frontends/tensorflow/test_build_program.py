@@ -14,8 +14,8 @@ TPU = "import tensorflow as tf\ntpu = tf.compat.v1.tpu\n"
 def unseen(found: Program) -> list[bool]:
     """Return for each computation if a caller that is not seen is around it."""
     return [
-        any(scope.kind == NO_KNOWN_CALLER for scope in each.context.scopes)
-        for each in found.computations
+        any(scope.kind == NO_KNOWN_CALLER for scope in computation.context.scopes)
+        for computation in found.computations
     ]
 
 
@@ -24,8 +24,8 @@ def test_what_a_module_runs_is_an_entry_point() -> None:
 
 
 def test_a_function_that_nothing_calls_is_read_with_a_caller_that_is_not_seen() -> None:
-    found = program(TPU + "def train(x):\n    tpu.rewrite(tf.abs, [x])\n")
-    assert unseen(found) == [True]
+    actual = program(TPU + "def train(x):\n    tpu.rewrite(tf.abs, [x])\n")
+    assert unseen(actual) == [True]
 
 
 def test_a_method_that_nothing_calls_is_read_too() -> None:
@@ -43,17 +43,17 @@ def test_a_function_that_somebody_calls_is_read_from_there_only() -> None:
 
 
 def test_a_function_that_names_no_entry_point_is_not_read() -> None:
-    found = program(TPU + "def score(x):\n    return tf.abs(x)\ntpu.rewrite(tf.exp, [[1.0]])\n")
-    assert not any(call.last == "abs" for call in found.all_calls())
+    actual = program(TPU + "def score(x):\n    return tf.abs(x)\ntpu.rewrite(tf.exp, [[1.0]])\n")
+    assert not any(call.last == "abs" for call in actual.all_calls())
 
 
 @pytest.mark.parametrize("called", ["", "train(4)"])
 def test_a_module_that_is_imported_is_read_where_its_code_is_called(called: str) -> None:
-    found = program(
+    actual = program(
         TPU + f"from steps import train\n{called}\n",
         steps=TPU + "def train(x):\n    tpu.rewrite(tf.abs, [x])\n",
     )
-    assert len(found.computations) == bool(called)
+    assert len(actual.computations) == bool(called)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_a_module_that_is_imported_is_read_where_its_code_is_called(called: str)
     ids=["protoc", "protoc after a coding", "another generator"],
 )
 def test_what_protoc_made_is_not_read(head: str, read: int) -> None:
-    found = program(
+    actual = program(
         TPU + "import config_pb2\ntpu.outside_compilation(abs, config_pb2.Config())\n",
         config_pb2=head + "class Config:\n    pass\n",
     )
-    assert len(found.modules) == read
+    assert len(actual.modules) == read
 
 
 def test_a_test_that_expects_a_failure_is_no_entry_point() -> None:

@@ -43,8 +43,8 @@ def test_backwards_is_forwards(imports: Imports, setters: Mapping[str, str]) -> 
         Files(installed=INSTALLED),
         {path: tuple(sorted(each)) for path, each in imports.items()},
     )
-    found = SoftPlacement(graph, FILES, setters, FILES)  # each is run as a program by itself
-    seen = {*FILES, *((OUTSIDE,) if any(OUTSIDE in imports[each] for each in FILES) else ())}
+    placement = SoftPlacement(graph, FILES, setters, FILES)  # each is run as a program by itself
+    seen = {*FILES, *((OUTSIDE,) if any(OUTSIDE in imports[file] for file in FILES) else ())}
     above = {
         path: [each for each in PATHS if path in imports[each] and each in seen] for path in PATHS
     }
@@ -56,7 +56,7 @@ def test_backwards_is_forwards(imports: Imports, setters: Mapping[str, str]) -> 
             waiting += new
         programs -= {OUTSIDE}  # is no script, and is imported
         if not is_test(path):
-            programs = {each for each in programs if not is_test(each)} or {path}
-        states = {forwards(imports, setters, each) for each in programs}
+            programs = {program for program in programs if not is_test(program)} or {path}
+        states = {forwards(imports, setters, program) for program in programs}
         expected = ON if states == {ON} else PERHAPS if states != {None} else None
-        assert found.of(path) == expected
+        assert placement.of(path) == expected

@@ -74,12 +74,12 @@ def every() -> int:
 
 def members(dotted: str) -> dict[str, NameRow]:
     """Return the names directly in the module or class `dotted`."""
-    whole = table()
-    rows = whole.rows.get(dotted)
+    names_table = table()
+    rows = names_table.rows.get(dotted)
     if rows is None:
-        lines = whole.blocks.get(dotted, "").splitlines()
-        rows = dict(_row(line, whole.lists) for line in lines)
-        whole.rows[dotted] = rows
+        lines = names_table.blocks.get(dotted, "").splitlines()
+        rows = dict(_row(line, names_table.lists) for line in lines)
+        names_table.rows[dotted] = rows
     return rows
 
 
@@ -90,8 +90,8 @@ def _row(line: str, lists: tuple[str, ...]) -> tuple[str, NameRow]:
     for pair in rest[0].split(",") if rest else ():
         mask, _, number = pair.partition(":")
         parameters.append((int(mask, 16), lists[int(number)]))
-    whole = functools.reduce(int.__or__, masks.values())
-    return name, NameRow(whole, masks.get("m", 0), masks.get("u", 0), tuple(parameters))
+    all_releases = functools.reduce(int.__or__, masks.values())
+    return name, NameRow(all_releases, masks.get("m", 0), masks.get("u", 0), tuple(parameters))
 
 
 @functools.cache

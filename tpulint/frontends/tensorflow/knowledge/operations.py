@@ -169,12 +169,12 @@ def _last_without() -> dict[str, str]:
 
 @functools.cache
 def _kernels_by_name() -> dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]:
-    found: dict[str, list[tuple[tuple[str, ...], frozenset[str]]]] = {}
+    kernels: dict[str, list[tuple[tuple[str, ...], frozenset[str]]]] = {}
     for name, rest in _rows("kernels.tsv")["builds"]:
         operations, _, releases = rest.partition("\t")
         row = tuple(operations.split(",")), frozenset(releases.split(","))
-        found.setdefault(name, []).append(row)
-    return found
+        kernels.setdefault(name, []).append(row)
+    return kernels
 
 
 @functools.cache

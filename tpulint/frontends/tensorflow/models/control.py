@@ -301,9 +301,9 @@ def _keep(call: Call, receiver: Sequence) -> None:
     built_in = receiver.made
     if built_in is None or built_in.computation is call.frame.context.computation:
         return
-    kept = [maybe for value in call.values for maybe in _tensors(value)]
-    if kept:
-        _note(call, "keeps", not built_in.is_unrecorded and not all(kept))
+    may_be_kept = [maybe for value in call.values for maybe in _tensors(value)]
+    if may_be_kept:
+        _note(call, "keeps", not built_in.is_unrecorded and not all(may_be_kept))
 
 
 def _write(call: Call) -> None:

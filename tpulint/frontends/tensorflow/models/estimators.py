@@ -194,7 +194,7 @@ def _host_arguments(call: Call, sent: Value) -> tuple[Argument, ...]:
     more = (Argument(None, "*", UNKNOWN, call.site),)
     if not isinstance(sent, (Sequence, Mapping)) or (isinstance(sent, Sequence) and sent.open):
         return more
-    whole = sent.site or call.site
+    call_site = sent.site or call.site
     arguments = []
     for number, (key, item) in enumerate(_keyed_items(sent)):
         place = -1
@@ -202,7 +202,7 @@ def _host_arguments(call: Call, sent: Value) -> tuple[Argument, ...]:
             place = sent.places.get(key, -1)
         elif number < len(sent.places):
             place = sent.places[number]
-        site = whole.module.site(place) if place >= 0 else whole
+        site = call_site.module.site(place) if place >= 0 else call_site
         name = None if key is None else str(key)
         arguments.append(Argument(name, "", _outfeed(call, item), site))
     return (*arguments, *(more if sent.open else ()))
@@ -219,12 +219,12 @@ RUN_CONFIG = "RunConfig"
 
 
 # The RunConfig for TPUs is a class of its own, made from the other one.
-def is_run_config(asked: ExternalObject, classes: list[Value]) -> bool | None:
+def is_run_config(config: ExternalObject, classes: list[Value]) -> bool | None:
     """Return whether a RunConfig is of one of the classes, by whether these are for TPUs."""
-    if not all(isinstance(each, External) and each.last == RUN_CONFIG for each in classes):
+    if not all(isinstance(cls, External) and cls.last == RUN_CONFIG for cls in classes):
         return None
-    wanted = {_is_for_tpus(each.path) for each in classes if isinstance(each, External)}
-    return _is_for_tpus(asked.path) or False in wanted
+    wanted = {_is_for_tpus(cls.path) for cls in classes if isinstance(cls, External)}
+    return _is_for_tpus(config.path) or False in wanted
 
 
 def _is_for_tpus(path: str) -> bool:

@@ -144,13 +144,13 @@ def _element_of(data: Value, of_one: Tensor) -> Value | None:
     """Return an element of a dataset, made of copies of `of_one`; None where it is not seen."""
     if not isinstance(data, ExternalObject):
         return None
-    given = data.arguments[0][1] if data.arguments else UNKNOWN
+    source = data.arguments[0][1] if data.arguments else UNKNOWN
     if data.last in ("from_tensors", "from_tensor_slices"):
-        return _component(given, of_one, is_sliced=data.last == "from_tensor_slices")
+        return _component(source, of_one, is_sliced=data.last == "from_tensor_slices")
     if data.last == "map":
         return None if data.inner is None else _component(data.inner, of_one)
     if data.last == "zip":
-        joined = given if isinstance(given, Sequence) else Sequence("tuple", _values(data))
+        joined = source if isinstance(source, Sequence) else Sequence("tuple", _values(data))
         parts = [_element_of(dataset, of_one) or of_one for dataset in joined.items]
         return None if joined.open else Sequence("tuple", parts)
     element = None if data.source is None else _element_of(data.source, of_one)
@@ -159,8 +159,8 @@ def _element_of(data: Value, of_one: Tensor) -> Value | None:
     return element if data.last in HAND_ON else None
 
 
-def _values(made: ExternalObject) -> list[Value]:
-    return [value for _, value in made.arguments]
+def _values(data: ExternalObject) -> list[Value]:
+    return [value for _, value in data.arguments]
 
 
 def _batched(tensor: Tensor) -> Tensor:
@@ -191,8 +191,10 @@ def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Valu
 # tensorflow/python/distribute/distribute_lib.py, `InputContext`
 @model("?.get_per_replica_batch_size")
 def _share_of_batch(call: Call) -> Value:
-    whole = call.get("global_batch_size", 0)
-    return Scaled(tf_names.REPLICAS, whole.value if isinstance(whole, Const) else None, -1)
+    global_size = call.get("global_batch_size", 0)
+    return Scaled(
+        tf_names.REPLICAS, global_size.value if isinstance(global_size, Const) else None, -1
+    )
 
 
 @model(*(f"{STRATEGY}.{name}" for name in sorted(FROM_FUNCTION)))

@@ -118,13 +118,13 @@ def _add(call: Call, model: Model, layer: Value) -> None:
 def _keep(frame: Frame, model: Model, args: Arguments) -> None:
     """Remember the layers or the outputs that the class of Keras under `model` is made with."""
     if is_sequential(model):
-        kept = _argument(args, "layers", 0)
-        if isinstance(kept, Sequence):
-            model.attributes[LAYERS] = Sequence("list", list(kept.items), kept.open)
+        held = _argument(args, "layers", 0)
+        if isinstance(held, Sequence):
+            model.attributes[LAYERS] = Sequence("list", list(held.items), held.open)
     elif is_model(model):
-        kept = _argument(args, "outputs", 1)
-        if kept is not None:
-            attributes.put(frame, model, RESULT, kept)
+        held = _argument(args, "outputs", 1)
+        if held is not None:
+            attributes.put(frame, model, RESULT, held)
 
 
 def _argument(args: Arguments, keyword: str, position: int) -> Value | None:
@@ -359,13 +359,13 @@ def _update_compiled_metrics(call: Call) -> Value | None:
 
 
 def _compile(call: Call, model: Model) -> None:
-    for keyword, (kept, position) in COMPILED.items():
+    for keyword, (attribute, position) in COMPILED.items():
         value = call.get(keyword, position)
         if value is not None and value != NONE:
-            given = force_deferred(call, value)
-            attributes.put(call.frame, model, kept, given)
-            if keyword in GIVEN and not isinstance(given, (Const, Mapping, Sequence)):
-                attributes.put(call.frame, model, keyword, given)
+            setting = force_deferred(call, value)
+            attributes.put(call.frame, model, attribute, setting)
+            if keyword in GIVEN and not isinstance(setting, (Const, Mapping, Sequence)):
+                attributes.put(call.frame, model, keyword, setting)
 
 
 def _run(call: Call, model: Model) -> None:

@@ -190,7 +190,7 @@ def call_object(
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
         _record_call(frame, callee, args, site, tensor)
-    elif any(known(f"{callee.path}.__call__") for known in (builds, builds_by_argument)):
+    elif any(is_builder(f"{callee.path}.__call__") for is_builder in (builds, builds_by_argument)):
         _record_call(frame, callee, args, site, tensor)
     return keras_models.noted(frame, callee, args, site, tensor)
 
@@ -368,7 +368,9 @@ def _like(call: Call) -> Value:
 
 @model("tf.range")
 def _range(call: Call) -> Value:
-    bounds = [each.value for each in call.arguments if each.keyword not in ("dtype", "name")]
+    bounds = [
+        argument.value for argument in call.arguments if argument.keyword not in ("dtype", "name")
+    ]
     numbers = {described(bound)[0] for bound in bounds[:3]}
     # One float makes all of them floats.
     dtype = "float32" if numbers == {"int32", "float32"} else None
@@ -495,11 +497,13 @@ def gives_scalar(call: ApiCall) -> bool:
         step = call.argument("global_step", 1)
         return step is not None and is_scalar(step.value)
     if name in ELEMENTWISE:
-        plain = [each.value for each in call.arguments if each.keyword in (None, "x", "y")]
+        plain = [
+            argument.value for argument in call.arguments if argument.keyword in (None, "x", "y")
+        ]
         items = [item for each in plain for item in _opened(each)]
         return of_scalars(items)
     if name in SELECTS:
-        items = [each.value for each in call.arguments if each.keyword != "name"]
+        items = [argument.value for argument in call.arguments if argument.keyword != "name"]
         return len(items) == 3 and of_scalars(items)
     return name in ALWAYS and call.receiver is None
 
@@ -511,14 +515,14 @@ def _opened(value: Value) -> list[Value]:
 
 def _reduces_all(call: ApiCall) -> bool:
     """No axis is named, and the dimensions are not kept."""
-    if any(each.star for each in call.arguments):
+    if any(argument.star for argument in call.arguments):
         return False
     for keyword, position in (("axis", 1), ("reduction_indices", None)):
         axis = call.argument(keyword, position)
         if axis is not None and axis.value != NONE:
             return False
-    kept = call.argument("keepdims", 2) or call.argument("keep_dims")
-    return kept is None or kept.value == Const(False)
+    keeps_dimensions = call.argument("keepdims", 2) or call.argument("keep_dims")
+    return keeps_dimensions is None or keeps_dimensions.value == Const(False)
 
 
 def _is_reduced_loss(call: ApiCall) -> bool:
@@ -527,6 +531,6 @@ def _is_reduced_loss(call: ApiCall) -> bool:
         return False
     reduction = call.argument("reduction")
     if reduction is None:
-        return not any(each.star for each in call.arguments)
+        return not any(argument.star for argument in call.arguments)
     named = reduction.value
     return isinstance(named, External) and "Reduction." in named.path and named.last != "NONE"

@@ -58,8 +58,8 @@ def _getattr(call: Call) -> Value:
     values = call.values
     if len(values) < 2 or not isinstance(values[1], Const):
         return UNKNOWN
-    asked = values[1].value in tf_names.CONTEXT_STATE
-    if isinstance(values[0], (Instance, Class)) or len(values) == 2 or asked:
+    is_context_state = values[1].value in tf_names.CONTEXT_STATE
+    if isinstance(values[0], (Instance, Class)) or len(values) == 2 or is_context_state:
         return attributes.get(call.frame, values[0], str(values[1].value), call.site)
     return UNKNOWN
 
@@ -111,16 +111,16 @@ NUMBERS = {"float": float, "int": int, "bool": bool}
 @model(*(f"builtins.{name}" for name in NUMBERS))
 def _number(call: Call) -> Value | None:
     """`float(2)`: of a number that is known, another one."""
-    given = call.values[0] if len(call.values) == 1 else None
-    if isinstance(given, Scaled) and call.name != "bool":
-        return given
-    if isinstance(given, Tensor) and given.sort == "tensor" and call.name in tf_names.CONVERTED:
+    number = call.values[0] if len(call.values) == 1 else None
+    if isinstance(number, Scaled) and call.name != "bool":
+        return number
+    if isinstance(number, Tensor) and number.sort == "tensor" and call.name in tf_names.CONVERTED:
         # autograph/operators/py_builtins.py: an operation casts it.
-        return given if call.frame.context.converts_control_flow else None
-    if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
+        return number if call.frame.context.converts_control_flow else None
+    if not isinstance(number, Const) or not isinstance(number.value, (int, float)):
         return None
     try:
-        return Const(NUMBERS[call.name](given.value))
+        return Const(NUMBERS[call.name](number.value))
     except (OverflowError, ValueError):  # of infinity, or of no number
         return None
 
@@ -285,22 +285,26 @@ def _isinstance(call: Call) -> Value:
     """Answer whether a strategy is a TPU's, and a constant or a dict of one of Python's types."""
     if len(call.values) != 2:
         return UNKNOWN
-    asked, classes = call.values
-    if isinstance(asked, Choice):
-        asked = running_strategy(call.frame.context, asked) or asked
-    if isinstance(asked, Tensor) and _are_all(classes, COMPOSITES):
+    instance, classes = call.values
+    if isinstance(instance, Choice):
+        instance = running_strategy(call.frame.context, instance) or instance
+    if isinstance(instance, Tensor) and _are_all(classes, COMPOSITES):
         # What a TPU compiles is given dense tensors. Elsewhere, it may be either.
         return Const(False) if call.frame.context.on_device else UNKNOWN
     if _are_all(classes, tf_names.OTHER_STRATEGIES):
-        return Const(False) if isinstance(asked, Strategy) and asked.kind == "tpu" else UNKNOWN
+        return (
+            Const(False) if isinstance(instance, Strategy) and instance.kind == "tpu" else UNKNOWN
+        )
     if not _are_all(classes, tf_names.TPU_STRATEGIES):
-        verdicts = {_is_of_type(option, classes) for option in options(asked)}
+        verdicts = {_is_of_type(option, classes) for option in options(instance)}
         verdict = verdicts.pop() if len(verdicts) == 1 else None
         return UNKNOWN if verdict is None else Const(verdict)
-    if isinstance(asked, Strategy):
-        return UNKNOWN if asked.kind == "unknown" else Const(asked.kind == "tpu")
+    if isinstance(instance, Strategy):
+        return UNKNOWN if instance.kind == "unknown" else Const(instance.kind == "tpu")
     tpus = [
-        option for option in options(asked) if isinstance(option, Strategy) and option.kind == "tpu"
+        option
+        for option in options(instance)
+        if isinstance(option, Strategy) and option.kind == "tpu"
     ]
     return tpus[0].used if len(tpus) == 1 else UNKNOWN
 
@@ -309,22 +313,22 @@ def _isinstance(call: Call) -> Value:
 NO_SEQUENCES = frozenset(["str", "int", "float", "bool", "dict"])
 
 
-def _is_of_type(asked: Value, classes: Value) -> bool | None:
+def _is_of_type(instance: Value, classes: Value) -> bool | None:
     """Return whether a value is of one of Python's types; None where that is not known."""
     listed = classes.items if isinstance(classes, Sequence) and not classes.open else [classes]
     names = {
-        each.last if isinstance(each, External) and each.path.startswith("builtins.") else ""
-        for each in listed
+        cls.last if isinstance(cls, External) and cls.path.startswith("builtins.") else ""
+        for cls in listed
     }
-    match asked:
+    match instance:
         case Const(value):
-            own = {each.__name__ for each in type(value).__mro__}
+            own = {cls.__name__ for cls in type(value).__mro__}
         case Mapping():
             own = {"dict", "object"}
         case Sequence():
             return False if names <= NO_SEQUENCES else None
-        case ExternalObject() if asked.last == RUN_CONFIG:
-            return is_run_config(asked, listed)
+        case ExternalObject() if instance.last == RUN_CONFIG:
+            return is_run_config(instance, listed)
         case _:
             return None
     if names & own:

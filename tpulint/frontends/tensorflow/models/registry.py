@@ -178,17 +178,17 @@ def _as_part_of_program(
     site: Site,
 ) -> Value | None:
     """Return what is called, where its module was passed by and it takes part in the program."""
-    wanted: Value
+    deferred_callee: Value
     if isinstance(callee, DeferredName):
-        wanted = callee
+        deferred_callee = callee
     elif isinstance(receiver, ExternalObject) and receiver.callee is not None:
-        wanted = Bound(callee, receiver)
+        deferred_callee = Bound(callee, receiver)
     else:
         return None
     if not (deferred.is_in_program(frame.context) or deferred.are_of_program(args)):
         return None
-    forced = deferred.force(frame, wanted, site)
-    is_unread = isinstance(forced, External) or forced is wanted
+    forced = deferred.force(frame, deferred_callee, site)
+    is_unread = isinstance(forced, External) or forced is deferred_callee
     return None if is_unread else forced
 
 

@@ -376,16 +376,16 @@ OPTIMIZER_TAKERS = {
 def _apply_by_given(call: Call) -> Value | None:
     """Apply gradients by each optimizer that is given."""
     rows = OPTIMIZER_TAKERS[call.name].items()
-    given = [
+    optimizers = [
         argument
         for keyword, position in rows
         if not _is_left_out(call, keyword)
         and (argument := call.record.argument(keyword, position)) is not None
     ]
-    if not given:
+    if not optimizers:
         return None
     train_op = call.operation("operation")
-    for argument in given:
+    for argument in optimizers:
         site = call.site if len(rows) == 1 else argument.site
         for option in options(argument.value):
             if isinstance(option, MAKERS):

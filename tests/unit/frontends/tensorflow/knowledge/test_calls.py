@@ -94,7 +94,7 @@ def test_decorators_that_keep_the_function_are_known_by_their_last_names() -> No
 
 
 def test_a_row_changes_what_a_call_returns() -> None:
-    found = names_after(
+    actual = names_after(
         """
         import functools
         import tensorflow as tf
@@ -107,6 +107,6 @@ def test_a_row_changes_what_a_call_returns() -> None:
         done = tf.group(parts)
         """
     )
-    assert repr(found["kept"]) == "function f"
-    assert repr(found["parts"]).startswith("list [")
-    assert "operation" in repr(found["done"])
+    assert repr(actual["kept"]) == "function f"
+    assert repr(actual["parts"]).startswith("list [")
+    assert "operation" in repr(actual["done"])

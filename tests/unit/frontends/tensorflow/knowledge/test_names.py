@@ -26,14 +26,14 @@ def versions(mask: int) -> list[str]:
 def test_the_newest_column_is_what_the_installed_tensorflow_has() -> None:
     column = 1 << ROW[releases.NEWEST]
     table = names.table()
-    kept: dict[str, Fact] = {}
+    facts: dict[str, Fact] = {}
     for base in table.blocks:
         for name, row in names.members(base).items():
             if row.mask & column:
-                given = [each for mask, each in row.parameters if mask & column]
-                kept[f"{base}.{name}" if base else name] = Fact("", "".join(given))
+                arguments = [each for mask, each in row.parameters if mask & column]
+                facts[f"{base}.{name}" if base else name] = Fact("", "".join(arguments))
     read = {name: fact._replace(kind="") for name, fact in knowledge.newest_names().items()}
-    assert kept == read
+    assert facts == read
 
 
 def test_the_kinds_of_the_newest_column_are_kept() -> None:
@@ -158,9 +158,9 @@ def test_a_requirement_allows_releases(text: str, first: str, last: str) -> None
 def test_the_text_of_a_requirement_has_both_its_quotes() -> None:
     """A finding quoted `tensorflow = "^2.8` from Poetry's table."""
     texts = ['tensorflow = "^2.8"\n', "['tensorflow>=2.4', 'numpy']"]
-    found = [each for text in texts for each in requirements(text)]
-    assert [each.text for each in found] == ['tensorflow = "^2.8"', "tensorflow>=2.4"]
-    assert found[0].end.column == len(found[0].text) + 1
+    actual = [requirement for text in texts for requirement in requirements(text)]
+    assert [item.text for item in actual] == ['tensorflow = "^2.8"', "tensorflow>=2.4"]
+    assert actual[0].end.column == len(actual[0].text) + 1
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ def test_a_copy_differs_in_no_field(given: Value) -> None:
     assert copied == argument._replace(value=copied.value)
     assert copied.value is not given
     # A copy is no longer the `__dict__` of an object.
-    for each in fields(given):  # type: ignore[arg-type]
-        if each.name == "attributes":
+    for field in fields(given):  # type: ignore[arg-type]
+        if field.name == "attributes":
             continue
-        assert getattr(given, each.name), each.name
-        assert getattr(copied.value, each.name) == getattr(given, each.name)
+        assert getattr(given, field.name), field.name
+        assert getattr(copied.value, field.name) == getattr(given, field.name)
 
 
 def test_what_is_added_later_is_not_in_the_copy() -> None:

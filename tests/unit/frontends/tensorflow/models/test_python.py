@@ -54,4 +54,4 @@ def test_the_result_is_made_of_what_the_function_returns(expression: str) -> Non
 )
 def test_the_function_is_called_for_each_item_that_is_known(expression: str, count: int) -> None:
     text = f"{HEAD}\ndef step(*args):\n    return tf.nn.relu(1.0)\n\n{expression}\n"
-    assert [each.last for each in program(text).calls].count("relu") == count
+    assert [call.last for call in program(text).calls].count("relu") == count

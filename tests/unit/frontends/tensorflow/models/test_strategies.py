@@ -23,7 +23,7 @@ def logged(x):
 
 
 def paths(text: str) -> list[str]:
-    return [each.path for each in program(text).calls]
+    return [call.path for call in program(text).calls]
 
 
 def test_the_step_of_another_strategy_is_no_tpus() -> None:
@@ -37,4 +37,4 @@ def test_it_is_read_where_the_program_names_host_clusters() -> None:
 
 def test_the_step_of_a_tpu_strategy_is_read() -> None:
     (computation,) = program(STEP.replace("Mirrored", "TPU")).computations
-    assert "tensorflow.nn.relu" in [each.path for each in computation.calls]
+    assert "tensorflow.nn.relu" in [call.path for call in computation.calls]
