@@ -25,12 +25,11 @@ from tpulint.absint.resolver.import_graph import (
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.disk import Disk
 from tpulint.finding import Finding, Location, Span
-from tpulint.frontends import is_start
+from tpulint.frontends import frameworks_in, is_start
 from tpulint.frontends.tensorflow.file_facts import (
     ON,
     PERHAPS,
     SIGN,
-    frameworks_in,
     is_script,
     is_test,
     names_estimators,

@@ -29,8 +29,7 @@ from tpulint.explain.events import (
 )
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.explain.losses import Losses
-from tpulint.frontends import is_start
-from tpulint.frontends.tensorflow.knowledge.tf_names import SIGNS
+from tpulint.frontends import is_start, sign_in
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job
 from tpulint.source import Source, UnreadableSource, read_source
@@ -296,7 +295,7 @@ def prefilter(data: bytes, wrappers: Sequence[str]) -> str:
     """Return the prefilter's answer."""
     if not is_start(data, wrappers):
         return "prefilter: it names nothing of the TPU API, so only an import leads to it"
-    sign = next((signature.decode() for signature in SIGNS if signature in data), None)
+    sign = sign_in(data)
     return f"prefilter: it names the TPU API{f' ({sign})' if sign else ''}"
 
 

@@ -16,7 +16,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Bound, Const, External, Opaque, Value
 from tpulint.absint.interpreter import expressions
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
+from tpulint.frontends import is_of_library
 from tpulint.syntax.nodes import (
     Assign,
     Attribute,
@@ -227,7 +227,7 @@ class Losses:
         if not path or path.startswith(("builtins.", "?")):
             kind = PYTHON
         else:
-            kind = TENSORFLOW if is_tensorflow(path) else OTHER_PACKAGE
+            kind = TENSORFLOW if is_of_library(path) else OTHER_PACKAGE
         name = path or (node.callee.name if isinstance(node.callee, Attribute) else "a call")
         return self._new(frame, node, kind, f"the result of `{name.removeprefix('builtins.')}`")
 

@@ -13,15 +13,12 @@ from tpulint.check.programs import code_in
 from tpulint.check.request import Request
 from tpulint.explain.events import in_words, place_at
 from tpulint.explain.explanation import EventNote, PlaceNote
-from tpulint.frontends import installed
-from tpulint.frontends.tensorflow.file_facts import JAX, TENSORFLOW, TORCH_XLA, frameworks_in
+from tpulint.frontends import FRAMEWORKS, frameworks_in, installed
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job
 from tpulint.output.context import Coverage
 from tpulint.output.summary import coverage_line
 from tpulint.output.text import shown
-
-NAMES = {TENSORFLOW: "TensorFlow", JAX: "JAX", TORCH_XLA: "PyTorch/XLA"}
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterat
         else:
             why = "no TPU program imports it"
         imported = b"\0".join(chain.from_iterable(statements(code_in(filename, data))))
-        used = [NAMES[initial] for initial in frameworks_in(imported)]
+        used = [FRAMEWORKS[initial].name for initial in frameworks_in(imported)]
         yield UnreadFile(filename, f"{why}; uses {' and '.join(used)}" if used else why)
 
 

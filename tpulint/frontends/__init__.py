@@ -1,10 +1,12 @@
 """The front ends of the analysis: one record per library whose programs it reads.
 
-A program is read with the front ends of all packages that its files import.
+A program is read with the front ends of all packages that its files import. Of the frameworks that
+run on TPUs, those without a front end are only counted.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
@@ -27,6 +29,8 @@ class FrontEnd(NamedTuple):
     installed: packages that are never the project's, even where it has a folder of that name.
     begins: whether a program begins in a file with these bytes, by the names in them and by those
     that are configured; the last argument says whether they name a TPU, where that is known.
+    signs: names of which each begins a program, as bytes.
+    owns: whether a dotted name is one of the library's.
     library: its `Library`, with entry names, models and tables, as "module:name". It is imported
     when the first program is read.
     """
@@ -34,6 +38,8 @@ class FrontEnd(NamedTuple):
     packages: frozenset[str]
     installed: frozenset[str]
     begins: Callable[[bytes, Iterable[str], bool | None], bool]
+    signs: tuple[bytes, ...]
+    owns: Callable[[str], bool]
     library: str
 
     def load(self, settings: Settings) -> Library:
@@ -59,6 +65,17 @@ def is_start(data: bytes, names: Iterable[str], tpus: bool | None = None) -> boo
     return any(front_end.begins(data, names, tpus) for front_end in front_ends())
 
 
+def sign_in(data: bytes) -> str:
+    """Return the first name in these bytes that begins a program, "" if none does by itself."""
+    signs = chain.from_iterable(front_end.signs for front_end in front_ends())
+    return next((sign.decode() for sign in signs if sign in data), "")
+
+
+def is_of_library(path: str) -> bool:
+    """Return whether a dotted name is one of a library that has a front end."""
+    return any(front_end.owns(path) for front_end in front_ends())
+
+
 def used_by(texts: Iterable[str]) -> list[FrontEnd]:
     """Return the front ends of the packages that modules with these texts import."""
     from tpulint.absint.resolver.import_graph import imports
@@ -67,3 +84,42 @@ def used_by(texts: Iterable[str]) -> list[FrontEnd]:
     roots = {dotted.partition(".")[0] for dotted, level, _ in names if not level}
     used = [front_end for front_end in front_ends() if not front_end.packages.isdisjoint(roots)]
     return used or [front_ends()[0]]
+
+
+class Framework(NamedTuple):
+    """A framework that runs on TPUs, and the roots of its packages."""
+
+    name: str
+    packages: tuple[bytes, ...]
+
+
+# By the initial that stands for it in the facts of a file.
+FRAMEWORKS = {
+    "t": Framework("TensorFlow", (b"tensorflow", b"keras")),
+    "j": Framework("JAX", (b"jax", b"flax")),
+    "x": Framework("PyTorch/XLA", (b"torch_xla",)),
+}
+_IS_NAMED = {
+    package: re.compile(rb"(?<![\w.])%s\b" % package)
+    for framework in FRAMEWORKS.values()
+    for package in framework.packages
+}
+
+
+def frameworks_in(imports: bytes) -> str:
+    """Return the initials of the frameworks that these import statements name."""
+    return "".join(
+        initial
+        for initial, framework in FRAMEWORKS.items()
+        if any(name in imports and _IS_NAMED[name].search(imports) for name in framework.packages)
+    )
+
+
+def frameworks_not_read() -> dict[str, str]:
+    """Return the names of the frameworks without a front end, by their initials."""
+    read = {package.encode() for front_end in front_ends() for package in front_end.packages}
+    return {
+        initial: framework.name
+        for initial, framework in FRAMEWORKS.items()
+        if read.isdisjoint(framework.packages)
+    }

@@ -17,7 +17,7 @@ from tpulint.finding import (
     Finding,
     UnfollowedCall,
 )
-from tpulint.frontends.tensorflow.file_facts import JAX, TORCH_XLA
+from tpulint.frontends import frameworks_not_read
 from tpulint.output.context import Coverage, RenderContext
 from tpulint.output.text import GREEN, is_safe, paint
 
@@ -88,16 +88,13 @@ def count_line(left: int, context: RenderContext) -> str:
     return coverage_line(context.coverage or Coverage(0, 0, context.files or 0))
 
 
-NOT_CHECKED = {JAX: "JAX", TORCH_XLA: "PyTorch/XLA"}
-
-
 def coverage_line(coverage: Coverage) -> str:
     """Return how many programs were checked, in how many of the files."""
     files = count(coverage.files, "file")
     if coverage.programs:
         return f"Checked {count(coverage.programs, 'TPU program')} in {coverage.read:,} of {files}."
     line = f"No TPU program found in {files}."
-    using = {name: coverage.using.get(initial, 0) for initial, name in NOT_CHECKED.items()}
+    using = {name: coverage.using.get(key, 0) for key, name in frameworks_not_read().items()}
     listed = [f"{count(number, 'file')} with {name}" for name, number in using.items() if number]
     return f"{line} Not checked: {', '.join(listed)}." if listed else line
 

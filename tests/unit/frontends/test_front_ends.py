@@ -46,7 +46,14 @@ def begins(data: bytes, names: Iterable[str], tpus: bool | None) -> bool:
     return b"toy.launch" in data
 
 
-FRONT_END = FrontEnd(frozenset(["toy"]), frozenset(["toy"]), begins, f"{__name__}:ToyLibrary")
+FRONT_END = FrontEnd(
+    frozenset(["toy"]),
+    frozenset(["toy"]),
+    begins,
+    (b"toy.launch",),
+    lambda path: path.startswith("toy."),
+    f"{__name__}:ToyLibrary",
+)
 TENSORFLOW = """
     import tensorflow as tf
 
@@ -88,6 +95,19 @@ def test_its_bytes_and_packages_are_asked_for() -> None:
     assert frontends.is_start(b"tpu.replicate(f)", ())
     assert not frontends.is_start(b"other.launch(f)", ())
     assert {"toy", "tensorflow"} <= frontends.installed()
+    assert frontends.sign_in(b"toy.launch(f)") == "toy.launch"
+    assert frontends.sign_in(b"tpu.replicate(f)") == "tpu.replicate"
+    assert frontends.sign_in(b"other.launch(f)") == ""
+    assert frontends.is_of_library("toy.launch")
+    assert not frontends.is_of_library("other.launch")
+
+
+def test_a_framework_without_a_front_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = set(frontends.frameworks_not_read().values())
+    assert names == {"JAX", "PyTorch/XLA"}
+    packages = (b"toy",)
+    monkeypatch.setitem(frontends.FRAMEWORKS, "j", frontends.Framework("Toy", packages))
+    assert set(frontends.frameworks_not_read().values()) == {"PyTorch/XLA"}
 
 
 def test_a_program_of_one_front_end_is_read_with_that_alone() -> None:

@@ -15,5 +15,7 @@ FRONT_END = FrontEnd(
     frozenset(tf_names.TENSORFLOW_ROOTS),
     tf_names.INSTALLED,
     prefilter.passes,
+    tf_names.SIGNS,
+    tf_names.is_tensorflow,
     "tpulint.frontends.tensorflow.models.registry:Models",
 )

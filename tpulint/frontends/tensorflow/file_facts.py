@@ -40,28 +40,6 @@ def is_script(data: bytes) -> bool:
     return any(sign in data for sign in _SCRIPT)
 
 
-# Frameworks, by the imports of a file
-
-TENSORFLOW, JAX, TORCH_XLA = "t", "j", "x"
-_FRAMEWORKS = {
-    TENSORFLOW: (b"tensorflow", b"keras"),
-    JAX: (b"jax", b"flax"),
-    TORCH_XLA: (b"torch_xla",),
-}
-_IS_NAMED = {
-    name: re.compile(rb"(?<![\w.])%s\b" % name) for names in _FRAMEWORKS.values() for name in names
-}
-
-
-def frameworks_in(imports: bytes) -> str:
-    """Return the initials of the frameworks that these import statements name."""
-    return "".join(
-        initial
-        for initial, names in _FRAMEWORKS.items()
-        if any(name in imports and _IS_NAMED[name].search(imports) for name in names)
-    )
-
-
 # Estimators, by the package that they are of
 
 NAMED = b"TPUEstimator"
