@@ -42,7 +42,7 @@ PAGE = """\
 # {code} {name}
 
 ## What it does
-Reports {summary}.
+Reports a fault: {summary}.
 
 ## Why it matters
 

@@ -423,4 +423,4 @@ def page_of(code: str) -> str:
         import inspect  # it takes long to import, and most rules have a page
 
         text = inspect.cleandoc(rule.__doc__ or "")
-        return f"# {code} {row.name}\n\nReports {row.summary}.\n" + (f"\n{text}\n" if text else "")
+        return f"# {code} {row.name}\n\nReports a fault: {row.summary}.\n" + (f"\n{text}\n" if text else "")

@@ -190,7 +190,7 @@ PAGE = """\
 # {code} {name}
 
 ## What it does
-Reports {summary}.
+Reports a fault: {summary}.
 
 ## Example
 ```python
