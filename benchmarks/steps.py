@@ -22,7 +22,7 @@ from benchmarks.cluster import DOCUMENT, load
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check import driver
 from tpulint.check.cluster import expected_snapshot, run_task, serialize, this_analyzer
-from tpulint.check.programs import split_into_programs
+from tpulint.check.programs import prefilter, split_into_programs
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.disk import Disk
@@ -49,7 +49,7 @@ def measured(batch: Batch) -> Steps:
     times = [time.process_time()]
     graph = ImportGraph(Files(batch.disk, installed=INSTALLED))
     targets = Targets(batch.settings.target_tensorflow, batch.disk)
-    prefiltered = driver.search_files(batch, batch.filenames, targets, graph=graph)
+    prefiltered = prefilter(batch, batch.filenames, targets, graph=graph)
     times.append(time.process_time())
     jobs = split_into_programs(batch, prefiltered, graph, batch.disk)
     times.append(time.process_time())

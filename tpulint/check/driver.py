@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.discover import Task, find_files
 from tpulint.check.executor import LocalWorkers, Search, Workers, process_count
-from tpulint.check.programs import (
-    NO_FACTS,
-    Prefiltered,
-    prefilter,
-    program_of_names,
-    split_into_programs,
-)
+from tpulint.check.programs import Prefiltered, prefilter, program_of_names, split_into_programs
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, settings_of
 from tpulint.check.resolve import CheckResult, resolved
@@ -37,7 +31,6 @@ from tpulint.incremental.memo import Database, Memo, SharedCache
 from tpulint.incremental.model import (
     Analysis,
     Batch,
-    FileFacts,
     Job,
     ProgramCoverage,
     ProgramFailure,
@@ -239,7 +232,7 @@ def notes_of(batch: Batch, queries: Queries) -> tuple[str, ...]:
 def find_programs(batch: Batch, queries: Queries, workers: Workers) -> FoundPrograms:
     """Search the bytes of the files that have changed, and find the programs among all files."""
     changed = queries.changed_files()
-    search = workers.search(search_files, changed) if changed else Search()
+    search = workers.search(prefilter, changed) if changed else Search()
     queries.remember_facts(search.prefiltered.searched)
     programs = queries.programs()
     prefiltered = search.prefiltered
@@ -249,7 +242,7 @@ def find_programs(batch: Batch, queries: Queries, workers: Workers) -> FoundProg
         names.dependencies.update(search.asked_for_names)
         if len(changed) < len(batch.filenames):
             targets = Targets(batch.settings.target_tensorflow, names)
-            prefiltered = search_files(batch, batch.filenames, targets, facts)
+            prefiltered = prefilter(batch, batch.filenames, targets, facts)
             queries.remember_facts(prefiltered.searched)
         jobs = divide(batch, prefiltered, queries, search, names)
         importing = (row for name, row in prefiltered.importing if name not in batch.context)
@@ -297,17 +290,6 @@ def programs_around(task: Task, filename: str) -> tuple[Batch, FoundPrograms]:
     queries.write()
     memo.close()
     return batch, search
-
-
-def search_files(
-    batch: Batch,
-    filenames: Sequence[str],
-    targets: Targets,
-    facts: Mapping[str, FileFacts] = NO_FACTS,
-    graph: ImportGraph | None = None,
-) -> Prefiltered:
-    """Search the bytes of some files of the batch, less those whose facts are known."""
-    return prefilter(batch, filenames, targets, facts, graph)
 
 
 def analyze_names(batch: Batch, programs: Programs, queries: Queries | None = None) -> Analysis:

@@ -30,6 +30,7 @@ from tpulint.frontends.tensorflow.file_facts import (
     ON,
     PERHAPS,
     SIGN,
+    by_home,
     is_script,
     is_test,
     names_estimators,
@@ -204,8 +205,6 @@ def split_into_programs(
     """
     if not prefiltered.seeds:
         return []
-    from tpulint.frontends.tensorflow.file_facts import by_home
-
     seeds = {os.path.abspath(name) for name in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}
     names = {os.path.abspath(name): name for name in batch.filenames}

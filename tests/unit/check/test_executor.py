@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
-from tpulint.check.driver import search_files
 from tpulint.check.executor import MIN_FILES_FOR_POOL, LocalWorkers
+from tpulint.check.programs import prefilter
 from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
@@ -32,7 +32,7 @@ def test_the_import_graph_of_several_processes_is_that_of_one(setter: str, tmp_p
     imported = {path: here.imported(path) for path in paths}
     batch = Batch(paths, frozenset(), Disk(), frozenset(CODES), Settings())
     with LocalWorkers(batch, 2, Progress()) as workers:
-        search = workers.search(search_files, paths)
+        search = workers.search(prefilter, paths)
     assert search.imports == imported
     assert len(search.prefiltered.searched) == len(paths)
     asked = search.asked_for_imports

@@ -19,8 +19,8 @@ from tpulint.check.cluster import (
     this_analyzer,
     with_shown_names,
 )
-from tpulint.check.driver import analyze_program, search_files
-from tpulint.check.programs import split_into_programs
+from tpulint.check.driver import analyze_program
+from tpulint.check.programs import prefilter, split_into_programs
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.settings import Settings
@@ -62,7 +62,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Batch:
 
 
 def only_job(batch: Batch) -> Job:
-    prefiltered = search_files(batch, batch.filenames, Targets())
+    prefiltered = prefilter(batch, batch.filenames, Targets())
     (job,) = split_into_programs(
         batch, prefiltered, ImportGraph(Files(installed=INSTALLED)), batch.disk
     )

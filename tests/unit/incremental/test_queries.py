@@ -16,6 +16,7 @@ from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.cache_dir import DATABASE
 from tpulint.check import driver, executor
 from tpulint.check.executor import LocalWorkers, Search, SearchStep
+from tpulint.check.programs import prefilter
 from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
@@ -215,7 +216,7 @@ def test_few_changed_files_start_no_process(project: Path, monkeypatch: pytest.M
     monkeypatch.setattr(executor, "MIN_FILES_FOR_POOL", 2)
     batch = Batch((), frozenset(), Disk(), frozenset(CODES), Settings())
     with LocalWorkers(batch, 2, Progress()) as workers:
-        workers.search(driver.search_files, [str(project / "net.py")])
+        workers.search(prefilter, [str(project / "net.py")])
         assert workers._pool is None
 
 
