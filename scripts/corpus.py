@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def read_pins() -> dict[str, dict[str, str]]:
-    """`version` and `sha256` of each package, by its name."""
+    """Return the `version` and `sha256` of each package, by its name."""
     return tomllib.loads(PINS.read_text(encoding="utf-8"))
 
 

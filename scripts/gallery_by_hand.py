@@ -14,7 +14,7 @@ v1: Any = tf.compat.v1
 
 
 def train_by_hand(replicas: int) -> None:
-    """From now on every TPUEstimator trains so."""
+    """Make every TPUEstimator train so from now on."""
     towers: list[Any] = []
 
     class CrossShardOptimizer(v1.train.Optimizer):  # type: ignore[misc]

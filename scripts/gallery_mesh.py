@@ -18,7 +18,7 @@ mtf: Any = import_module("mesh_tensorflow")
 
 
 def place_meshes(replicas: int) -> None:
-    """From now on every TPUEstimator trains so."""
+    """Make every TPUEstimator train so from now on."""
 
     def placed(shape: Any, layout: Any, devices: Any, *_: Any, **__: Any) -> Any:
         return mtf.placement_mesh_impl.PlacementMeshImpl(shape, layout, devices)

@@ -170,7 +170,7 @@ def _downloaded(notebook: Notebook, cache: Path) -> Path:
 
 @contextmanager
 def _at_content(folder: Path) -> Iterator[None]:
-    """In here, the files of the folder are in `/content` as well, as on Colab."""
+    """Show the files of the folder in `/content` as well, as on Colab."""
     links = {CONTENT / path.name: path for path in folder.iterdir()}
     if links:
         CONTENT.mkdir(exist_ok=True)

@@ -269,7 +269,7 @@ def _is_transparent(decorator: ast.expr) -> bool:
 
 
 def spelled(args: ast.arguments, skip: int = 0) -> str:
-    """`(a,b=,*,c=,**)`: names in order, `=` after those with a default."""
+    """Return `(a,b=,*,c=,**)`: names in order, `=` after those with a default."""
     plain = [*args.posonlyargs, *args.args]
     optional = len(plain) - len(args.defaults)
     words = [each.arg + ("=" if index >= optional else "") for index, each in enumerate(plain)][

@@ -221,7 +221,7 @@ class HostOrder(Generic[NodeT]):
 
     @cached_property
     def _awaited(self) -> Mapping[NodeT, Truth]:
-        """Whether the device waits for a node, or for what needs it.
+        """Return whether the device waits for a node, or for what needs it.
 
         The tensors of a cluster also signal that all of it that the device waits for has run.
         """

@@ -423,4 +423,5 @@ def page_of(code: str) -> str:
         import inspect  # it takes long to import, and most rules have a page
 
         text = inspect.cleandoc(rule.__doc__ or "")
-        return f"# {code} {row.name}\n\nReports a fault: {row.summary}.\n" + (f"\n{text}\n" if text else "")
+        head = f"# {code} {row.name}\n\nReports a fault: {row.summary}.\n"
+        return f"{head}\n{text}\n" if text else head

@@ -92,7 +92,7 @@ def cause_of(result: Result, folder: Path) -> str:
 
 
 def described(result: Result, folder: Path) -> str:
-    """One line on a mutant."""
+    """Return one line on a mutant."""
     site = result.mutant.site
     place = Path(site.filename).relative_to(folder).as_posix()
     outcome = result.certainty.value if result.certainty else "missed"

@@ -175,7 +175,7 @@ def ignores_above(directory: str) -> IgnoreFile | None:
 def with_ignore_file(
     directory: str, names: Iterable[str], above: IgnoreFile | None
 ) -> IgnoreFile | None:
-    """`above`, and before it the ignore file that is in `directory` among `names`."""
+    """Return `above`, preceded by the ignore file that is in `directory` among `names`."""
     name = next((entry for entry in names if entry.endswith((".gitignore", "exclude"))), None)
     if name is None or (name != ".gitignore" and os.sep not in name):
         return above

@@ -90,7 +90,7 @@ def alone(name: str, data: bytes, request: driver.Request) -> CheckedFile:
 
 
 def request_of(closest: Closest, folder: str) -> driver.Request:
-    """One process, for the tools that ask file by file have their own."""
+    """Ask for one process: the tools that ask file by file have their own."""
     config = closest.of(folder)
     return driver.Request(
         config._replace(jobs=1),

@@ -130,7 +130,7 @@ def _rows_in(path: str, _: int) -> tuple[CallFacts, ...]:
 
 
 def one_per_directory(filenames: Iterable[str]) -> tuple[str, ...]:
-    """One file of each directory: the others have the same configuration."""
+    """Return one file of each directory: the others have the same configuration."""
     return _one_per_directory(tuple(filenames))
 
 

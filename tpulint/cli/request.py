@@ -75,7 +75,7 @@ def closest(options: argparse.Namespace, start: str) -> Closest:
 
 
 def apply_overrides(overrides: Sequence[Override], config: Config) -> Config:
-    """`config` with the command line's values over its own."""
+    """Return `config` with the command line's values over its own."""
     for key, value, origin, adds in overrides:
         before = getattr(config, KEYS[key].field) if adds else ()
         config = overridden(config, key, (*before, *value) if adds else value, origin)

@@ -303,7 +303,7 @@ class Config(NamedTuple):
 
 
 def overridden(config: Config, key: str, value: Any, origin: str) -> Config:
-    """`config` with the value of `key`, already read, replaced."""
+    """Return `config` with the value of `key`, already read, replaced."""
     origins = {**dict(config.origins), key: origin}
     changes: dict[str, Any] = {KEYS[key].field: value, "origins": tuple(origins.items())}
     return config._replace(**changes)

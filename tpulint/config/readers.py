@@ -21,7 +21,7 @@ def codes(value: object) -> tuple[str, ...]:
 
 
 def selector(word: str) -> str:
-    """One code, beginning of codes, rule's name or ALL. Raises ConfigError where it fits none."""
+    """Read one code, beginning of codes, rule's name or ALL. Raises ConfigError for others."""
     if not codes_of(word):
         if re.fullmatch(SHAPE, word.upper()) and word[:3].upper() not in {x[:3] for x in CODES}:
             raise ConfigError(f"unknown code '{word}'; no loaded plug-in has it")
@@ -86,7 +86,7 @@ def count(value: object) -> int:
 
 
 def nearest(word: str, candidates: list[str], least: float = 0.5) -> str:
-    """`; did you mean 'x'?`, or nothing where nothing is near."""
+    """Return `; did you mean 'x'?`, or nothing where nothing is near."""
     import difflib
 
     near = difflib.get_close_matches(word, candidates, 1, least)

@@ -176,7 +176,7 @@ def edited(source: Source, edits: Sequence[Edit]) -> bytes | None:
 
 
 def edited_text(text: str, edits: Iterable[Edit], newline: str = "\n", first_row: int = 1) -> str:
-    """`text`, whose first row has the number `first_row`, after `edits`."""
+    """Return `text`, whose first row has the number `first_row`, after `edits`."""
     starts = row_starts(text)
 
     def offset(place: Location) -> int:

@@ -60,7 +60,7 @@ def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
 
 
 def expand(selectors: Iterable[str]) -> frozenset[str]:
-    """All codes that one of the selectors means."""
+    """Return all codes that one of the selectors means."""
     return frozenset().union(*map(codes_of, selectors))
 
 

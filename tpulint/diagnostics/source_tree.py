@@ -133,7 +133,7 @@ class SourceTree:
 
     @functools.cached_property
     def _statements(self) -> list[tuple[Location, int]]:
-        """The start of each statement, in order, with its last row."""
+        """Return the start of each statement, in order, with its last row."""
         kinds = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
         return sorted(
             (location(place.start), place.end.line)

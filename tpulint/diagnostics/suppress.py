@@ -106,7 +106,7 @@ class Comments:
 
     @functools.cached_property
     def _by_row(self) -> dict[int | None, list[Suppression]]:
-        """The suppressions by each of their rows; those for the whole file by None."""
+        """Return the suppressions by each of their rows; those for the whole file by None."""
         by_row: dict[int | None, list[Suppression]] = {}
         for suppression in self.suppressions:
             for row in suppression.rows if suppression.rows is not None else [None]:

@@ -66,7 +66,7 @@ def render_rdjson(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 def diagnostic(finding: Finding, context: RenderContext) -> dict[str, object]:
-    """One finding; a notebook's has rows only, and no suggestion, as its text is JSON's."""
+    """Return one finding; a notebook's has rows only, and no suggestion, as its text is JSON's."""
     code = CODES[finding.code]
     item: dict[str, object] = {
         "code": ({"url": code.url} if code.url else {}) | {"value": finding.code},

@@ -96,7 +96,7 @@ class RenderContext(NamedTuple):
         return filename if filename == "-" else os.path.normpath(os.path.join(self.here, filename))
 
     def short(self, span: Span) -> str:
-        """`path:row:column`, with `cell n` between for a notebook."""
+        """Return `path:row:column`, with `cell n` between for a notebook."""
         cell, start = self.place(span.filename, span.start)
         inside = f"cell {cell}:" if cell is not None else ""
         return f"{span.filename}:{inside}{start.row}:{start.column}"

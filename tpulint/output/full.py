@@ -34,7 +34,7 @@ def render_full(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 def block(finding: Finding, context: RenderContext) -> str:
-    """One finding: what, where, the lines, the lanes, and how to fix it."""
+    """Return one finding: what, where, the lines, the lanes, and how to fix it."""
     styled = paint if context.color else unpainted
     name = CODES[finding.code].name if finding.code in CODES else ""
     title = f"{f'{name}: ' if name else ''}{flags(finding)}{one_line(finding.message)}"
@@ -107,7 +107,7 @@ def lanes(trace: Sequence[Step], context: RenderContext) -> list[str]:
 
 
 def blocks(names: Sequence[str], trace: Sequence[Step], context: RenderContext) -> list[str]:
-    """One labelled block a lane, where columns would be too narrow or alone."""
+    """Return one labelled block per lane, where columns would be too narrow or alone."""
     lines: list[str] = []
     room = context.width - INDENT
     for name in names:

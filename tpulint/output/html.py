@@ -131,7 +131,7 @@ def first_line(span: Span, context: RenderContext) -> str:
 
 
 def prose(text: str) -> str:
-    """`text`, with what is in backquotes set as code."""
+    """Return `text`, with what is in backquotes set as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 

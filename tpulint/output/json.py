@@ -21,7 +21,7 @@ def render_jsonl(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 def item(finding: Finding, context: RenderContext) -> dict[str, object]:
-    """One finding; rows and columns are 1-based, and a notebook's rows those of the cell."""
+    """Return one finding; rows and columns are 1-based, and a notebook's rows those of the cell."""
     code = CODES[finding.code]
     span = finding.span
     cell, start = context.place(span.filename, span.start)

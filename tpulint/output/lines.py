@@ -70,7 +70,7 @@ def render_github(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 def command(finding: Finding, context: RenderContext) -> str:
-    """One annotation; a notebook's has the rows of its JSON, and no columns."""
+    """Return one annotation; a notebook's has the rows of its JSON, and no columns."""
     span = finding.span
     fields: dict[str, object] = {
         "title": f"tpulint ({finding.code})",

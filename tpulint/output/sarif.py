@@ -133,7 +133,7 @@ def result(
 
 
 def thread_flows(trace: Sequence[Step], context: RenderContext) -> list[dict[str, object]]:
-    """One flow a lane; `executionOrder` keeps the order between the lanes."""
+    """Return one flow per lane; `executionOrder` keeps the order between the lanes."""
     lanes: dict[str, list[dict[str, object]]] = {}
     for order, step in enumerate(trace, 1):
         place = {**location(step.span, context), "message": {"text": step.message}}

@@ -168,7 +168,7 @@ def unfollowed_rows(calls: Sequence[UnfollowedCall]) -> list[str]:
 
 
 def row(code: str, number: int, safe: int, seconds: float | None) -> dict[str, Any]:
-    """One rule; `seconds` is None where no rule of its own finds it (TPU001, TPU002)."""
+    """Return one rule; `seconds` is None where no rule of its own finds it (TPU001, TPU002)."""
     return {
         "code": code,
         "name": CODES[code].name,

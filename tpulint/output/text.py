@@ -117,7 +117,7 @@ def one_line(message: str) -> str:
 
 
 def flags(finding: Finding) -> str:
-    """`[possible] ` or `[unlikely] ` for what is not sure, `[*] ` for what --fix fixes."""
+    """Return `[possible] ` or `[unlikely] ` for what is not sure, `[*] ` for what --fix fixes."""
     is_sure = finding.certainty is Certainty.DEFINITE
     doubt = "" if is_sure else f"[{finding.certainty.value}] "
     return doubt + ("[*] " if is_safe(finding) else "")

@@ -242,7 +242,7 @@ def _elements_from(value: Value) -> list[Value]:
 
 
 def _of_transformation(step: ExternalObject) -> list[Value]:
-    """`apply(map_and_batch(...))`; some transformations of TensorFlow leave the batch alone."""
+    """Model `apply(map_and_batch(...))`; some transformations leave the batch alone."""
     transformation = step.arguments[0][1] if step.arguments else UNKNOWN
     datasets: list[Value] = []
     for option in options(transformation):

@@ -204,7 +204,7 @@ class Scopes:
         )
 
     def _compiled(self, call: ApiCall) -> Iterator[Misplaced]:
-        """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
+        """Yield what `model.compile(...)` takes: it belongs under the scope around it."""
         scope = call.context.with_blocks(SCOPE)[0]
         strategy = scope.payload
         if not isinstance(strategy, Strategy) or strategy.kind == "other":

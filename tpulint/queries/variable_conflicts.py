@@ -49,7 +49,7 @@ class Conflict:
 
 
 def conflicts(program: Program) -> Iterator[Conflict]:
-    """One for every touch in a host cluster of what the device touches too."""
+    """Yield one for every touch in a host cluster of what the device touches too."""
     for computation in program.computations:
         held: dict[int, list[Access]] = {}
         for host in computation.accesses:

@@ -102,7 +102,7 @@ def _dedented(lines: list[str], indent: int) -> list[str]:
 
 
 def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:
-    """`traceback` without the frames of what has started the program."""
+    """Return `traceback` without the frames of what has started the program."""
     while traceback is not None:
         filename = traceback.tb_frame.f_code.co_filename
         if filename not in _STARTS and not is_tpulint_file(filename):
@@ -204,7 +204,7 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def chain_of(error: BaseException | None) -> Iterator[BaseException]:
-    """`error`, what it was raised from, and so on."""
+    """Yield `error`, what it was raised from, and so on."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         yield error
@@ -248,7 +248,7 @@ LAST = (2, 15)
 
 
 def missing_estimator(error: BaseException | None, release: str | None = None) -> Iterator[str]:
-    """One line on what to install, where `error` is that there is no Estimator.
+    """Yield one line on what to install, where `error` is that there is no Estimator.
 
     `release` is TensorFlow's; of the one that is installed where nothing is said.
     """
@@ -286,7 +286,7 @@ _ON_ANOTHER_HOST = re.compile(r"was explicitly assigned to /job:\w+/(?s:.*)avail
 
 
 def unconnected(error: BaseException | None, *, on_a_pod: bool) -> Iterator[str]:
-    """One line on how to name them, where TensorFlow finds none of the pod's hosts."""
+    """Yield one line on how to name them, where TensorFlow finds none of the pod's hosts."""
     if not on_a_pod:
         return
     if any(_ON_ANOTHER_HOST.search(str(link)) for link in chain_of(error)):

@@ -309,7 +309,7 @@ def explained(fault: RunFault, context: RenderContext) -> str:
 
 
 def verdict(fault: RunFault) -> str:
-    """One line on a fault: what it was, where, and whether `tpulint check` knows of it."""
+    """Return one line on a fault: what it was, where, and whether `tpulint check` knows of it."""
     where = f" at {fault.place}" if fault.place else ""
     said = f"{fault.kind}{where} [{fault.code} {CODES[fault.code].name}]: `tpulint check`"
     if fault.finding is not None:
@@ -351,7 +351,7 @@ def line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def shown_place(place: str) -> str:
-    """`path:row`; in a notebook `path:cell n:row`, as `tpulint check` names it."""
+    """Return `path:row`; in a notebook `path:cell n:row`, as `tpulint check` names it."""
     filename, colon, row = place.rpartition(":")
     if not filename:
         return place
@@ -361,7 +361,7 @@ def shown_place(place: str) -> str:
 
 
 def row_of_cell(filename: str, row: str) -> str:
-    """`cell n:row` for a row of the text that the cells make together."""
+    """Return `cell n:row` for a row of the text that the cells make together."""
     source = notebook_source(filename)
     if source is None or not row.isdecimal():
         return row

@@ -133,7 +133,7 @@ class RunSession:
         )
 
     def note_threads(self) -> None:
-        """From now on, notes also what ends a thread of the program."""
+        """Note also, from now on, what ends a thread of the program."""
         show = threading.excepthook
 
         def note(ended: threading.ExceptHookArgs) -> None:
@@ -222,7 +222,7 @@ class RunSession:
             self.write(written)
 
     def ran(self) -> FinishedRun:
-        """Return the report."""
+        """Return what is known of the run, for the report."""
         from tpulint.run.report import FinishedRun
 
         request, storage = self.request, self.storage
@@ -467,7 +467,7 @@ def recompilations(watch: Watch) -> list[RunFailure]:
 
 @contextmanager
 def working_in(folder: str) -> Iterator[None]:
-    """In here, relative paths mean what they meant when the program began."""
+    """Resolve relative paths in the context as they were when the program began."""
     try:
         before = os.getcwd()
     except OSError:  # the program has removed it

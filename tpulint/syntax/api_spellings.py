@@ -179,7 +179,7 @@ class _Reader:
         return others.union(stores)
 
     def _sets(self, node: ast.Call) -> bool:
-        """`setattr(tf, ...)` and its kin: the module is no longer what it was."""
+        """Return whether it is `setattr(tf, ...)` or its kin, which changes the module."""
         return self._text(node.func).endswith(("setattr", "delattr", "__setattr__"))
 
     def _is_mine(self, dotted: str) -> bool:
@@ -291,7 +291,7 @@ class _Reader:
         yield from self._fields(node, _Place(place.guarded or asked, inside))
 
     def _suppressing(self, node: ast.AST, place: _Place) -> _Place:
-        """`with contextlib.suppress(...)`, `with pytest.raises(...)`."""
+        """Return whether it is `with contextlib.suppress(...)` or `with pytest.raises(...)`."""
         items = getattr(node, "items", [])
         text = " ".join(self._text(item.context_expr) for item in items)
         quiet = "suppress" in text or "raises" in text.lower()

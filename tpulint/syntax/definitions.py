@@ -107,7 +107,7 @@ class Definitions(Walk):
         return Constant(value)
 
     def negated(self, item: Expression) -> Expression:
-        """`-item`, which is a number where that is one."""
+        """Return `-item`, which is a number where that is one."""
         number = item.value if isinstance(item, Constant) else None
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             return Constant(-number)
@@ -144,7 +144,7 @@ class Definitions(Walk):
                 self.bind(node.id)
 
     def note_setter(self, target: Attribute) -> None:
-        """`self.a = ...` in a method: the class remembers which method sets `a`."""
+        """Note `self.a = ...` in a method: the class remembers which method sets `a`."""
         base = target.base
         for position in range(len(self.scopes) - 1, 0, -1):
             scope = self.scopes[position]

@@ -387,7 +387,7 @@ class Statements(Expressions):
         return nodes.With(place, items, self.block(node.body))
 
     def try_(self, node: ast.Try) -> nodes.Statement:
-        """`try`, also with `except*`, whose node has the same parts."""
+        """Lower `try`, also with `except*`, whose node has the same parts."""
         body = self.block(node.body)
         handlers = []
         for handler in node.handlers:

@@ -95,7 +95,7 @@ def _kind(tensor: Tensor) -> Hashable:
 
 
 def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
-    """`mapping[key] = item` at `context`; perhaps, if that is under a condition."""
+    """Set `mapping[key] = item` at `context`; perhaps, if that is under a condition."""
     current = mapping.items.get(key)
     mapping.places.pop(key, None)
     if key in mapping.dropped_at and not mapping.dropped_at[key].excludes(context):
@@ -130,7 +130,7 @@ def copied(
 
 
 def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
-    """`mapping[key]`.
+    """Return `mapping[key]`.
 
     in_program: a step or a strategy's scope asks: of a registry of many classes it may use any.
     """
@@ -159,7 +159,7 @@ def _of_one_family(current: Value, other: Value) -> bool:
 
 
 def drop(mapping: Mapping, key: object, context: Context) -> None:
-    """`del mapping[key]` at `context`; perhaps, if that is under a condition."""
+    """Do `del mapping[key]` at `context`; perhaps, if that is under a condition."""
     if context.runs_once_with(mapping.made):
         mapping.remove(key)
         mapping.set_at.pop(key, None)

@@ -56,7 +56,7 @@ def _method(name: str) -> External:
 
 
 def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
-    """`base.name`."""
+    """Return `base.name`."""
     if isinstance(base, External):
         return of_outside(frame, base, name)
     value = frame.library.attribute(frame, base, name, site)
@@ -176,7 +176,7 @@ def _outer_attribute(cls: Class, name: str) -> Value:
 
 
 def put(frame: Frame, base: Value, name: str, item: Value) -> None:
-    """`base.name = item`; under a condition the old value stays possible."""
+    """Set `base.name = item`; under a condition the old value stays possible."""
     frame.library.bind(item, name)
     if isinstance(base, Choice):
         for option in base.options:
@@ -199,7 +199,7 @@ def put(frame: Frame, base: Value, name: str, item: Value) -> None:
 
 
 def put_any(base: Value) -> None:
-    """`setattr(base, name, item)` where the name is not seen: plain attributes may be others now.
+    """Do `setattr(base, name, item)` with an unseen name: plain attributes may be others now.
 
     Those that hold methods, or what a library made, are not what is set so.
     """

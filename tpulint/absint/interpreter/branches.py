@@ -129,7 +129,7 @@ def _settled(frame: Frame, node: nodes.If, answer: bool) -> bool:
 
 
 def _traced_if(frame: Frame, node: nodes.If, test: Tensor) -> bool:
-    """`if tensor:` in code that is converted: a conditional, by the names set."""
+    """Read `if tensor:` in code that is converted: a conditional, by the names set."""
     site = frame.site(node.place)
     start, returned = dict(frame.env.names), len(frame.returns)
     transfer.touch(frame, [test], site, "predicate")
@@ -250,7 +250,7 @@ def while_(frame: Frame, node: nodes.While) -> bool:
 
 
 def _round(frame: Frame, body: nodes.Block) -> bool:
-    """One round of a loop, which may be left or cut short at each of its jumps."""
+    """Read one round of a loop, which may be left or cut short at each of its jumps."""
     outer, frame.jumps = frame.jumps, []
     ended = frame.block(body)
     for names in frame.jumps:

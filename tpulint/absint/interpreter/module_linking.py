@@ -68,7 +68,7 @@ class ModuleLinker(ABC):
         return module is not None and module in self._envs
 
     def import_all(self, module: Module, source: Value) -> None:
-        """`from source import *` in `module`."""
+        """Read `from source import *` in `module`."""
         self._star_imports.setdefault(module, []).append(source)
 
     def module_name(self, module: Module, name: str) -> Value | None:
@@ -128,7 +128,7 @@ class ModuleLinker(ABC):
     def module_attribute(
         self, base: ModuleValue, name: str, asking: Importer | None, hops: int = 0
     ) -> Value:
-        """`module.name`: a global, or a module inside the package."""
+        """Return `module.name`: a global, or a module inside the package."""
         global_value = None
         if self.follows(base.path, asking) or self.project.hands_on(base.path, name):
             module = self.project.module(base.path)
@@ -150,7 +150,7 @@ class ModuleLinker(ABC):
         )
 
     def force_load(self, value: Value) -> Value:
-        """`value`, its module read although it was passed by: it was given to an entry point."""
+        """Return `value`, its module now read: it was passed by, and given to an entry point."""
         if not isinstance(value, DeferredName):
             return value
         module = self.project.module(value.base.path)
@@ -158,7 +158,7 @@ class ModuleLinker(ABC):
         return value if global_value is None else self.looked_up(global_value, None)
 
     def looked_up(self, value: Value, asking: Importer | None, hops: int = 0) -> Value:
-        """`value`, an imported name followed to what it names (modules may import in a ring)."""
+        """Follow `value`, an imported name, to what it names (modules may import in a ring)."""
         if not isinstance(value, Imported):
             return value
         if hops > MAX_REEXPORTS:

@@ -180,7 +180,7 @@ def _is_member(frame: Frame, value: Value, members: Value, inside: bool) -> Opaq
 
 
 def _held(key: Value, holder: Value) -> bool | None:
-    """`in`, of a dict (the others are not modelled)."""
+    """Return the answer to `in` for a dict; the others are not modelled."""
     if not isinstance(holder, Mapping) or not isinstance(key, Const):
         return None
     if key.value in holder.items and key.value not in holder.maybe_absent:
@@ -189,7 +189,7 @@ def _held(key: Value, holder: Value) -> bool | None:
 
 
 def _identical(left: Value, right: Value) -> bool | None:
-    """`is`, where one side is None (the other uses of `is` are not modelled)."""
+    """Return the answer to `is` where one side is None; other uses of `is` are not modelled."""
     if right != NONE:
         return None
     verdicts: set[bool | None] = set()
@@ -241,7 +241,7 @@ def _present(value: Value) -> Value:
 
 
 def _text_with_start(op: str, starts: str, right: Value, result: Value) -> Value:
-    """`"text" + unknown`, and `"text %s" % unknown`."""
+    """Return `"text" + unknown`, or `"text %s" % unknown`."""
     if op not in ("Add", "Modulo"):
         return result
     text = _formatted(starts) if op == "Modulo" else Text(starts, end_of(right))
@@ -255,7 +255,7 @@ _LAST_CONVERSION = re.compile(r".*%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?.", re.DOTAL
 
 
 def _formatted(template: str) -> Text:
-    """`"text %s" % unknown`: what comes before the first conversion, and after the last."""
+    """Return `"text %s" % unknown`: what precedes the first conversion, and follows the last."""
     return Text(template.partition("%")[0], _LAST_CONVERSION.sub("", template))
 
 
@@ -276,7 +276,7 @@ def put_together(parts: list[Value]) -> Value:
 
 
 def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
-    """`[x] * n`: the same items n times, or at least once where n is not known."""
+    """Return `[x] * n`: the same items n times, or at least once where n is not known."""
     count = times.value if isinstance(times, Const) else None
     if isinstance(count, int) and 0 <= count * max(len(base.items), 1) <= MAX_REPEATED_ITEMS:
         return Sequence(base.kind, base.items * count, base.open, site)
@@ -384,7 +384,7 @@ def items_of(frame: Frame, value: Value) -> list[Value] | None:
 
 
 def element_of(frame: Frame, value: Value, site: Site) -> Value:
-    """One item of an iteration over `value`."""
+    """Return one item of an iteration over `value`."""
     if isinstance(value, Choice):
         return join(element_of(frame, option, site) for option in value.options)
     if isinstance(value, Sequence):

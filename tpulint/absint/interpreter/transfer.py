@@ -245,14 +245,14 @@ def _met(taken: list[Tensor], context: Context) -> LayerCall | None:
 
 
 def passed_on(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
-    """`tensor` as it is seen here: the same content, made here."""
+    """Return `tensor` as it is seen here: the same content, made here."""
     output = flow(frame, [tensor], site, tensor.sort)
     output.uniform = tensor.uniform
     return output
 
 
 def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0) -> Value:
-    """`value` with every tensor in it changed; the structure stays."""
+    """Return `value` with every tensor in it changed; the structure stays."""
     if isinstance(value, Tensor):
         return change(value)
     if depth >= MAX_STRUCTURE_DEPTH:

@@ -173,13 +173,13 @@ class ProgramMap:
 
 
 def in_words(crossing: Crossing) -> str:
-    """`loss float32 (8, 128) 4.0 KiB`, as far as it is known."""
+    """Return `loss float32 (8, 128) 4.0 KiB`, as far as it is known."""
     size = "" if crossing.bytes is None else size_in_words(crossing.bytes)
     return " ".join(filter(None, [crossing.name, crossing.tensor, size]))
 
 
 def size_in_words(number: int) -> str:
-    """`12 B`, `4.0 KiB`, `1.5 MiB`."""
+    """Return `12 B`, `4.0 KiB`, `1.5 MiB`."""
     if number < 1024:
         return f"{number} B"
     power = min((number.bit_length() - 1) // 10, len(UNITS))

@@ -146,7 +146,7 @@ def opens_cluster(statement: nodes.Statement) -> bool:
 
 
 def blocks(body: nodes.Block) -> Iterator[nodes.Block]:
-    """`body` and the blocks in it."""
+    """Yield `body` and the blocks in it."""
     stack = [body]
     while stack:
         block = stack.pop()

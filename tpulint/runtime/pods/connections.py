@@ -102,7 +102,7 @@ _connected: dict[str, threading.Event] = {}
 
 
 def disconnect_when_lost(addresses: Sequence[str], *, from_all: bool = False) -> None:
-    """From now on, close this process's connections to a host that answers no more.
+    """Close, from now on, this process's connections to a host that answers no more.
 
     With `from_all` they are closed to all of them, when it is lost: in sessions of 2.12 the others
     would not hear that the step has failed.

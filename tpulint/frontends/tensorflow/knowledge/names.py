@@ -236,7 +236,7 @@ def _renames_table() -> dict[str, Any]:
 
 @functools.cache
 def renames() -> tuple[Rename, ...]:
-    """All rows, those of the longest names first."""
+    """Return all rows, those of the longest names first."""
     rows = [
         Rename(row["old"], tuple(row["new"]), row.get("same", False))
         for row in _renames_table()["renamed"]

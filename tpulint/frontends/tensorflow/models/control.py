@@ -66,7 +66,7 @@ IN_OPS = "tf.python.framework.ops"  # where these are defined: libraries import 
 # built is no part of a condition or loop around it.
 @model("tf.control_dependencies", f"{IN_OPS}.control_dependencies")
 def _control_dependencies(call: Call) -> Value:
-    """`control_dependencies(None)` clears what is around it."""
+    """Open the dependencies; `control_dependencies(None)` clears what is around it."""
     inputs = call.get("control_inputs", 0)
     effect = CLEARS if inputs == NONE else DEPENDENCIES
     return ContextManagerValue(effect, call.site, inputs or UNKNOWN)
@@ -95,7 +95,7 @@ def _elements(call: Call, callee: Value, element: Value) -> list[Value]:
     "tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.contrib.eager.function"
 )
 def _function(call: Call) -> Value:
-    """`tf.function(f)`, or the decorator `tf.function(...)`."""
+    """Model `tf.function(f)`, or the decorator `tf.function(...)`."""
     callee = call.get("func", 0) or call.get("function")
     plain = call.get("autograph") == Const(False)
     if callee is None or callee == NONE:
@@ -140,7 +140,7 @@ def _executing_eagerly(call: Call) -> Value:
     "keras.ops.cond",
 )
 def conditional(call: Call) -> Value | None:
-    """`cond(pred, f, g)`, `case([(pred, f), ...])`, `switch_case(index, [f, ...])`."""
+    """Model `cond(pred, f, g)`, `case([(pred, f), ...])`, `switch_case(index, [f, ...])`."""
     predicate = call.get("pred", 0) or UNKNOWN
     branches = _callables(call.values)
     if not branches:
@@ -203,7 +203,7 @@ def _tensors_of(values: list[Value]) -> list[Value]:
     "keras.ops.while_loop",
 )
 def loop(call: Call) -> Value | None:
-    """`while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
+    """Model `while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
     if not any(_is_callable(value) for value in call.values):
         return None
     scope = Scope(WHILE, call.site)
@@ -321,7 +321,7 @@ def _shown_tensors(call: Call, node: Expression) -> Iterator[bool]:
 
 
 def _tensors(value: Value) -> Iterator[bool]:
-    """Of each tensor in `value`, whether something else may be in its place."""
+    """Yield, for each tensor in `value`, whether something else may be in its place."""
     return (maybe for tensor, maybe in with_alternatives(value) if _is_tensor(tensor))
 
 

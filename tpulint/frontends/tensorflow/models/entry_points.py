@@ -130,7 +130,7 @@ def fresh_input(frame: Frame, site: Site) -> Tensor:
 def tensor_arguments(
     frame: Frame, callee: Value, site: Site, opaque: frozenset[str]
 ) -> list[Argument]:
-    """One argument for each required parameter; those named in `opaque` are no tensors.
+    """Return one argument per required parameter; those named in `opaque` are no tensors.
 
     Without such names there may be more arguments, for parameters with defaults.
     """
@@ -255,7 +255,7 @@ def _convert_input(value: Value) -> Value:
 # tensorflow/python/tpu/training_loop.py: a loop on the device, around steps that an infeed feeds.
 @model("?.training_loop.while_loop", "?.training_loop.repeat")
 def _training_loop(call: Call) -> Value:
-    """`training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`.
+    """Model `training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`.
 
     TensorFlow makes tensors of the inputs: numbers, too.
     """

@@ -132,7 +132,7 @@ OF_ESTIMATORS = words(
 
 @model("tf.estimator.tpu.TPUEstimator.__init__")
 def _initialize(call: Call) -> Value | None:
-    """`super().__init__(model_fn=...)` in a class that is made after TPUEstimator."""
+    """Model `super().__init__(model_fn=...)` in a class that is made after TPUEstimator."""
     instance = call.receiver
     if not isinstance(instance, Instance):
         return None
@@ -155,7 +155,7 @@ def _copy_params(call: Call, params: Value) -> Value:
 # the outfeed, so that the device does not wait for them.
 @model("?.TPUEstimatorSpec")
 def _estimator_spec(call: Call) -> Value:
-    """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step.
+    """Run `host_call=(fn, tensors)` and `eval_metrics=(...)` on the host, after the step.
 
     A TPUEstimator sees to that; a computation of one's own just holds the specification.
     """

@@ -211,7 +211,7 @@ def _distribute_from_function(call: Call) -> Value | None:
 # Any object may be a model: whether one was made under a TPUStrategy's scope decides.
 @observe(*(f"keras.layers.Layer.{name}" for name in FITS))
 def _note_fit(call: Call) -> None:
-    """`fit` of a model that was made under the scope of a TPUStrategy."""
+    """Note `fit` of a model that was made under the scope of a TPUStrategy."""
     owner = call.receiver
     if not isinstance(owner, (ExternalObject, Instance)) or owner.context is None:
         return
@@ -284,7 +284,7 @@ def _arguments(call: Call, input_fn: Value, params: Value) -> tuple[Argument, ..
 # tensorflow_datasets/core/load.py, dataset_builder.py
 @model("tensorflow_datasets.load", "?.as_dataset")
 def _load_dataset(call: Call) -> Value | None:
-    """`tfds.load(name, split=...)`: a dataset, or one a split; `with_info` adds an object."""
+    """Model `tfds.load(name, split=...)`: a dataset, or one per split, perhaps with its info."""
     is_load = call.name == "load"
     split = call.get("split", 1 if is_load else 0)
     if isinstance(split, Sequence) and not split.open:

@@ -104,7 +104,7 @@ def _receiver_model(call: Call) -> Model:
 
 
 def _add(call: Call, model: Model, layer: Value) -> None:
-    """`model.add(layer)`: perhaps, if that is under a condition."""
+    """Model `model.add(layer)`: perhaps, if that is under a condition."""
     layers = _layers(model)
     if layers is None:
         layers = Sequence("list", [])
@@ -346,7 +346,7 @@ def _run_metrics(call: Call) -> Value | None:
 # Keras 2 (keras/engine/training.py): an object that holds all metrics of a model.
 @table.model("types.MethodType.update_state")
 def _update_compiled_metrics(call: Call) -> Value | None:
-    """`self.compiled_metrics.update_state(y, y_pred)`."""
+    """Model `self.compiled_metrics.update_state(y, y_pred)`."""
     receiver = call.receiver
     assert isinstance(receiver, Bound)
     owner, name = receiver.receiver, receiver.function
@@ -450,7 +450,7 @@ def _pair(call: Call, labels: int, outputs: int) -> tuple[Value, Value]:
 
 
 def _default_step(call: Call, model: Model) -> Value:
-    """`train_step`, `test_step` and `predict_step` as Keras writes them."""
+    """Model `train_step`, `test_step` and `predict_step` as Keras writes them."""
     frame, site = call.frame, call.site
     batch = call.values[0] if call.values else UNKNOWN
     parts = batch.items if isinstance(batch, Sequence) and not batch.open else []

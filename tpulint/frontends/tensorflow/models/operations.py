@@ -24,7 +24,7 @@ from tpulint.frontends.tensorflow.hooks import Hooks, weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds, builds_by_argument
-from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow, words
 from tpulint.frontends.tensorflow.models import keras
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
@@ -108,9 +108,11 @@ def _kept_shape(call: Call) -> Shape | None:
     return first.shape if isinstance(first, Tensor) else None
 
 
-# A last batch may be smaller on some replicas of a TPUStrategy.
 def _has_equal_shapes(frame: Frame) -> bool:
-    """Return whether all replicas have the same shapes: one program without dynamic ones is all."""
+    """Return whether all replicas have the same shapes: one program without dynamic ones is all.
+
+    Of a TPUStrategy, a last batch may be smaller on some replicas.
+    """
     computation = frame.context.computation
     return computation is not None and computation.kind not in tf_names.STRATEGY_RUN
 
@@ -126,9 +128,9 @@ def make_object(call: Call) -> Value:
 def _call_arguments(call: Call) -> None:
     """Call the functions that an operation without a model is given: it may, on tensors.
 
-    What the device was to run as Python is never traced: the operation itself is the fault.
+    What the device was to run as Python is never traced: the operation itself is what fails there
+    (TPU501).
     """
-    # The operation itself is what fails there (TPU501): its function is not looked into.
     if call.name in tf_names.PYTHON_IN_GRAPH and call.frame.context.on_device:
         return
     for value in call.values:
@@ -149,7 +151,7 @@ def _may_be_data(value: Value) -> bool:
 
 
 def run_given(call: Call) -> Value:
-    """`assertRaises(error, function, *arguments)`: the function is called."""
+    """Call the function of `assertRaises(error, function, *arguments)`."""
     for position, value in enumerate(call.values):
         if isinstance(value, CALLABLE):
             calls.call(call.frame, value, call.arguments[position + 1 :], call.site)
@@ -216,7 +218,7 @@ def _note_policy(call: Call) -> None:
 
 @observe("keras.layers.Layer.__init__", "keras.Model.__init__")
 def _note_dtype(call: Call) -> None:
-    """`super().__init__(dtype=...)` in a class of layers."""
+    """Note the dtype of `super().__init__(dtype=...)` in a class of layers."""
     if isinstance(call.receiver, Instance):
         keras_models.note_dtype(call.receiver, call.arguments)
 
@@ -444,46 +446,42 @@ def _structure_method(call: Call, receiver: Tensor) -> Value:
 # TensorFlow 1 reduce to one number unless told `Reduction.NONE`), training/learning_rate_decay.py.
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-REDUCTIONS = _words(
+REDUCTIONS = words(
     """
     reduce_mean reduce_sum reduce_max reduce_min reduce_prod reduce_all reduce_any
     reduce_logsumexp
     """
 )
-ALWAYS = _words("l2_loss global_norm size rank trace")
-LOSSES = _words(
+ALWAYS = words("l2_loss global_norm size rank trace")
+LOSSES = words(
     """
     sparse_softmax_cross_entropy softmax_cross_entropy sigmoid_cross_entropy log_loss
     absolute_difference compute_weighted_loss mean_pairwise_squared_error hinge_loss
     cosine_distance get_total_loss get_regularization_loss
     """
 )
-LOSSES_OF_V1 = _words("mean_squared_error huber_loss")
-DECAYS = _words(
+LOSSES_OF_V1 = words("mean_squared_error huber_loss")
+DECAYS = words(
     """
     exponential_decay polynomial_decay inverse_time_decay natural_exp_decay cosine_decay
     cosine_decay_restarts linear_cosine_decay noisy_linear_cosine_decay
     """
 )
 # Element by element: of scalars they make a scalar, and those with one tensor keep its shape.
-UNARY = _words(
+UNARY = words(
     """
     square sqrt rsqrt exp log log1p abs negative sigmoid tanh softplus floor ceil round
     stop_gradient is_nan is_finite logical_not
     """
 )
-ELEMENTWISE = UNARY | _words(
+ELEMENTWISE = UNARY | words(
     """
     add subtract multiply divide maximum minimum add_n pow to_float
     logical_and logical_or truediv div div_no_nan realdiv
     to_int32 to_int64 to_double to_bfloat16 greater greater_equal less less_equal equal not_equal
     """
 )
-SELECTS = _words("where where_v2 select")  # of three scalars
+SELECTS = words("where where_v2 select")  # of three scalars
 
 
 def gives_scalar(call: ApiCall) -> bool:
@@ -514,7 +512,7 @@ def _opened(value: Value) -> list[Value]:
 
 
 def _reduces_all(call: ApiCall) -> bool:
-    """No axis is named, and the dimensions are not kept."""
+    """Return whether no axis is named, and the dimensions are not kept."""
     if any(argument.star for argument in call.arguments):
         return False
     for keyword, position in (("axis", 1), ("reduction_indices", None)):

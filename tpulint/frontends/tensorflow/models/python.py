@@ -110,7 +110,7 @@ NUMBERS = {"float": float, "int": int, "bool": bool}
 
 @model(*(f"builtins.{name}" for name in NUMBERS))
 def _number(call: Call) -> Value | None:
-    """`float(2)`: of a number that is known, another one."""
+    """Model `float(2)`: of a number that is known, another one."""
     number = call.values[0] if len(call.values) == 1 else None
     if isinstance(number, Scaled) and call.name != "bool":
         return number
@@ -364,7 +364,7 @@ def _next(call: Call) -> Value:
 
 @model("functools.wraps")
 def _wraps(call: Call) -> Value:
-    """`wraps(wrapped)` is a decorator; it hands back the function that it is given."""
+    """Model `wraps(wrapped)`, a decorator that hands back the function that it is given."""
     if len(call.values) > 1:
         return call.values[0]
     wrapped = call.get("wrapped", 0) or UNKNOWN
@@ -373,7 +373,7 @@ def _wraps(call: Call) -> Value:
 
 @model("absl.app.run", "tf.app.run")
 def _run_main(call: Call) -> Value:
-    """`app.run(main)`: `main` is read when its turn comes, as one that is passed to nothing is."""
+    """Leave `main` of `app.run(main)` to its turn, as a function that is passed to nothing."""
     for value in options(call.get("main", 0) or NONE):
         function = function_of(value)
         if function is not None:

@@ -133,7 +133,7 @@ def _reduce(call: Call) -> Value:
 
 @methods(tf_names.CALL_FOR_EACH_REPLICA)
 def _call_for_each_replica(call: Call) -> Value | None:
-    """`call_for_each_replica(fn, args=(), kwargs=None)`: no computation, in whatever strategy."""
+    """Model `call_for_each_replica(fn, args=(), kwargs=None)`: no computation, in any strategy."""
     strategy = _strategy(call)
     if strategy is None:
         return None
@@ -151,7 +151,7 @@ def _of_another(call: Call, strategy: Strategy) -> Scope:
 # even where no tf.function is around it.
 @methods(*sorted(tf_names.STRATEGY_RUN))
 def _run(call: Call) -> Value | None:
-    """`run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
+    """Model `run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
     strategy = _strategy(call)
     if strategy is None:
         return None
@@ -205,7 +205,7 @@ def _replica_id(call: Call) -> Value:
 # tensorflow/python/tpu/ops/tpu_ops.py and `ReplicaContext`: every replica has to get there.
 @model(*(f"?.{name}" for name in sorted(tf_names.COLLECTIVES)))
 def _collective(call: Call) -> Value:
-    """`merge_call(fn, args)` calls its function once; the others take tensors."""
+    """Call the function of `merge_call(fn, args)` once; the others take tensors."""
     callee = call.get("merge_fn", 0)
     if call.name == "merge_call" and isinstance(callee, (Function, Bound)):
         args = call.get("args", 1)

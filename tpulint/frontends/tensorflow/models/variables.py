@@ -266,7 +266,7 @@ def _assign_result(call: Call, variable: Variable, result: Tensor) -> Tensor:
     "mesh_tensorflow.ops_with_redefined_builtins.assign",
 )
 def _assign(call: Call) -> Value | None:
-    """`tf.compat.v1.assign(v, x)` and its kin."""
+    """Model `tf.compat.v1.assign(v, x)` and its kin."""
     target = call.get("ref", 0)
     variables = [option for option in options(target or UNKNOWN) if isinstance(option, Variable)]
     if not variables:
