@@ -26,6 +26,7 @@ from tests.runtime.pods.network import (
     take_down,
 )
 from tests.runtime.strategies import pod
+from tpulint.runtime.pods import connections
 from tpulint.runtime.pods import workers as processes
 from tpulint.runtime.pods.connections import own_address_for
 
@@ -159,29 +160,35 @@ def two_machines() -> Iterator[Sequence[str]]:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "lose", "seconds"),
+    ("hosts", "lose", "closes"),
     [
-        pytest.param(here, lambda victim: victim.kill(), 5.0, id="killed"),
+        pytest.param(here, lambda victim: victim.kill(), False, id="killed"),
         pytest.param(
             two_machines,
             lambda _: take_down("lo:2"),
-            15.0,
+            True,
             id="gone",
             marks=pytest.mark.skipif(not has_interface_to_nowhere(), reason="needs /dev/net/tun"),
         ),
-        pytest.param(here, lambda victim: victim.send_signal(signal.SIGSTOP), 30.0, id="frozen"),
+        pytest.param(here, lambda victim: victim.send_signal(signal.SIGSTOP), True, id="frozen"),
     ],
 )
 def test_a_host_that_is_lost_ends_the_step(
-    hosts: Any, lose: Any, seconds: float, monkeypatch: Any
+    hosts: Any, lose: Any, closes: bool, monkeypatch: Any
 ) -> None:
-    """Hang: gRPC waited 20 seconds for a machine that was gone (now 5 where nothing else runs)."""
-    monkeypatch.setattr("tpulint.runtime.pods.connections.REPLY_TIMEOUT_SECONDS", 2.0)
-    lost_at: list[float] = []
+    """Hang: gRPC waited 20 seconds for a machine that was gone, and for ever for a frozen one."""
+    monkeypatch.setattr(connections, "REPLY_TIMEOUT_SECONDS", 5.0)
+    closed: list[connections.Peers] = []
+
+    def close(peers: connections.Peers) -> None:
+        closed.append(peers)
+        close_connections(peers)
+
+    close_connections = connections.close_connections
+    monkeypatch.setattr(connections, "close_connections", close)
 
     def lose_the_second(victim: subprocess.Popen[str]) -> None:
         time.sleep(1.0)
-        lost_at.append(time.monotonic())
         lose(victim)
 
     with hosts() as workers, pod(workers=workers) as strategy:
@@ -191,7 +198,8 @@ def test_a_host_that_is_lost_ends_the_step(
         threading.Thread(target=lose_the_second, args=(victim,)).start()
         with pytest.raises(tf.errors.UnavailableError, match="/job:worker/replica:0/task:1"):
             step(tf.constant(True))
-        assert time.monotonic() - lost_at[0] < seconds
+        # TensorFlow hears of a process that has ended; the other waits end because we close them.
+        assert closed or not closes
         with pytest.raises(tf.errors.UnavailableError):
             step(tf.constant(False))
         victim.kill()

