@@ -156,9 +156,9 @@ def tensorflows_sessions() -> Any:
     original = inspect.unwrap(changed)
 
     def made(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
-        changed = v1.ConfigProto()
-        changed.CopyFrom(config or v1.ConfigProto())
-        changed.graph_options.rewrite_options.disable_meta_optimizer = True
-        original(self, target, graph, changed)
+        without_grappler = v1.ConfigProto()
+        without_grappler.CopyFrom(config or v1.ConfigProto())
+        without_grappler.graph_options.rewrite_options.disable_meta_optimizer = True
+        original(self, target, graph, without_grappler)
 
     return mock.patch.object(sessions.BaseSession, "__init__", made)

@@ -221,12 +221,14 @@ def _padded(w: Writer, known: list[str]) -> str:
         rows = [row[:-1] + ", tf.sparse.from_dense([1., 2.])]" for row in rows]
     maximum = w.one_of(["None", "8", "1", "3", "None, 2", ""])
     shapes = [f"tf.TensorShape([{maximum}])"] * (2 if "sparse" in rows[0] else 1)
-    maximum = w.one_of(
+    maximum_shapes = w.one_of(
         [f"[{', '.join(shapes)}]"] * 5 + ["[[8]]", "[tf.TensorShape(None)]", "[None]"]
     )
     spec = w.one_of(["", "POWER_OF_TWO", "AUTO"])
     spec = spec and f", padding_spec=tpu.PaddingSpec.{spec}"
-    call = f"tpu.replicate(padded_{name}, [{', '.join(rows)}], maximum_shapes={maximum}{spec}"
+    call = (
+        f"tpu.replicate(padded_{name}, [{', '.join(rows)}], maximum_shapes={maximum_shapes}{spec}"
+    )
     options = w.one_of(["", "", _options(w, replicas).split(", padding_spec")[0]])
     return _finish(w, f"{call}{options})", True)
 
