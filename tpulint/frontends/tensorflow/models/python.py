@@ -285,26 +285,22 @@ def _isinstance(call: Call) -> Value:
     """Answer whether a strategy is a TPU's, and a constant or a dict of one of Python's types."""
     if len(call.values) != 2:
         return UNKNOWN
-    instance, classes = call.values
-    if isinstance(instance, Choice):
-        instance = running_strategy(call.frame.context, instance) or instance
-    if isinstance(instance, Tensor) and _are_all(classes, COMPOSITES):
+    value, classes = call.values
+    if isinstance(value, Choice):
+        value = running_strategy(call.frame.context, value) or value
+    if isinstance(value, Tensor) and _are_all(classes, COMPOSITES):
         # What a TPU compiles is given dense tensors. Elsewhere, it may be either.
         return Const(False) if call.frame.context.on_device else UNKNOWN
     if _are_all(classes, tf_names.OTHER_STRATEGIES):
-        return (
-            Const(False) if isinstance(instance, Strategy) and instance.kind == "tpu" else UNKNOWN
-        )
+        return Const(False) if isinstance(value, Strategy) and value.kind == "tpu" else UNKNOWN
     if not _are_all(classes, tf_names.TPU_STRATEGIES):
-        verdicts = {_is_of_type(option, classes) for option in options(instance)}
+        verdicts = {_is_of_type(option, classes) for option in options(value)}
         verdict = verdicts.pop() if len(verdicts) == 1 else None
         return UNKNOWN if verdict is None else Const(verdict)
-    if isinstance(instance, Strategy):
-        return UNKNOWN if instance.kind == "unknown" else Const(instance.kind == "tpu")
+    if isinstance(value, Strategy):
+        return UNKNOWN if value.kind == "unknown" else Const(value.kind == "tpu")
     tpus = [
-        option
-        for option in options(instance)
-        if isinstance(option, Strategy) and option.kind == "tpu"
+        option for option in options(value) if isinstance(option, Strategy) and option.kind == "tpu"
     ]
     return tpus[0].used if len(tpus) == 1 else UNKNOWN
 
