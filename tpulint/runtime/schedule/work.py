@@ -339,8 +339,8 @@ class _Counter:
 
     def _infer(self, region: Region, given: Mapping[str, Shape | None]) -> None:
         """Infer from the shapes `given` of its inputs what the graph of `region` leaves open."""
-        shapes = {name: shape for name, shape in given.items() if shape is not None}
-        for name, shape in shapes.items():
+        known = {name: shape for name, shape in given.items() if shape is not None}
+        for name, shape in known.items():
             self._shapes[id(region.graph), name] = shape
         data = (tensor for op in region.ops for tensor in op.outputs if _is_data(tensor))
         if all(shape_of(tensor) is not None for tensor in data):
@@ -349,7 +349,7 @@ class _Counter:
         with tf.Graph().as_default():
             for name in region.inputs:
                 tensor = region.graph.get_tensor_by_name(name)
-                images[name] = _placeholder(tensor, shapes.get(name))
+                images[name] = _placeholder(tensor, known.get(name))
             waiting: list[Operation] = []
             for op in region.ops:
                 if op.type == "XlaSetDynamicDimensionSize":  # the bound is what takes memory
@@ -416,12 +416,10 @@ class _Counter:
                 return 0
             return None if None in operands else int(compute(*operands))
         if tensor.op.type == "StridedSlice":  # mostly of a shape
-            sliced, begin = tensor.op.inputs[0], tf.get_static_value(tensor.op.inputs[1])
-            is_shape = sliced.op.type == "Shape"
+            whole, begin = tensor.op.inputs[0], tf.get_static_value(tensor.op.inputs[1])
+            is_shape = whole.op.type == "Shape"
             numbers = (
-                self._shape(region, sliced.op.inputs[0])
-                if is_shape
-                else tf.get_static_value(sliced)
+                self._shape(region, whole.op.inputs[0]) if is_shape else tf.get_static_value(whole)
             )
             return None if numbers is None or begin is None else int(numbers[int(begin[0])])
         value = tf.get_static_value(tensor)
