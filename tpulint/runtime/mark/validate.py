@@ -62,29 +62,41 @@ def check_scopes(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
         EscapedTensorError: one of `operations` takes such a tensor, or it is among `outputs`.
     """
     for op in operations:
-        # Gradients take tensors of a branch by way of its Switches.
-        if op.type in GUARDS or is_of_gradient(op):
+        if op.type in GUARDS:
             continue
+        around = set(graphs.contexts_outwards(graphs.context_of(op)))
         for tensor in op.inputs:
-            _check_is_inside(tensor, set(graphs.contexts_outwards(graphs.context_of(op))), op)
+            left = _context_left(tensor, around)
+            # Gradients take tensors of a branch by way of its Switches. Their stacks are read
+            # last, because that takes longest.
+            if left is not None and not is_of_gradient(op):
+                raise _escape(tensor, left, op)
     for tensor in outputs:
-        _check_is_inside(tensor, set(), tensor.op)
+        left = _context_left(tensor, set())
+        if left is not None:
+            raise _escape(tensor, left, tensor.op)
 
 
-def _check_is_inside(tensor: Any, around: set[Any], user: Any) -> None:
+def _context_left(tensor: Any, around: set[Any]) -> Any | None:
+    """Return the outermost branch or loop that made `tensor` and is not `around` its use."""
+    if tensor.op.type in GUARDS:
+        return None
     left = [
         context
         for context in graphs.contexts_outwards(graphs.context_of(tensor.op))
         if context not in around and graphs.is_cond_or_while(context)
     ]
-    if left and tensor.op.type not in GUARDS:
-        kind = "a loop" if graphs.is_while(left[-1]) else "a conditional"
-        raise EscapedTensorError(
-            f"{tensor!r} is out of scope and cannot be used here: it was made in {kind}, and "
-            f"{user.name} is outside it",
-            place=operation_location(user),
-            rule=_rule_of_context(left[-1]),
-        )
+    return left[-1] if left else None
+
+
+def _escape(tensor: Any, left: Any, user: Any) -> EscapedTensorError:
+    kind = "a loop" if graphs.is_while(left) else "a conditional"
+    return EscapedTensorError(
+        f"{tensor!r} is out of scope and cannot be used here: it was made in {kind}, and "
+        f"{user.name} is outside it",
+        place=operation_location(user),
+        rule=_rule_of_context(left),
+    )
 
 
 def _is_escape(error: ValueError) -> bool:
