@@ -182,3 +182,16 @@ def test_a_cancelled_call_names_its_own_fault_however_late_it_ends(cancel: Cance
     with pytest.raises(tpu.DeadlockError, match="first") as raised:
         unordered(step, tf.bool)(tf.constant(True))
     assert isinstance(raised.value, tf.errors.CancelledError)
+
+
+def test_a_fork_without_threads_is_told_before_it_waits_for_them() -> None:
+    function = tf.function(lambda x: x + 1.0)
+    calls = threads._Calls()
+    calls.note_fork()
+    calls.begin()  # TensorFlow had no threads yet, and starts them in the fork
+    calls.note_fork()
+    with threads.cancellable_calls(), pytest.MonkeyPatch.context() as patched:
+        patched.setattr(threads, "_calls", calls)
+        assert float(tf.constant(1.0) + 1.0) == 2.0  # an operation needs no thread
+        with pytest.raises(RuntimeError, match="start the process before the first step"):
+            function(tf.constant(1.0))

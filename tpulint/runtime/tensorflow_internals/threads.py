@@ -239,8 +239,17 @@ def _computed() -> Any:
 @contextlib.contextmanager
 def cancellable_calls() -> Iterator[Callable[[], None]]:
     """Yield a function that cancels all functions of TensorFlow that are running."""
+    if hasattr(os, "register_at_fork"):  # not on Windows
+        os.register_at_fork(after_in_child=_calls.note_fork)
     with installed(When.INTERRUPTIBLE):
         yield _calls.cancel
+
+
+_FORKED = (
+    "This process was forked from one that had already called a tf.function. A fork has none of "
+    "TensorFlow's threads, so the call would wait for them forever, with or without a TPU: start "
+    "the process before the first step"
+)
 
 
 class _Calls:
@@ -253,6 +262,21 @@ class _Calls:
         self._managers: dict[object, Any] = {}
         """By call, as several may share one of the user's. It has no lock: a single operation on a
         dict is atomic in CPython."""
+        self._has_begun = self._lacks_threads = False
+
+    def note_fork(self) -> None:
+        """Note that this process is a fork, to which TensorFlow's threads were not copied."""
+        self._lacks_threads = self._has_begun
+
+    def begin(self) -> None:
+        """Note that a function is to be called.
+
+        Raises:
+            RuntimeError: it would never end.
+        """
+        if self._lacks_threads:
+            raise RuntimeError(_FORKED)
+        self._has_begun = True
 
     @contextlib.contextmanager
     def cancellable_by(self, manager: Any) -> Iterator[None]:
@@ -285,6 +309,7 @@ def _execute(
     # A call of an asynchronous executor returns before it has run.
     if context.is_async() or not context.has_function(operation):
         return run(handle, device, operation, *arguments)
+    _calls.begin()
     *inputs_and_attributes, outputs = arguments
     # TensorFlow cancels the manager of a call that fails: each call needs its own.
     manager = pywrap_tfe.TFE_NewCancellationManager()
