@@ -183,9 +183,11 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
             op.graph.prevent_fetching(op)
 
     def _tie(self, op: Any) -> None:
-        inside = [c for c in op.control_inputs if self._is_inside(c)]
-        outside = [c for c in op.control_inputs if not self._is_inside(c)]
-        operations.replace_control_inputs(op, inside)
+        inside, outside = list[Any](), list[Any]()
+        for control in op.control_inputs:  # TensorFlow looks each of them up whenever it is asked
+            (inside if self._is_inside(control) else outside).append(control)
+        if outside:
+            operations.replace_control_inputs(op, inside)
         if op.inputs:
             for index, tensor in enumerate(op.inputs):
                 real = self.AddValue(tensor)
