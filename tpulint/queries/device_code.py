@@ -38,7 +38,7 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Const, Value, options
+from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value, options
 from tpulint.frontends.tensorflow.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -277,3 +277,16 @@ def share_loop(left: Context, right: Context) -> bool:
     """Return whether a Python loop, read once, repeats both."""
     around = {id(scope) for scope in left.scopes if scope.kind == LOOP}
     return any(id(scope) in around for scope in right.scopes)
+
+
+def is_data(value: Value) -> bool:
+    """Return whether the value, or a dimension in it, is known at run time only.
+
+    One that may be a setting instead is not: who compiles for a TPU gives it.
+    """
+    if isinstance(value, Tensor):
+        return value.data
+    if isinstance(value, Choice):
+        is_setting = any(isinstance(option, (Opaque, External)) for option in value.options)
+        return not is_setting and any(map(is_data, value.options))
+    return isinstance(value, Sequence) and any(map(is_data, value.items))

@@ -79,6 +79,29 @@ def target_at(program: Program, site: Site, path: str) -> Target:
     return program.targets.of(module.filename).of_file(module.holds(keeps_keras_2)).of_name(path)
 
 
+RAGGED = frozenset(["constant", "stack", "range", "boolean_mask"])  # functions of tf.ragged
+# What TensorFlow builds of a ragged tensor (tensorflow/python/ops/ragged/ragged_dispatch.py), for
+# which a TPU has no kernel.
+OF_RAGGED = {"gather": "RaggedGather"}
+
+
+def makes_ragged(call: ApiCall) -> bool:
+    """Return whether a call makes a ragged tensor, as its name says."""
+    owner = call.path.rpartition(".")[0].rpartition(".")[2]
+    return (owner == "ragged" and call.last in RAGGED) or (
+        owner == "RaggedTensor" and call.last.startswith("from_")
+    )
+
+
+def built_of_ragged(program: Program, call: ApiCall) -> operations.BuiltOperation | None:
+    """Return what a function of TensorFlow builds where it is given a ragged tensor."""
+    if call.path != f"tensorflow.{call.last}" or call.last not in OF_RAGGED or not call.arguments:
+        return None
+    made = program.by_result.get(id(call.arguments[0].value), ())
+    is_ragged = any(makes_ragged(maker) and maker.last != "constant" for maker in made)
+    return operations.BuiltOperation((OF_RAGGED[call.last],), True) if is_ragged else None
+
+
 def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperation | None:
     """Return the operation that a call builds and that is not compiled, if any.
 
@@ -94,7 +117,7 @@ def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperatio
         built = next((row for only_if, row in rows if _is_so(call, only_if)), None)
     if built is None and operations.is_new_kernel(path):
         built = operations.builds_in(path, _releases_at(program, call.site))
-    return built
+    return built or built_of_ragged(program, call)
 
 
 def _is_so(call: ApiCall, only_if: operations.OnlyIf) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.absint.domain.context import COMPUTATION, WHILE
-from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import NONE, Choice, Const, External, Opaque, Value, options
+from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics.traces import device_path, device_step, in_argument, path_to_site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
@@ -17,7 +17,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
-from tpulint.queries.device_code import compiled_calls, is_compiled, moved_calls
+from tpulint.queries.device_code import compiled_calls, is_compiled, is_data, moved_calls
 from tpulint.rules.base import Report, Rule, register
 
 TENSORFLOW = ("tensorflow.", "keras.")
@@ -174,13 +174,24 @@ def is_mode_run(program: Program, computation: Computation, context: Context) ->
 def _check_bounded(program: Program, report: Report) -> None:
     """Check what XLA refuses although it knows a bound of the shape, or all of it but one size."""
     for computation, call in (*compiled_calls(program), *moved_calls(program)):
-        if not call.path.startswith(TENSORFLOW):
+        if not call.path.startswith(TENSORFLOW) and not isinstance(call.receiver, Variable):
             continue
         fault = None
         if call.last == "squeeze" and squeezes_any(program, call):
             fault = (
                 "`squeeze` looks at all dimensions, and one of them depends on data, which XLA"
                 " refuses: name the `axis`"
+            )
+        elif call.last == "assign" and makes_longer(program, call):
+            fault = (
+                "each step makes this variable longer, but a compiled step cannot change the shape"
+                " of a variable: make it as long as it becomes, and write into it"
+            )
+        elif call.last == "bincount" and counts_any(call):
+            fault = (
+                "the largest value decides how many counts `bincount` returns, but that must be"
+                " known when the computation is compiled: pass `minlength` and `maxlength`, both"
+                " the same number"
             )
         elif call.last in TRANSPOSED and has_open_size(call):
             fault = (
@@ -221,6 +232,34 @@ def is_alone(call: ApiCall) -> bool:
     )
 
 
+# tensorflow/compiler/tf2xla/xla_resource.cc, `SetTypeAndShape`.
+def makes_longer(program: Program, call: ApiCall) -> bool:
+    """Return whether a variable is assigned all of its value and something behind or before it."""
+    value = call.argument("value", 0)
+    made = program.by_result.get(id(value.value), ()) if value is not None else ()
+    return isinstance(call.receiver, Variable) and any(
+        item is call.receiver
+        or any(read.receiver is call.receiver for read in program.by_result.get(id(item), ()))
+        for concat in made
+        if concat.last == "concat" and concat.path.startswith(TENSORFLOW)
+        for item in mixable(concat)
+    )
+
+
+# tensorflow/python/ops/bincount_ops.py: min(maxlength, max(minlength, the largest value + 1)).
+def counts_any(call: ApiCall) -> bool:
+    """Return whether values of data decide how many there are to count."""
+    counted = call.argument("arr", 0) or call.argument("values", 0)
+    limits = [call.argument("minlength", 2), call.argument("maxlength", 3)]
+    if counted is None or not is_data(counted.value):
+        return False
+    values = [NONE if limit is None else limit.value for limit in limits]
+    if NONE in values:
+        return True
+    least, most = (value.value if isinstance(value, Const) else None for value in values)
+    return isinstance(least, int) and isinstance(most, int) and least < most
+
+
 def has_open_size(call: ApiCall) -> bool:
     """Return whether the shape of the result is written with a -1."""
     shape = call.argument("output_shape", 2)
@@ -251,9 +290,13 @@ def _data_in(value: Value) -> Tensor:
 
 def _loop_sources(program: Program) -> set[Site]:
     """Return the places of what loops run over; `for i in tf.range(n)` loops without a range."""
-    places = {
-        call.context.scopes for computation in program.computations for call in computation.calls
-    }
+    contexts = (
+        part.context
+        for computation in program.computations
+        for parts in (computation.calls, computation.accesses, computation.operations)
+        for part in parts
+    )
+    places = {context.scopes for context in contexts}
     return {
         site
         for scopes in places
@@ -289,16 +332,3 @@ def dynamic_arguments(call: ApiCall) -> Iterator[tuple[Argument, str]]:
 def _named(call: ApiCall, keyword: str) -> str:
     """Return the argument's name: the only one of `tf.range` is its limit."""
     return "limit" if keyword == "start" and len(call.arguments) == 1 else keyword
-
-
-def is_data(value: Value) -> bool:
-    """Return whether the value, or a dimension in it, is known at run time only.
-
-    One that may be a setting instead is not: who compiles for a TPU gives it.
-    """
-    if isinstance(value, Tensor):
-        return value.data
-    if isinstance(value, Choice):
-        is_setting = any(isinstance(option, (Opaque, External)) for option in value.options)
-        return not is_setting and any(map(is_data, value.options))
-    return isinstance(value, Sequence) and any(map(is_data, value.items))

@@ -34,7 +34,12 @@ from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, moved_calls
-from tpulint.queries.environment import entry_modules, may_share_a_process, operation_built
+from tpulint.queries.environment import (
+    entry_modules,
+    makes_ragged,
+    may_share_a_process,
+    operation_built,
+)
 from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.rules.base import Report, Rule, register
 
@@ -90,7 +95,7 @@ SIGNS = {
 }
 HALVES = ("bfloat16", "float16")  # a mixture without one of these fails on every device
 PROMOTES = frozenset(["experimental_enable_numpy_behavior", "enable_numpy_behavior"])
-RAGGED = frozenset(["constant", "stack", "range", "boolean_mask"])  # functions of tf.ragged
+FITS = frozenset(["fit", "evaluate", "predict"])
 # Steps of a pipeline whose elements are those before, or batches of them.
 KEEP_ELEMENTS = frozenset(["batch", "cache", "prefetch", "repeat", "shuffle", "take", "skip"])
 KEEP_ELEMENTS |= {"with_options"}
@@ -287,8 +292,10 @@ def _check_ragged(program: Program, report: Report) -> None:
     for feed in program.feeds:
         if not isinstance(feed.owner, Strategy) or may_stay_on_host(program, feed):
             continue
-        alternatives = options(data_of(program, feed))
-        makers = [ragged_source(program, data) for data in alternatives]
+        data = data_of(program, feed)
+        # `fit` makes a dataset of a tensor.
+        given = feed.data if feed.kind in FITS and data is UNKNOWN else data
+        makers = [ragged_source(program, data) for data in options(given)]
         if makers and makers[0] is not None and None not in makers:
             report(
                 makers[0].site.span,
@@ -357,6 +364,8 @@ def ragged_source(program: Program, data: Value) -> ApiCall | None:
 
     What maps the elements may make them dense.
     """
+    if isinstance(data, Tensor):
+        return next(filter(makes_ragged, program.by_result.get(id(data), ())), None)
     for step in steps(data):
         if step.last in KEEP_ELEMENTS:
             continue
@@ -365,14 +374,6 @@ def ragged_source(program: Program, data: Value) -> ApiCall | None:
         is_source = step.last in ("from_tensors", "from_tensor_slices")
         return next((call for call in calls if is_source and makes_ragged(call)), None)
     return None
-
-
-def makes_ragged(call: ApiCall) -> bool:
-    """Return whether a call makes a ragged tensor, as its name says."""
-    owner = call.path.rpartition(".")[0].rpartition(".")[2]
-    return (owner == "ragged" and call.last in RAGGED) or (
-        owner == "RaggedTensor" and call.last.startswith("from_")
-    )
 
 
 def refused_inputs(program: Program, computation: Computation) -> Iterator[tuple[Site, str, bool]]:

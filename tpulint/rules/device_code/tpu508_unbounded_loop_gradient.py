@@ -15,7 +15,7 @@ from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
-from tpulint.queries.device_code import is_compiled
+from tpulint.queries.device_code import is_compiled, is_data
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import While
 
@@ -39,10 +39,14 @@ MULTIPLIES = words(
 
 
 class UnboundedLoop(NamedTuple):
-    """A loop without a bound, and whether its gradient certainly needs all of its rounds."""
+    """A loop without a bound, and whether its gradient certainly needs all of its rounds.
+
+    remedy: what to do about it.
+    """
 
     scope: Scope
     sure: bool
+    remedy: str
 
 
 @register
@@ -56,14 +60,14 @@ class UnboundedLoopGradient(Rule):
         for computation in program.computations:
             seen: set[object] = set()
             for call in gradient_calls(computation):
-                for loop in unbounded_loops(computation, call):
+                for loop in unbounded_loops(program, computation, call):
                     if loop.scope.site in seen:
                         continue
                     seen.add(loop.scope.site)
                     report(
                         loop.scope.site.span,
                         f"`{call.last}` takes the gradient through this loop, for which XLA needs a"
-                        " bound of its rounds: pass `maximum_iterations`, or loop over `tf.range`",
+                        f" bound of its rounds{loop.remedy}",
                         certainty=definite_if(
                             loop.sure,
                             not call.context.is_guess,
@@ -71,9 +75,7 @@ class UnboundedLoopGradient(Rule):
                         ),
                         trace=(
                             traces.entry(computation),
-                            traces.step(
-                                DEVICE_LANE, loop.scope.site, "loops while a tensor is true"
-                            ),
+                            traces.step(DEVICE_LANE, loop.scope.site, "loops on the device"),
                             traces.step(DEVICE_LANE, call.site, "takes the gradient through it"),
                         ),
                     )
@@ -90,7 +92,9 @@ def gradient_calls(computation: Computation) -> Iterator[ApiCall]:
             yield call
 
 
-def unbounded_loops(computation: Computation, gradient: ApiCall) -> Iterator[UnboundedLoop]:
+def unbounded_loops(
+    program: Program, computation: Computation, gradient: ApiCall
+) -> Iterator[UnboundedLoop]:
     """Yield the loops that a gradient flows through, and whose rounds have no bound."""
     loss = gradient.argument(*LOSSES[gradient.last])
     stops = {
@@ -111,10 +115,11 @@ def unbounded_loops(computation: Computation, gradient: ApiCall) -> Iterator[Unb
         inside = [operation for operation in upstream.values() if _is_in(operation.context, scope)]
         needed = _closed(inside, stops)
         trained = [access for access in computation.accesses if _is_trained(access, needed)]
-        if trained and has_no_bound(computation, scope):
+        remedy = remedy_of(program, computation, scope) if trained else ""
+        if remedy:
             reached = all(place.context.reached_whenever(gradient.context) for place in inside)
             is_sure = reached and multiplies(computation, scope)
-            yield UnboundedLoop(scope, is_sure and _alone(loss and loss.value))
+            yield UnboundedLoop(scope, is_sure and _alone(loss and loss.value, scope), remedy)
 
 
 def _maps_a_stop(call: ApiCall) -> bool:
@@ -125,9 +130,14 @@ def _maps_a_stop(call: ApiCall) -> bool:
     return isinstance(function, External) and function.last in STOPS
 
 
-def _alone(value: Value | None) -> bool:
-    """Return whether there is one loss, and no other in its place."""
-    return value is not None and not any(other for _, other in with_alternatives(value))
+def _alone(value: Value | None, loop: Scope) -> bool:
+    """Return whether there is one loss, and no other in its place.
+
+    What a loop gives may be what it began with, but that leaves the loop, too.
+    """
+    return value is not None and all(
+        tensor.site == loop.site or not other for tensor, other in with_alternatives(value)
+    )
 
 
 def before(value: Value, stops: set[int]) -> dict[int, Operation]:
@@ -157,6 +167,37 @@ def _is_trained(access: Access, needed: dict[int, Operation]) -> bool:
         and not access.variable.counts
         and id(access.operation) in needed
     )
+
+
+def remedy_of(program: Program, computation: Computation, scope: Scope) -> str:
+    """Return what to do about a loop without a bound; "" where it has one."""
+    if has_no_bound(computation, scope):
+        return ": pass `maximum_iterations`, or loop over `tf.range`"
+    if is_bounded_by_data(program, computation, scope):
+        return (
+            ", and this one depends on data: pass a constant, and mask the rounds that are unused"
+        )
+    return ""
+
+
+# AutoGraph makes the length of a `tf.range` the bound: tensorflow/python/autograph/operators/
+# control_flow.py, `_tf_range_for_stmt`.
+def is_bounded_by_data(program: Program, computation: Computation, scope: Scope) -> bool:
+    """Return whether the bound of a loop's rounds is known at run time only."""
+    if scope.converted:
+        made = program.by_result.get(id(scope.payload), ())
+        return any(
+            call.last == "range" and is_data(argument.value)
+            for call in made
+            for argument in call.arguments
+            if argument.keyword not in ("dtype", "name")
+        )
+    bounds = [
+        call.argument("maximum_iterations")
+        for call in computation.calls
+        if call.site == scope.site and call.last == "while_loop"
+    ]
+    return any(bound is not None and is_data(bound.value) for bound in bounds)
 
 
 def has_no_bound(computation: Computation, scope: Scope) -> bool:

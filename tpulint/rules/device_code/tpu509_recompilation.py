@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import FUNCTION, LOOP, TRY, Scope
 from tpulint.absint.domain.events import Computation
-from tpulint.absint.domain.objects import ExternalObject, Function, Sequence, TracedCall
-from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.objects import ExternalObject, Function, Mapping, TracedCall
+from tpulint.absint.domain.objects import Sequence as SequenceValue
+from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.queries.input_pipelines import data_of, last_batches
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import (
+    Assign,
+    Attribute,
+    AugmentedAssign,
     BinaryOperation,
     CallNode,
     Constant,
@@ -25,22 +33,36 @@ from tpulint.syntax.nodes import (
     Expression,
     For,
     Name,
+    NamedExpression,
     Node,
+    Slice,
+    Statement,
+    Subscript,
     UnaryOperation,
+    While,
+    dotted_path,
+    last_name,
     walk,
 )
 
 # A program that compiles its step this often, for a list of settings, may well mean it.
 FEW_ROUNDS = 8
+# These give one number in many rounds, or few numbers in turn.
+FEW_VALUES = frozenset(["FloorDivide", "Modulo"])
 # With one of these options a number becomes a tensor, or may.
 KEEPS_ONE_TRACE = frozenset(["input_signature", "reduce_retracing", "experimental_relax_shapes"])
+
+
+# Functions that give a tensor the shape that they are given first, and those that keep a shape.
+OF_SHAPE = frozenset(["ones", "zeros", "fill", "full", "empty", "uniform", "normal"])
+KEEP_SHAPE = frozenset(["constant", "convert_to_tensor", "array", "asarray"])
 
 
 class Retraced(NamedTuple):
     """A call of a traced function in a loop, and what makes it another trace in each round.
 
-    place: the argument, or the call. counter: what the loop counts; "" where the function is made
-    in each round.
+    place: the argument, or the call. counter: the number that is another one in each round; "" if
+    there is none. is_shape: it decides the shape of the argument.
     """
 
     computation: Computation
@@ -49,6 +71,7 @@ class Retraced(NamedTuple):
     place: Site
     loop: Site
     counter: str
+    is_shape: bool = False
 
 
 @register
@@ -59,27 +82,76 @@ class Recompilation(Rule):
     summary = "a step that is compiled again in each round of a loop"
 
     def check(self, program: Program, report: Report) -> None:
-        for retraced in {call.place: call for call in retraced_calls(program)}.values():
+        for feed in program.feeds:
+            is_tpu = isinstance(feed.owner, Strategy) and feed.owner.kind == "tpu"
+            if is_tpu and feed.kind in ("distribute", "fit"):
+                _check_padding(program, feed, report)
+        for retraced in {item.place: item for item in retraced_calls(program)}.values():
             name = retraced.function.name
-            cause = (
-                f"`{retraced.counter}` is a number of Python, which makes a new program for the TPU"
-                " in each round of the loop: pass a tensor, such as `tf.constant(...)`"
-                if retraced.counter
-                else f"each round of the loop makes and compiles another `{name}`: move the"
-                " function before the loop"
-            )
             report(
                 retraced.place.span,
-                cause,
+                cause_of(retraced),
                 certainty=definite_if(
                     retraced.computation.certainty is Certainty.DEFINITE,
                     not retraced.computation.context.is_guess,
+                    "." not in retraced.counter,  # others may set the attribute of an object
                 ),
                 trace=(
                     traces.step(HOST_LANE, retraced.loop, "repeats the call"),
                     traces.step(HOST_LANE, retraced.call, f"traces and compiles `{name}`"),
                 ),
             )
+
+
+def _check_padding(program: Program, feed: Feed, report: Report) -> None:
+    """Check that batches are padded to one shape, and not to the longest row of each."""
+    batches = last_batches(data_of(program, feed))
+    # A pipeline for several kinds of devices may have another way, with one shape, for a TPU.
+    if all(batch is not None and is_padded_to_longest(batch) for batch in batches):
+        for batch in filter(None, batches):
+            report(
+                batch.site.span,
+                "`padded_batch` pads to the longest row of each batch, and each shape is another"
+                " program for the TPU: write the largest size into `padded_shapes`, unless the"
+                " lengths are few",
+                certainty=Certainty.POSSIBLE,
+                trace=(
+                    traces.step(HOST_LANE, batch.site, "makes batches of several shapes"),
+                    traces.step(HOST_LANE, feed.site, "feeds the TPU with them"),
+                ),
+            )
+
+
+def is_padded_to_longest(batch: ExternalObject) -> bool:
+    shapes = batch.argument("padded_shapes", 1)
+    return batch.last == "padded_batch" and shapes is not None and is_open(shapes)
+
+
+def is_open(shapes: Value) -> bool:
+    """Return whether a dimension is written as None or -1."""
+    if isinstance(shapes, (SequenceValue, Mapping)):
+        items = shapes.items.values() if isinstance(shapes, Mapping) else shapes.items
+        return any(map(is_open, items))
+    if isinstance(shapes, ExternalObject):
+        return shapes.last == "TensorShape" and any(is_open(it) for _, it in shapes.arguments)
+    return shapes == NONE or shapes == Const(-1)
+
+
+def cause_of(retraced: Retraced) -> str:
+    if retraced.is_shape:
+        return (
+            f"`{retraced.counter}` gives this argument another shape, which makes a new program"
+            " for the TPU in each round of the loop: pad it to one shape, and mask what is unused"
+        )
+    if retraced.counter:
+        return (
+            f"`{retraced.counter}` is a number of Python, which makes a new program for the TPU"
+            " in each round of the loop: pass a tensor, such as `tf.constant(...)`"
+        )
+    return (
+        f"each round of the loop makes and compiles another `{retraced.function.name}`: move the"
+        " function before the loop"
+    )
 
 
 def retraced_calls(program: Program) -> Iterator[Retraced]:
@@ -103,23 +175,156 @@ def _of_loop(
 ) -> Iterator[Retraced]:
     assert isinstance(traced.payload, TracedCall)
     function, module = traced.payload.function, loop.site.module
-    node = next((item for item in module.nodes() if _is_at(item, For, loop.site)), None)
-    if not isinstance(node, For) or traced.site.module is not module:
+    node = next((item for item in module.nodes() if _is_at(item, (For, While), loop.site)), None)
+    if not isinstance(node, (For, While)) or traced.site.module is not module:
         return
     inside = list(walk(*node.body))
-    call = next((item for item in inside if _is_at(item, CallNode, traced.site)), None)
+    call = next((item for item in inside if _is_at(item, (CallNode,), traced.site)), None)
     if not isinstance(call, CallNode):
         return
-    is_over_data, counters = _counters(program, loop, node)
+    is_over_data, counters = (
+        _counters(program, loop, node) if isinstance(node, For) else (False, frozenset())
+    )
     codes = [module.facts.functions[item.function] for item in inside if isinstance(item, Define)]
     if function.code in codes and is_over_data:
         yield Retraced(computation, function, traced.site, traced.site, loop.site, "")
+    if _has_few_rounds(loop.payload):
+        return
+    counters |= kept_numbers(module, node)
+    counters |= derived(node.body, counters)
     for argument in call.arguments:
-        names = {item.id for item in walk(argument.value) if isinstance(item, Name)}
-        if names and names <= counters and _is_arithmetic(argument.value):
-            place = module.site(argument.place)
-            counter = ", ".join(sorted(names))
-            yield Retraced(computation, function, traced.site, place, loop.site, counter)
+        place = module.site(argument.place)
+        for counter, is_shape in changing(argument.value, node.body, counters):
+            yield Retraced(computation, function, traced.site, place, loop.site, counter, is_shape)
+
+
+def derived(body: Sequence[Statement], counters: frozenset[str]) -> frozenset[str]:
+    """Return the names to which each round assigns what item computes of counters."""
+    numbers: set[str] = set()
+    for statement in body:
+        if isinstance(statement, Assign) and _counted(statement.value, counters | numbers):
+            numbers |= {
+                target.id
+                for target in statement.targets
+                if isinstance(target, Name) and _is_assigned_once(body, target.id)
+            }
+    return frozenset(numbers)
+
+
+def changing(
+    value: Expression, body: Sequence[Statement], counters: frozenset[str]
+) -> Iterator[tuple[str, bool]]:
+    """Yield the counter that makes an argument another one in each round; whether by its shape."""
+    if counter := _counted(value, counters):
+        yield counter, False
+    elif counter := shaped_by(value, counters):
+        yield counter, True
+    elif isinstance(value, Name):
+        assigned = [
+            item.value for item in body if isinstance(item, Assign) and _is_set(item, value.id)
+        ]
+        if len(assigned) == 1 and _is_assigned_once(body, value.id):
+            counter = shaped_by(assigned[0], counters)
+            if counter := counter or (value.id if _grows(assigned[0], value.id) else ""):
+                yield counter, True
+
+
+def _counted(value: Expression, counters: frozenset[str]) -> str:
+    """Return the counters that an expression of nothing else and constants is computed of."""
+    names = {path for item in walk(value) if (path := dotted_path(item))}
+    names -= {name.rpartition(".")[0] for name in names}
+    return ", ".join(sorted(names)) if names and names <= counters and _is_arithmetic(value) else ""
+
+
+def shaped_by(value: Expression, counters: frozenset[str]) -> str:
+    """Return the counter that decides the shape of a slice or of a new tensor; else ""."""
+    if isinstance(value, Subscript):
+        index = value.index
+        for part in index.items if isinstance(index, Display) else [index]:
+            if isinstance(part, Slice):
+                bounds = [_counted(bound, counters) for bound in part.bounds]
+                constant = [isinstance(bound, Constant) for bound in part.bounds]
+                # A window between two such bounds may have one size.
+                if sum(map(bool, bounds)) == 1 and sum(constant) == len(bounds) - 1:
+                    return next(filter(None, bounds))
+    if not isinstance(value, CallNode) or not value.arguments:
+        return ""
+    first, name = value.arguments[0].value, last_name(value.callee)
+    if name in KEEP_SHAPE:
+        return shaped_by(first, counters)
+    sizes = first.items if isinstance(first, Display) else [first]
+    return (
+        next(filter(None, (_counted(item, counters) for item in sizes)), "")
+        if name in OF_SHAPE
+        else ""
+    )
+
+
+def _grows(value: Expression, name: str) -> bool:
+    """Return whether a tensor is made of the whole one of the last round and something else."""
+    return (
+        isinstance(value, CallNode)
+        and last_name(value.callee) == "concat"
+        and bool(value.arguments)
+        and isinstance(value.arguments[0].value, Display)
+        and any(
+            isinstance(item, Name) and item.id == name for item in value.arguments[0].value.items
+        )
+    )
+
+
+def kept_numbers(module: Module, loop: For | While) -> frozenset[str]:
+    """Return the names and attributes that begin as a number, and that each round changes."""
+    functions = module.facts.functions
+    own = next((item for item in functions if any(node is loop for node in walk(*item.body))), None)
+    around = list(walk(*(own.body if own is not None else module.facts.body)))
+    parameters = {item.name for item in own.parameters.named} if own is not None else set()
+    numbers: set[str] = set()
+    for statement in loop.body:
+        if not isinstance(statement, AugmentedAssign) or not _is_number(statement.value):
+            continue
+        path = dotted_path(statement.target)
+        others = module.nodes() if "." in path else around
+        set_to = [item.value for item in others if isinstance(item, Assign) and _is_set(item, path)]
+        changes = [
+            item
+            for item in walk(*loop.body)
+            if isinstance(item, (Assign, AugmentedAssign, For, NamedExpression))
+            and _is_set(item, path)
+        ]
+        is_only = len(changes) == 1 and path not in parameters
+        if path and set_to and is_only and all(map(_is_number, set_to)):
+            numbers.add(path)
+    return frozenset(numbers)
+
+
+def _is_set(statement: Node, path: str) -> bool:
+    """Return whether a statement binds a name, or the attribute of that name of any object."""
+    match statement:
+        case Assign(targets=targets):
+            bound = list(walk(*targets))
+        case AugmentedAssign(target=target) | For(target=target):
+            bound = list(walk(target))
+        case NamedExpression(name=name):
+            return name == path
+        case _:
+            return False
+    return any(_names(item, path) for item in bound)
+
+
+def _names(node: Node, path: str) -> bool:
+    if "." in path:
+        return isinstance(node, Attribute) and node.name == path.rpartition(".")[2]
+    return isinstance(node, Name) and node.id == path
+
+
+def _is_assigned_once(body: Sequence[Statement], name: str) -> bool:
+    return sum(_is_set(item, name) for item in walk(*body)) == 1
+
+
+def _is_number(value: Expression) -> bool:
+    value = value.operand if isinstance(value, UnaryOperation) else value
+    return isinstance(value, Constant) and type(value.value) in (int, float)
 
 
 def keeps_traces(program: Program, function: Function) -> bool:
@@ -156,7 +361,7 @@ def _is_data(iterated: object) -> bool:
 
 
 def _has_few_rounds(iterated: object) -> bool:
-    if not isinstance(iterated, Sequence) or iterated.open:
+    if not isinstance(iterated, SequenceValue) or iterated.open:
         return False
     return len(iterated.items) <= FEW_ROUNDS
 
@@ -165,11 +370,13 @@ def _named(target: Expression) -> frozenset[str]:
     return frozenset([target.id] if isinstance(target, Name) else [])
 
 
-def _is_at(node: Node, kind: type[For] | type[CallNode], site: Site) -> bool:
-    return isinstance(node, kind) and node.place == site.place
+def _is_at(node: Node, kinds: tuple[type, ...], site: Site) -> bool:
+    return isinstance(node, kinds) and getattr(node, "place", None) == site.place
 
 
 def _is_arithmetic(node: Expression) -> bool:
     """Return whether an expression computes with names and constants, and calls nothing."""
-    kinds = (Name, Constant, BinaryOperation, UnaryOperation)
-    return all(isinstance(part, kinds) for part in walk(node))
+    kinds = (Name, Attribute, Constant, BinaryOperation, UnaryOperation)
+    return all(
+        isinstance(part, kinds) and getattr(part, "op", "") not in FEW_VALUES for part in walk(node)
+    )

@@ -9,7 +9,7 @@ from tpulint.absint.domain.context import DATA, GUESSES, UNSEEN
 from tpulint.absint.domain.events import ApiCall, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Choice, Value, options
+from tpulint.absint.domain.values import Choice, Const, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
@@ -30,6 +30,7 @@ from tpulint.rules.base import Report, Rule, register
 INSTEAD = "reduce it with `strategy.reduce`, or take it apart with `experimental_local_results`"
 TENSOR = "tensor"
 CURRENT = "get_strategy"
+SUMS = ("SUM", "Sum", "sum")  # tensorflow/python/distribute/reduce_util.py takes any case
 
 
 class Taken(NamedTuple):
@@ -53,6 +54,7 @@ class PerReplicaValueAsTensor(Rule):
     summary = "values of all replicas where a single tensor is due"
 
     def check(self, program: Program, report: Report) -> None:
+        _check_plain_numbers(program, report)
         for taken in (*taken_by_calls(program), *taken_by_operators(program)):
             source = taken.tensor.of_all
             assert source is not None
@@ -72,6 +74,34 @@ class PerReplicaValueAsTensor(Rule):
                     traces.step(HOST_LANE, taken.site, "uses what holds all values as a tensor"),
                 ),
             )
+
+
+# tensorflow/python/distribute/cross_device_ops.py, `reduce_non_distributed_value`
+def _check_plain_numbers(program: Program, report: Report) -> None:
+    """Check that what is summed over the replicas is no number of the host."""
+    for call in program.named.get("reduce", ()):
+        operation, value = call.argument("reduce_op", 0), call.argument("value", 1)
+        strategy = call.receiver
+        if not isinstance(strategy, Strategy) or strategy.kind != "tpu":
+            continue
+        if operation is None or value is None or not is_sum(operation.value):
+            continue
+        number = value.value.value if isinstance(value.value, Const) else None
+        if type(number) in (int, float) and number:
+            report(
+                value.site.span,
+                "`reduce` adds up what each replica has, and the host has this number only once:"
+                " pass what `run` returns",
+                certainty=definite_if(
+                    is_for_many(program, strategy, call.context), not call.context.is_guess
+                ),
+                trace=(traces.step(HOST_LANE, call.site, "adds up one value per replica"),),
+            )
+
+
+def is_sum(value: Value) -> bool:
+    name = value.last if isinstance(value, External) else getattr(value, "value", None)
+    return name in SUMS
 
 
 def taken_by_calls(program: Program) -> Iterator[Taken]:

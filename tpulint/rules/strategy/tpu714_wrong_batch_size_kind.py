@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
-from tpulint.absint.domain.objects import ExternalObject, function_of
+from tpulint.absint.domain.objects import ExternalObject, Function, function_of
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import Const, Scaled, Value
@@ -27,9 +27,12 @@ from tpulint.queries.device_code import is_compiled
 from tpulint.queries.input_pipelines import READ_ONCE, data_of, last_batches, sources, steps
 from tpulint.queries.strategies import is_for_many
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import Attribute, Name, walk
 
 # Functions that give a tensor a shape, whose argument that is.
 SHAPES = {"reshape": "shape", "ensure_shape": "shape", "set_shape": "shape"}
+# What the context of an input function says to all hosts alike.
+SAME_ON_HOSTS = frozenset(["get_per_replica_batch_size", "num_replicas_in_sync"])
 # What makes the examples of the hosts differ, and what joins or takes apart the batches.
 DISTRIBUTED = "DistributedDataset"
 DIFFERS = frozenset(["shard", "shuffle", "interleave", "list_files", "sample_from_datasets"])
@@ -130,11 +133,7 @@ def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
     data = data_of(program, feed)
     passed = {step.last for step in steps(data)}
     starts = [source for source in sources(data) if isinstance(source, ExternalObject)]
-    if (
-        len(names) != 1
-        or function.code.names_any(frozenset(names))
-        or not passed.isdisjoint(DIFFERS)
-    ):
+    if len(names) != 1 or tells_hosts_apart(function, names[0]) or not passed.isdisjoint(DIFFERS):
         return
     if not starts or not all(source.last in READ_ONCE for source in starts):
         return
@@ -147,6 +146,23 @@ def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
         trace=(traces.step(HOST_LANE, starts[0].site, "reads the same on each host"),),
         doubt="if the TPU has several hosts",
     )
+
+
+def tells_hosts_apart(function: Function, context: str) -> bool:
+    """Return whether an input function may learn from its context which host calls it."""
+    if not function.code.names_any(frozenset([context])):
+        return False
+    nodes = list(walk(*function.code.body))
+    uses = [node for node in nodes if isinstance(node, Name) and node.id == context]
+    same = [
+        node
+        for node in nodes
+        if isinstance(node, Attribute)
+        and node.name in SAME_ON_HOSTS
+        and isinstance(node.base, Name)
+        and node.base.id == context
+    ]
+    return len(uses) > len(same)
 
 
 class FixedShape(NamedTuple):

@@ -7,8 +7,14 @@ With `reuse`, `get_variable` gives the variable of that name in the graph if the
 from __future__ import annotations
 
 from tpulint.absint.domain.context import GRAPH, VARIABLE_SCOPE
-from tpulint.absint.domain.events import ApiCall, Context, Tensor, Variable
-from tpulint.absint.domain.objects import Class, ContextManagerValue, ExternalObject, Function
+from tpulint.absint.domain.events import ApiCall, Argument, Context, Tensor, Variable
+from tpulint.absint.domain.objects import (
+    Class,
+    ContextManagerValue,
+    ExternalObject,
+    Function,
+    function_of,
+)
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import is_counter, uniform
 from tpulint.absint.domain.values import (
@@ -294,6 +300,8 @@ def _update_seen(call: Call, optimizer: ExternalObject) -> Value:
     values = call.values
     taken = [value for value in values if not isinstance(value, Variable)]
     transfer.touch(frame, [*taken, *_constructor_arguments(optimizer)], call.site, call.name)
+    if call.name == "minimize":
+        _minimize_result(call, optimizer)
     _count(call)
     iterations = optimizer.attributes.get("iterations")
     if "keras" in optimizer.path or isinstance(iterations, Variable) or _is_v2(optimizer):
@@ -303,6 +311,16 @@ def _update_seen(call: Call, optimizer: ExternalObject) -> Value:
     for variable in transfer.variables(written if written is not None else UNKNOWN):
         transfer.access(frame, variable, "write", call.name, call.site)
     return transfer.result(frame, values, call.site, "operation")
+
+
+# keras/optimizers/optimizer_v2/optimizer_v2.py and tensorflow/python/training/optimizer.py call a
+# loss under a tape of their own.
+def _minimize_result(call: Call, optimizer: ExternalObject) -> None:
+    """Call a loss that is a function, and note that its result is minimized."""
+    loss = call.get("loss", 0)
+    if loss is not None and function_of(loss) is not None:
+        result = calls.call(call.frame, loss, (), call.site, "")
+        _note_minimized(call, (calls.positional_argument(result, call.site),), optimizer, call.site)
 
 
 def _constructor_arguments(optimizer: ExternalObject) -> list[Value]:
@@ -415,9 +433,12 @@ def _is_left_out(call: Call, keyword: str) -> bool:
 
 def _note_update(call: Call, optimizer: Value, site: Site) -> None:
     """Note that gradients are applied by an optimizer, as its `minimize` would."""
+    _note_minimized(call, call.arguments[:1], optimizer, site)
+
+
+def _note_minimized(call: Call, loss: tuple[Argument, ...], optimizer: Value, site: Site) -> None:
     computation = call.frame.context.computation
     if computation is not None and not call.frame.context.is_unrecorded:
-        loss = call.arguments[:1]
         update = ApiCall("?.minimize", site, call.frame.context, loss, optimizer, UNKNOWN)
         computation.updates.append(update)
 
