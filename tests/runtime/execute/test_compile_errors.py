@@ -66,15 +66,26 @@ def the_gradient_of_an_unbounded_loop(n: Tensor) -> Tensor:
     return tape.gradient(y, x)  # line of: the_gradient_of_an_unbounded_loop
 
 
+def the_gradient_of_a_loop_bounded_by_data(n: Tensor) -> Tensor:
+    x = tf.cast(n, tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.while_loop(
+            lambda i, _: i < n, lambda i, s: (i + 1, s * x), (0, x), maximum_iterations=n
+        )[1]
+    return tape.gradient(y, x)  # line of: the_gradient_of_a_loop_bounded_by_data
+
+
 @pytest.mark.parametrize(
     ("computation", "operation", "rule"),
     [
         (in_a_branch, "zeros", "TPU502"),
         (in_a_loop, "range", "TPU502"),
         (in_a_function_in_a_loop, "range", "TPU502"),
-        (branches_of_other_ranks, "cond", ""),
+        (branches_of_other_ranks, "cond", "TPU502"),
         (a_growing_loop, "while", "TPU502"),
         (the_gradient_of_an_unbounded_loop, "accumulator", "TPU508"),
+        (the_gradient_of_a_loop_bounded_by_data, "accumulator", "TPU508"),
     ],
 )
 @pytest.mark.parametrize("in_session", [True, False])
@@ -115,6 +126,14 @@ def build_and_run(computation: Callable[..., Any], inputs: list[list[Any]]) -> A
         return tpu.replicate(computation, inputs)
 
     return step()
+
+
+def test_a_size_that_data_cannot_change_is_a_constant() -> None:
+    def count(numbers: Tensor) -> Tensor:
+        return tf.math.bincount(numbers, minlength=4, maxlength=4)
+
+    counts = build_and_run(count, [[tf.constant([1, 2, 2])]])
+    assert counts[0][0].numpy().tolist() == [0, 1, 2, 0]
 
 
 def test_what_xla_accepts_runs_without_being_compiled() -> None:

@@ -95,6 +95,9 @@ _REFUSALS = {
     "must be a compile-time constant": "TPU502",
     "output shapes of loop body do not match": "TPU502",
     "does not support bounded dynamic dimensions": "TPU502",
+    "cannot be changed after initialization": "TPU502",
+    "left_branch_shape": "TPU502",
+    "of then and else branches do not match": "TPU502",
     "Detected unsupported operations": "TPU501",
 }
 # In a list of unknown length, the gradient of a loop keeps what each round has computed
@@ -141,7 +144,7 @@ def refused_segment(message: str) -> RuntimeFault | None:
     if f"`{operation.name}`" not in words:
         words = f"{operation.type} `{operation.name}`: {words}"
     rule = next((rule for text, rule in _REFUSALS.items() if text in message), "")
-    if _LIST_SIZE in message and operation.name.endswith(_KEPT_FOR_GRADIENT):
+    if (_LIST_SIZE in message or rule == "TPU502") and operation.name.endswith(_KEPT_FOR_GRADIENT):
         rule = "TPU508"
     return as_tensorflow_error(
         UnsupportedOpError(words, place=operation_location(operation), rule=rule)

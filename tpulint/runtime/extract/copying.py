@@ -62,6 +62,19 @@ def cut_dimension(tensor: Tensor, dimension: int, size: Tensor) -> Tensor:
     return tf.slice(tensor, tf.zeros_like(shape), sizes)
 
 
+def clamped_value(op: Operation) -> Tensor | None:
+    """Return the constant that `op` gives whatever the data: min(n, max(m, x)) is n where m >= n.
+
+    `tf.math.bincount` computes its size so, of `maxlength` and `minlength`.
+    """
+    if op.type != "Minimum" or op.inputs[1].op.type != "Maximum" or op.outputs[0].shape.rank:
+        return None
+    limit = tf.get_static_value(op.inputs[0])
+    floors = [tf.get_static_value(tensor) for tensor in op.inputs[1].op.inputs]
+    is_reached = limit is not None and any(it is not None and it >= limit for it in floors)
+    return op.inputs[0] if is_reached else None
+
+
 _MARKS = (
     "_tpu_replicate",
     "_xla_outside_compilation",
@@ -121,6 +134,9 @@ def copy_operations(
             taken = op.inputs
             if on_device and is_cut(op):
                 taken = taken[:1]
+                _make_identity(node)
+            elif on_device and (limit := clamped_value(op)) is not None:
+                taken = [limit]
                 _make_identity(node)
             for tensor in taken:
                 node.input.append(tensor.name)
