@@ -158,17 +158,39 @@ def _wait(process: int, until: float) -> int:
     return -signal.SIGKILL
 
 
+class Matrix(NamedTuple):
+    """A confusion matrix: programs at fault that a tool reports or misses, and twins."""
+
+    found: int
+    missed: int
+    false_positives: int
+    silent: int
+
+
+def matrix(results: Iterable[Result]) -> Matrix:
+    results = list(results)
+    found = sum(bool(result.fault) for result in results)
+    false_positives = sum(bool(result.twin) for result in results)
+    return Matrix(found, len(results) - found, false_positives, len(results) - false_positives)
+
+
 def table(pairs: list[Pair], columns: Mapping[str, Mapping[str, Result]]) -> str:
-    """Return how many faults each tool finds, and of how many twins it says something."""
-    heads = [f"{tool}: {what}" for tool in columns for what in ("found", "false positives")]
+    """Return the confusion matrix of each tool, by category, and its recall and precision."""
+    parts = ("found", "missed", "false positives", "silent twins")
+    heads = [f"{tool}: {part}" for tool in columns for part in parts]
     lines = [f"| category | pairs | {' | '.join(heads)} |", "|---|--:|" + "--:|" * len(heads)]
     for category in [*CODES, "all"]:
         names = [pair.name for pair in pairs if category in (pair.category, "all")]
-        cells = [str(len(names))]
+        cells = [len(names)]
         for results in columns.values():
-            cells.append(str(sum(bool(results[name].fault) for name in names)))
-            cells.append(str(sum(bool(results[name].twin) for name in names)))
-        lines.append(f"| {category.replace('_', ' ')} | {' | '.join(cells)} |")
+            cells += matrix(results[name] for name in names)
+        lines.append(f"| {category.replace('_', ' ')} | {' | '.join(map(str, cells))} |")
+    lines += ["", "| tool | recall | precision |", "|---|--:|--:|"]
+    for tool, results in columns.items():
+        found, missed, false_positives, _ = matrix(results[pair.name] for pair in pairs)
+        recall = found / max(found + missed, 1)
+        precision = found / max(found + false_positives, 1)
+        lines.append(f"| {tool} | {recall:.2f} | {precision:.2f} |")
     return "\n".join(lines)
 
 
