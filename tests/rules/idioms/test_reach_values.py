@@ -232,6 +232,94 @@ class Reader:
         rows = tf.data.Dataset.range(10)
         return rows.batch(params["batch_size"])  # error: TPU605
 """,
+    "a registry of what modules register that are imported for that alone": V2
+    + """
+import layers.dense
+from layers import registry
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
+layer = registry.LAYERS.find("dense")()
+
+@tf.function
+def train(x):
+    return strategy.run(layer.run, args=(x,))
+# file: layers/registry.py
+class Registry:
+    def __init__(self):
+        self._known = {}
+
+    def register(self, name):
+        def put(item):
+            self._known[name] = item
+            return item
+        return put
+
+    def find(self, name):
+        if name not in self._known:
+            raise KeyError(name)
+        return self._known[name]
+
+LAYERS = Registry()
+# file: layers/dense.py
+import tensorflow as tf
+from layers import registry
+
+@registry.LAYERS.register("dense")
+class Dense:
+    def run(self, x):
+        return tf.py_function(abs, [x], tf.float32)  # error: TPU501
+
+@registry.LAYERS.register("other")
+class Other:
+    def run(self, x):
+        return tf.py_function(max, [x], tf.float32)
+
+class Unused:
+    def run(self, x):
+        return tf.py_function(min, [x], tf.float32)
+""",
+    "a property that is read often": V2
+    + """
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
+
+class Holder:
+    def __init__(self, function):
+        self._function = function
+
+    @property
+    def function(self):
+        return self._function
+
+plain, python = Holder(tf.abs), Holder(tf.py_function)
+
+@tf.function
+def train(x):
+    def step(x):
+"""
+    + "        x = plain.function(x)\n" * 24
+    + """
+        return python.function(abs, [x], tf.float32)  # error: TPU501
+    return strategy.run(step, args=(x,))
+""",
+    "a function that a Keras model makes for `fit`": V2
+    + """
+class Model(tf.keras.Model):
+    def train_step(self, data):
+        return {"loss": tf.reduce_mean(data).numpy()}  # error: TPU507
+
+    def _make(self, step):
+        def one_step(data):
+            return self.distribute_strategy.run(step, args=(data,))
+        if not self.run_eagerly:
+            one_step = tf.function(one_step)
+        def steps(iterator):
+            return one_step(next(iterator))
+        return steps
+
+    def make_train_function(self, force=False):
+        self.train_function = self._make(self.train_step)
+        return self.train_function
+""",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Protocol
@@ -19,6 +20,7 @@ from tpulint.absint.domain.values import (
     Value,
     outside,
 )
+from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.absint.resolver.project import Project
 
 MAX_REEXPORTS = 16  # re-exports of one name
@@ -46,6 +48,8 @@ class ModuleLinker(ABC):
         self.leading: set[str] = set()
         self.skipped_module = False
         self.skipped_calls: set[tuple[str, str]] = set()  # what was called of modules passed by
+        self._registrars: dict[str, list[str]] | None = None  # unread, by what they fill
+        self._asked: dict[str, int] = {}  # by path, how many modules were read when it was asked
         self._envs: dict[Module, Env] = {}
         self._star_imports: dict[Module, list[Value]] = {}
 
@@ -61,6 +65,32 @@ class ModuleLinker(ABC):
             self.program.modules.append(module)
             self.read_body(module, env)
         return env
+
+    def read_registrars(self, path: str) -> None:
+        """Read the modules that may fill a dict which the module at `path` made.
+
+        They are imported for that alone: nothing that is read names anything in them.
+        """
+        if self._asked.get(path) == len(self._envs):
+            return
+        if self._registrars is None:
+            read = {module.path for module in self._envs}
+            self._registrars = self._imports.registrars(self._imports.reached(*read) - read)
+        makers = [
+            maker
+            for maker in self._registrars
+            if maker == path or (self.is_read(maker) and path in self._imports.imported(maker))
+        ]
+        self.leading.update([path, *makers] if makers else ())
+        for registrar in [each for maker in makers for each in self._registrars.pop(maker)]:
+            module = self.project.module(registrar)
+            if module is not None:
+                self.module_env(module)
+        self._asked[path] = len(self._envs)
+
+    @functools.cached_property
+    def _imports(self) -> ImportGraph:
+        return ImportGraph(self.project.files)
 
     def is_read(self, path: str) -> bool:
         """Return whether the module at `path` has been read."""

@@ -149,7 +149,7 @@ def compare(
         answer = _is_member(frame, left, right, op == "In")
         if answer is not None:
             return answer
-        inside = _held(left, right)
+        inside = _held(frame, left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
     return operation(frame, [left, right], site, op, operands)
 
@@ -179,13 +179,23 @@ def _is_member(frame: Frame, value: Value, members: Value, inside: bool) -> Opaq
     return same if inside else same.negated()
 
 
-def _held(key: Value, holder: Value) -> bool | None:
+def _held(frame: Frame, key: Value, holder: Value) -> bool | None:
     """Return the answer to `in` for a dict; the others are not modelled."""
-    if not isinstance(holder, Mapping) or not isinstance(key, Const):
+    if not isinstance(holder, Mapping):
+        return None
+    fill(frame, holder, key)
+    if not isinstance(key, Const):
         return None
     if key.value in holder.items and key.value not in holder.maybe_absent:
         return True
     return None if holder.open else False
+
+
+def fill(frame: Frame, holder: Mapping, key: Value) -> None:
+    """Read the modules that may have put `key` into a dict, where what was read has not."""
+    made = holder.site
+    if made is not None and not (isinstance(key, Const) and key.value in holder.items):
+        frame.session.read_registrars(made.module.path)
 
 
 def _identical(left: Value, right: Value) -> bool | None:
@@ -352,6 +362,7 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
     if isinstance(base, Sequence):
         return join(base.items) if base.items else UNKNOWN
     if isinstance(base, Mapping):
+        fill(frame, base, index)
         return item_of(base, index, frame.library.is_in_program(frame.context))
     if isinstance(base, Tensor):
         if base.of_all is not None and base.sort == "tensor":

@@ -245,6 +245,7 @@ class Session(ModuleLinker):
     paths of their modules.
     left_to_callers: the paths of those that are given what is unknown, or give what is trained.
     closures: functions in functions that run steps, by the id of their code.
+    escaped: functions that one root has returned, by the id of their code.
     opened: scopes that generators opened as context managers when last read, by their code's id.
     opens_clusters: the program names host clusters, so they may be opened anywhere.
     operations: how many operations were built so far, those that may have been included.
@@ -259,6 +260,7 @@ class Session(ModuleLinker):
         self.wanted: dict[str, set[str]] = {}
         self.left_to_callers: set[str] = set()
         self.closures: dict[int, Function] = {}
+        self.escaped: set[int] = set()
         self.opened: dict[int, tuple[Scope, ...]] = {}
         self.opens_clusters = False
         self.operations = 0

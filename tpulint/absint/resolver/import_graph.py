@@ -273,6 +273,8 @@ _PLAIN = re.compile(rb"(?:^|[:;])[ \t]*$")
 _LISTED = re.compile(rb"[ \t]*(\([^)]*\)|[^\n#;\\]*(?:\\\r?\n[^\n#;\\]*)*)")
 _ENDS = (b":", b";")  # of what stands before a statement in its row
 _COMMENT = re.compile(rb"#[^\n]*")
+# What is called or filled in the body of a module, by a decorator or a statement of its own.
+_AT_IMPORT = re.compile(rb"^(?:@(\w+)|(\w+)[.\w]*(?:\(|\[[^\]\n]*\][ \t]*=))", re.MULTILINE)
 _NAME = re.compile(rb"(?:^|,)[\s(\\]*([\w.]+|\*)")
 
 
@@ -351,16 +353,31 @@ class ImportGraph:
         if not path.endswith(NOTEBOOK):
             self.known[path] = self._meant(path, written)
 
-    def reached(self, path: str) -> set[str]:
-        """Return the file and all that it imports, directly or not."""
-        reached = {path}
-        waiting = [path]
+    def reached(self, *paths: str) -> set[str]:
+        """Return the files and all that they import, directly or not."""
+        reached = set(paths)
+        waiting = list(paths)
         while waiting:
             for imported in self.imported(waiting.pop()):
                 if imported not in reached:
                     reached.add(imported)
                     waiting.append(imported)
         return reached
+
+    def registrars(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        """Return, by file, those of `paths` that call something of it when they are imported."""
+        found: dict[str, list[str]] = {}
+        for path in sorted(paths):
+            text = self._text(path)
+            names = b"|".join(
+                sorted({name for pair in _AT_IMPORT.findall(text) for name in pair if name})
+            )
+            whole = re.compile(rb"\b(?:%s)\b" % names) if names else None
+            if whole is not None:
+                naming = [each for each in statements(text) if whole.search(each[1])]
+                for imported in self._meant(path, naming):
+                    found.setdefault(imported, []).append(path)
+        return found
 
     def _text(self, path: str) -> bytes:
         data = self._files.data(path)

@@ -394,19 +394,36 @@ def _no_tensors(function: Function) -> frozenset[str]:
 
 # A root may return its step for the caller to run.
 def _read_escaped(frame: Frame, result: Value, site: Site, names: frozenset[str]) -> None:
-    """Read the functions that a root returns: the caller of the root may call them."""
+    """Read the functions that a root returns: the caller of the root may call them.
+
+    Those that callers of this root return, too, are read again for what these put into them.
+    """
+    session = frame.session
     for value in _parts(result):
         function = function_of(value)
         if function is None or isinstance(value, (ModuleValue, Class)):
             continue
-        is_step = function.traced or function.code.names_any(names)
-        if id(function.code) in frame.session.called or not is_step:
+        is_step = function.traced or function.code.names_any(names) or _calls_step(function)
+        code = id(function.code)
+        if not is_step or (code in session.called and code not in session.escaped):
             continue
+        session.escaped ^= {code}
         if makes_spec(function):
             _read_model_fn(frame, function, None, site)
         else:
             receiver = value.receiver if isinstance(value, Bound) else None
             calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+
+
+def _calls_step(function: Function) -> bool:
+    """Return whether the function calls a traced function that was made beside it."""
+    beside = {} if function.env is None or function.env.function is None else function.env.names
+    return any(
+        isinstance(option, Function) and option.traced
+        for name, value in beside.items()
+        if function.code.names_any(frozenset([name]))
+        for option in options(value)
+    )
 
 
 def _parts(result: Value, depth: int = 0) -> Iterator[Value]:

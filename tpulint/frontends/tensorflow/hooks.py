@@ -29,12 +29,12 @@ from tpulint.absint.resolver.project import Project
 from tpulint.frontends.tensorflow import keras_models, prefilter
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
-from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, keras_base
+from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import PLAIN_DECORATORS
 from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.shapes import shape_object
-from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.syntax.nodes import Expression
 
 Arguments = tuple[Argument, ...]
@@ -121,7 +121,7 @@ class Hooks(Library):
             cls = base.cls if isinstance(base, Instance) else base
             if not cls.is_complete and is_in_program(frame.context):
                 complete(frame.session, cls)
-            return None
+            return _strategy_of_model(base, site) if name == DISTRIBUTE_STRATEGY else None
         if name in tf_names.CONTEXT_STATE:
             return ContextQuery(name)
         if isinstance(base, Choice):
@@ -227,12 +227,15 @@ class Hooks(Library):
             return False
         if is_in_program(asking.context) or asking.module.holds(prefilter.builds_computations):
             return True
-        makes_strategy = asking.module.holds(prefilter.makes_tpu_strategy)
+        makes_strategy = asking.module.holds(prefilter.may_make_tpu_strategy)
         return makes_strategy and project.holds(path, prefilter.makes_keras_objects)
 
     def is_generated(self, project: Project, path: str) -> bool:
         """Return whether protoc made the module: it only describes messages."""
         return project.holds(path, prefilter.holds_messages, package=False)
+
+
+DISTRIBUTE_STRATEGY = "distribute_strategy"
 
 
 def is_host_mode(test: Value, modes: frozenset[str]) -> bool:
@@ -251,6 +254,15 @@ def _call_of_layer(layer: Instance) -> Function | None:
         if isinstance(method, Function):
             return method
     return None
+
+
+def _strategy_of_model(model: Value, site: Site) -> Value | None:
+    """Return the strategy of a Keras model: that under whose scope it was made."""
+    # keras/src/trainers/trainer.py and tf_keras/engine/training.py keep it when they are made.
+    if not isinstance(model, Instance) or not is_model(model):
+        return None
+    strategy = scope_strategy(model.context) or Strategy("unknown", site, DISTRIBUTE_STRATEGY)
+    return model.attributes.setdefault(DISTRIBUTE_STRATEGY, strategy)
 
 
 def _strategy_of(callee: Value) -> Strategy | None:

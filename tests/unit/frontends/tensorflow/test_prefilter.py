@@ -18,3 +18,9 @@ def test_what_names_a_tpu(data: bytes) -> None:
 def test_an_output_is_no_tpu(data: bytes) -> None:
     assert not names_a_tpu(data)
     assert not passes(data + b"\noutput.shard(x)\n")
+
+
+@pytest.mark.parametrize("receiver", ["strategy", "tf.distribute.get_strategy()", "s.extended"])
+def test_a_run_of_a_strategy_starts_a_search(receiver: str) -> None:
+    data = f"import tensorflow as tf\n{receiver}.run(step)\n".encode()
+    assert passes(data) is ("strategy" in receiver)

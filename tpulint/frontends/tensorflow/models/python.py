@@ -25,6 +25,7 @@ from tpulint.absint.domain.values import (
     Choice,
     Const,
     External,
+    Opaque,
     Partial,
     Scaled,
     Value,
@@ -343,6 +344,15 @@ def _are_all(classes: Value, names: frozenset[str]) -> bool:
     )
 
 
+@model("?.parse_args", "?.parse_known_args")
+def _parse_args(call: Call) -> Value:
+    """Return the options of the command line: each is one thing, however often it is read."""
+    given = Opaque("args")
+    if call.name == "parse_known_args":
+        return Sequence("tuple", [given, Sequence("list", [], True)])
+    return given
+
+
 @model("contextlib.ExitStack")
 def _exit_stack(call: Call) -> Value:
     return ContextManagerValue(STACK, call.site)
@@ -452,6 +462,8 @@ def _receiver_dict(call: Call) -> Mapping:
 @model("builtins.dict.get", "builtins.dict.pop", "builtins.dict.setdefault")
 def _get_item(call: Call) -> Value:
     items, values = _receiver_dict(call), call.values
+    if values:
+        operators.fill(call.frame, items, values[0])
     key = values[0].value if values and isinstance(values[0], Const) else None
     value = items.items.get(key)
     if call.name == "get" and values and not isinstance(values[0], Const) and items.items:
