@@ -103,6 +103,7 @@ def _items(value: Value) -> Iterable[Value]:
 
 MAX_CALL_DEPTH = 40  # calls inside one another
 MIN_VISITS = 3  # readings of one function in one run, at least
+GETTER_IDENTIFIERS = 2  # of `return self._model`: reading it costs less than to remember it
 SMALL_FUNCTION_IDENTIFIERS = 60  # identifiers: a function with few of them is read more often
 MAX_ALIKE_VISITS = (
     64  # readings of one function in one run after which it is read once a distinct call
@@ -160,6 +161,8 @@ class Budgets:
             return f"calls more than {MAX_CALL_DEPTH} deep"
         if self._active.count(code_of_call(function, args)) >= 2:
             return RECURSION
+        if len(function.code.mentions) <= GETTER_IDENTIFIERS:
+            return None
         is_spent = visits > MIN_VISITS and visits > SMALL_FUNCTION_IDENTIFIERS // (
             len(function.code.mentions) + 1
         )
