@@ -97,3 +97,47 @@ def test_sizes_of_batches(name: str, tmp_path: Path) -> None:
     config, batch, use, finding = CASES[name]
     text = PROGRAM.format(config=config, batch=batch, use=use)
     assert certainties(text, tmp_path, "TPU609") == ["definite"] * finding
+
+
+OF_FLAGS = """
+import argparse
+import tensorflow.compat.v1 as tf
+from absl import flags
+
+options = argparse.ArgumentParser().parse_args()
+size = {whole}
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    update = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer()).minimize(loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=update)
+
+def input_fn(params):
+    return tf.data.Dataset.range(4096).repeat().batch({size}, drop_remainder=True)
+
+tpu_config = tf.estimator.tpu.TPUConfig({config})
+config = tf.estimator.tpu.RunConfig(tpu_config=tpu_config)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, config=config, train_batch_size=size)
+estimator.train(input_fn, max_steps=10)
+"""
+EACH_CORE = "per_host_input_for_training=tf.estimator.tpu.InputPipelineConfig.PER_HOST_V2"
+
+
+@pytest.mark.parametrize(
+    ("whole", "size", "config", "verdicts"),
+    [
+        ("flags.FLAGS.size", "tf.flags.FLAGS.size", EACH_CORE, ["definite"]),
+        ("flags.FLAGS.size", "tf.flags.FLAGS.eval_size", EACH_CORE, []),
+        ("flags.FLAGS.size", "32", EACH_CORE, ["possible"]),
+        ("flags.FLAGS.size", "32", "num_shards=8", ["possible"]),
+        ("flags.FLAGS.size", 'params["batch_size"]', "num_shards=8", []),
+        ("options.size", "options.size", EACH_CORE, ["definite"]),
+        ("options.size", "options.eval_size", EACH_CORE, []),
+        ("options.size", "32", "num_shards=8", ["possible"]),
+    ],
+)
+def test_sizes_that_flags_say(
+    whole: str, size: str, config: str, verdicts: list[str], tmp_path: Path
+) -> None:
+    text = OF_FLAGS.format(whole=whole, size=size, config=config)
+    assert certainties(text, tmp_path, "TPU609") == verdicts

@@ -31,10 +31,11 @@ POSITIONS = {"map_and_batch": 1, "map_and_batch_with_legacy_function": 1}
 
 @dataclass(frozen=True)
 class SizeFault:
-    """The certainty and the words of what is wrong with a size."""
+    """The certainty and the words of what is wrong with a size, and what would make it right."""
 
     certainty: Certainty
     harm: str
+    doubt: str = ""
 
 
 @register
@@ -60,6 +61,7 @@ class BatchIgnoresParams(Rule):
                         batch.site.span,
                         f'{wrong.harm}: use `params["batch_size"]`',
                         certainty=wrong.certainty,
+                        doubt=wrong.doubt,
                         trace=(
                             traces.step(HOST_LANE, estimator.site, "sets the batch size"),
                             traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
@@ -86,6 +88,9 @@ def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFau
             return SizeFault(certainty, f"each host gets a batch as large as the whole `{keyword}`")
         return None
     batched, total = constant_int(size), constant_int(argument.value)
+    if batched is not None and isinstance(argument.value, (External, Opaque)):
+        harm = f"the batch is {batched}, whatever `{keyword}` is"
+        return SizeFault(Certainty.POSSIBLE, harm, f"unless `{keyword}` is always {batched}")
     if batched is None or total is None or feeds_each_core(feed, estimator):
         return None
     if batched > total or (hosts == "one" and batched != total):
@@ -115,4 +120,11 @@ def is_same(left: Value, other: Value) -> bool:
     """Return whether both are one constant, one flag, or one thing that is not known."""
     if isinstance(left, Opaque):
         return left is other
-    return isinstance(left, (Const, External)) and left == other
+    if isinstance(left, External) and isinstance(other, External):
+        return _flag(left) == _flag(other)
+    return isinstance(left, Const) and left == other
+
+
+def _flag(value: External) -> str:
+    """Return the name of a flag: `tf.flags.FLAGS` and `absl.flags.FLAGS` are one object."""
+    return value.path.rpartition("FLAGS.")[2] or value.path
