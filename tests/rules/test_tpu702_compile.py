@@ -92,6 +92,53 @@ strategy = tf.distribute.MirroredStrategy()
 with strategy.scope():
     model.compile("sgd")
 """,
+    "a scope that is left before `compile`": SYSTEM
+    + f"""
+with strategy.scope():
+    model = {NET}
+    other = {NET}
+    plain = {NET}
+    placed = {NET}
+    optimizer = tf.keras.optimizers.Adam()
+model.compile("adam", "mse")  # possible: TPU702
+other.compile(tf.keras.optimizers.Adam(), "mse")  # possible: TPU702
+plain.compile("sgd", "mse")
+placed.compile(optimizer, "mse")
+for each in (model, other, plain, placed):
+    each.fit(tf.ones([8, 4]), tf.ones([8, 1]))
+""",
+    "a scope that is left before `compile`, with names of Keras 2": SYSTEM
+    + """
+with strategy.scope():
+    scale = tf.keras.layers.experimental.preprocessing.Normalization()
+    model = tf.keras.Sequential([scale, tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(tf.ones([8, 4]), tf.ones([8, 1]))
+""",
+    "a scope that is left before `compile`, with Keras 3": SYSTEM
+    + f"""
+with strategy.scope():
+    model = {NET}
+model.compile("adam", "mse")  # error: TPU702
+model.fit(tf.ones([8, 4]), tf.ones([8, 1]))
+# file: requirements.txt
+tensorflow==2.18
+""",
+    "a `compile` in the scope of the caller, or of another strategy": """
+import tensorflow as tf
+
+def compiled(model):
+    model.compile("adam", "mse")
+    return model
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+gpus = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    compiled(tf.keras.Sequential([tf.keras.layers.Dense(1)]))
+with gpus.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+compiled(model)
+""",
     "what is no model": SYSTEM
     + """
 import library

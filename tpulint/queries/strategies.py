@@ -45,7 +45,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     SCOPE_BY_HAND,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import CROSS_REPLICA, SCOPE, Strategy
+from tpulint.frontends.tensorflow.strategy import CROSS_REPLICA, SCOPE, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import LEADS_OUT
 from tpulint.queries.eager_calls import is_built_in_graph
@@ -96,7 +96,8 @@ class Misplaced:
     """Something that is created outside the scope of the strategy that uses it.
 
     kind: "optimizer", "metric", "model" or "variable". created, site: where that is. used,
-    use_site: where device code, or `compile` under the scope, takes it.
+    use_site: where device code, or `compile` under the scope, takes it. compiled: `compile` makes
+    or takes it under no scope, for a model of the strategy.
     """
 
     kind: str
@@ -106,6 +107,7 @@ class Misplaced:
     use_site: Site
     used: Context
     certainty: Certainty
+    compiled: bool = False
 
 
 class Scopes:
@@ -133,6 +135,8 @@ class Scopes:
         for call in self.program.calls:
             if call.last == "compile" and call.context.with_blocks(SCOPE):
                 yield from self._compiled(call)
+            elif call.last == "compile" and is_model(call.receiver):
+                yield from self._compiled_outside(call)
 
     def place(self, misplaced: Misplaced) -> Site:
         """Return the outermost call that could be put under the missing scope.
@@ -223,6 +227,28 @@ class Scopes:
             argument = call.argument("optimizer", 0)
             if argument is not None and is_optimizer(argument.value) and has_slots(argument.value):
                 yield from self._taken(call, argument.value, "optimizer", strategy, least)
+
+    def _compiled_outside(self, call: ApiCall) -> Iterator[Misplaced]:
+        """`model.compile("adam")` under no scope: the optimizer of a model that one was made in."""
+        model, argument = call.receiver, call.argument("optimizer", 0)
+        assert isinstance(model, (ExternalObject, Instance))
+        strategy = scope_strategy(model.context)
+        if strategy is None or strategy.kind != "tpu" or argument is None:
+            return
+        optimizer, created, site = argument.value, call.context, call.site
+        if isinstance(optimizer, Const) and isinstance(optimizer.value, str):
+            name = optimizer.value
+        elif is_optimizer(optimizer) and isinstance(optimizer, ExternalObject):
+            name, created, site = optimizer.last, optimizer.context or created, optimizer.site
+        else:
+            return
+        certainty = self.is_outside(created, strategy)
+        if certainty is not None and site is not None and has_slots(optimizer):
+            trained = any(each.receiver is model for each in self.program.named.get("fit", ()))
+            certainty = _least(certainty, definite_if(trained))
+            yield Misplaced(
+                "optimizer", name, created, site, call.site, call.context, certainty, True
+            )
 
     def _certainty_of_weights(self, part: ExternalObject) -> Certainty | None:
         """Return how sure it is that a part of a model has weights where it is made; None if not.
@@ -352,6 +378,7 @@ def _least(left: Certainty, other: Certainty) -> Certainty:
 
 
 NO_MOMENTUM = (Const(0), Const(0.0))
+PLAIN_SGD = (Const("sgd"), Const("SGD"))
 
 
 def is_optimizer(value: Value | None) -> bool:
@@ -362,8 +389,10 @@ def is_optimizer(value: Value | None) -> bool:
 
 def has_slots(optimizer: Value) -> bool:
     """Return whether the optimizer makes variables beside the model's; plain SGD does not."""
-    assert isinstance(optimizer, ExternalObject)
     # keras/optimizers/sgd.py creates slots for momentum only.
+    if isinstance(optimizer, Const):
+        return optimizer not in PLAIN_SGD
+    assert isinstance(optimizer, ExternalObject)
     if optimizer.last != "SGD":
         return True
     momentum = dict(optimizer.arguments).get("momentum", Const(0))

@@ -398,16 +398,15 @@ def _read_escaped(frame: Frame, result: Value, site: Site, names: frozenset[str]
 
     Those that callers of this root return, too, are read again for what these put into them.
     """
-    session = frame.session
     for value in _parts(result):
         function = function_of(value)
         if function is None or isinstance(value, (ModuleValue, Class)):
             continue
         is_step = function.traced or function.code.names_any(names) or _calls_step(function)
-        code = id(function.code)
-        if not is_step or (code in session.called and code not in session.escaped):
+        code, escaped = id(function.code), frame.session.escaped
+        if not is_step or (code in frame.session.called and code not in escaped):
             continue
-        session.escaped ^= {code}
+        escaped ^= {code}
         if makes_spec(function):
             _read_model_fn(frame, function, None, site)
         else:

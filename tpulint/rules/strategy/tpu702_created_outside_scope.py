@@ -59,7 +59,8 @@ def certainty(program: Program, misplaced: Misplaced) -> Certainty | None:
     if misplaced.kind != "optimizer":
         return misplaced.certainty
     target = target_at(program, misplaced.site, KERAS)
-    if not target.newest & allowed([KERAS_3]):
+    is_for_keras_2 = misplaced.compiled and is_written_for(program, KERAS, ~allowed([KERAS_3]))
+    if not target.newest & allowed([KERAS_3]) or (is_for_keras_2 and not target.stated):
         return None
     return Certainty.POSSIBLE if may_be_keras_2(program, misplaced) else misplaced.certainty
 
@@ -69,7 +70,7 @@ def may_be_keras_2(program: Program, misplaced: Misplaced) -> bool:
     target = target_at(program, misplaced.site, KERAS)
     if target.stated:
         return bool(target.mask & ~allowed([KERAS_3]))
-    return is_written_for(program, KERAS, ~allowed([KERAS_3]))
+    return misplaced.compiled or is_written_for(program, KERAS, ~allowed([KERAS_3]))
 
 
 def doubt(program: Program, misplaced: Misplaced) -> str:
