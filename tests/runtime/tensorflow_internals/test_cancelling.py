@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import cancellation
+from tensorflow.python.eager import context as eager_context
 
 import tpulint.runtime as tpu
 from tpulint.runtime.execute.raising import call_python, failing_tensors, token_for
@@ -195,3 +197,26 @@ def test_a_fork_without_threads_is_told_before_it_waits_for_them() -> None:
         assert float(tf.constant(1.0) + 1.0) == 2.0  # an operation needs no thread
         with pytest.raises(RuntimeError, match="start the process before the first step"):
             function(tf.constant(1.0))
+
+
+@pytest.mark.parametrize("with_workers", [True, False])
+def test_the_manager_of_a_call_outlives_it_where_workers_answer_later(with_workers: bool) -> None:
+    managers: list[Any] = []
+
+    def execute(*arguments: Any) -> Any:
+        managers.append(weakref.ref(arguments[-2]))
+        return []
+
+    class Manager:
+        """Stands for TensorFlow's, to which there are no weak references."""
+
+    context = eager_context.context()
+    function = tf.function(lambda: None).get_concrete_function()
+    with threads.cancellable_calls(), pytest.MonkeyPatch.context() as patched:
+        patched.setattr(threads.pywrap_tfe, "TFE_NewCancellationManager", Manager)
+        patched.setattr(threads.pywrap_tfe, "TFE_Py_ExecuteCancelable", execute)
+        patched.setattr(threads, "_calls", threads._Calls())
+        patched.setattr(context, "_server_def", object() if with_workers else None)
+        function()
+        (manager,) = managers
+        assert (manager() is not None) == with_workers

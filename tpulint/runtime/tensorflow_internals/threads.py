@@ -262,6 +262,7 @@ class _Calls:
         self._managers: dict[object, Any] = {}
         """By call, as several may share one of the user's. It has no lock: a single operation on a
         dict is atomic in CPython."""
+        self._kept: list[Any] = []
         self._has_begun = self._lacks_threads = False
 
     def note_fork(self) -> None:
@@ -288,6 +289,15 @@ class _Calls:
         finally:
             self._managers.pop(call, None)
 
+    def new_manager(self, *, with_workers: bool) -> Any:
+        """Return a manager for one call."""
+        manager = pywrap_tfe.TFE_NewCancellationManager()
+        # A call that a worker runs returns at once. TensorFlow uses its manager when the worker has
+        # answered, and crashes if it is gone (`RemoteExecuteNode::RunAsync`).
+        if with_workers:
+            self._kept.append(manager)
+        return manager
+
     def cancel(self) -> None:
         """Cancel the calls that run now."""
         for manager in tuple(self._managers.values()):
@@ -312,7 +322,7 @@ def _execute(
     _calls.begin()
     *inputs_and_attributes, outputs = arguments
     # TensorFlow cancels the manager of a call that fails: each call needs its own.
-    manager = pywrap_tfe.TFE_NewCancellationManager()
+    manager = _calls.new_manager(with_workers=context.get_server_def() is not None)
     # As an attribute of the module, it may be a replacement, which has to see the call, too.
     execute = pywrap_tfe.TFE_Py_ExecuteCancelable
     return execute(handle, device, operation, *inputs_and_attributes, manager, outputs)
