@@ -216,13 +216,13 @@ class Losses:
         if isinstance(callee, Bound):
             callee = callee.function
         if isinstance(callee, Function):
-            known = self._of_results.get(id(callee.code))
+            lost = self._of_results.get(id(callee.code))
             text = f"the result of `{callee.name or 'a lambda'}`"
-            return known or self._new(frame, node, RESULT, text)
+            return lost or self._new(frame, node, RESULT, text)
         given = (self._known(argument.value) for argument in node.arguments)
-        known = next(filter(None, given), None)
-        if known is not None:
-            return known
+        lost = next(filter(None, given), None)
+        if lost is not None:
+            return lost
         path = callee.path if isinstance(callee, (External, ExternalObject)) else ""
         if not path or path.startswith(("builtins.", "?")):
             kind = PYTHON

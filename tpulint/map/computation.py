@@ -472,10 +472,10 @@ def _distinct(sent: Iterable[tuple[Tensor, str]]) -> tuple[model.Crossing, ...]:
     known = {name for tensor, name in named if name and tensor.sort not in SORTS}
     crossings: list[model.Crossing] = []
     for tensor, name in named:
-        made = crossing(tensor, name)
+        drawn = crossing(tensor, name)
         is_known = tensor.sort not in SORTS or not name
-        if is_known or (name not in known and made not in crossings):
-            crossings.append(made)
+        if is_known or (name not in known and drawn not in crossings):
+            crossings.append(drawn)
     return tuple(crossings)
 
 

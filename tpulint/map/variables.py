@@ -247,18 +247,18 @@ def _without_models_of_layers(
 
     Such a model has the weights of its layers: what writes it writes them.
     """
-    kept = list(rows)
+    remaining = list(rows)
     for row in rows:
         variable, touched = row
-        made = creations.before_outputs(variable)
+        before = creations.before_outputs(variable)
         layers = [
             layer
-            for layer in kept
+            for layer in remaining
             if layer is not row and layer[0].sort == "weights"
-            if any({access.site, id(access.operation)} & made for access in layer[1])
+            if any({access.site, id(access.operation)} & before for access in layer[1])
         ]
         if layers:
-            kept.remove(row)
+            remaining.remove(row)
         for _, of_layer in layers:
             written = {access.site for access in of_layer if access.mode == "write"}
             of_layer += [
@@ -266,7 +266,7 @@ def _without_models_of_layers(
                 for access in touched
                 if access.mode == "write" and access.site not in written
             ]
-    return kept
+    return remaining
 
 
 # The words for a variable.

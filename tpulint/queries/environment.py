@@ -97,8 +97,8 @@ def built_of_ragged(program: Program, call: ApiCall) -> operations.BuiltOperatio
     """Return what a function of TensorFlow builds where it is given a ragged tensor."""
     if call.path != f"tensorflow.{call.last}" or call.last not in OF_RAGGED or not call.arguments:
         return None
-    made = program.by_result.get(id(call.arguments[0].value), ())
-    is_ragged = any(makes_ragged(maker) and maker.last != "constant" for maker in made)
+    makers = program.by_result.get(id(call.arguments[0].value), ())
+    is_ragged = any(makes_ragged(maker) and maker.last != "constant" for maker in makers)
     return operations.BuiltOperation((OF_RAGGED[call.last],), True) if is_ragged else None
 
 

@@ -244,7 +244,7 @@ class Scopes:
             return
         certainty = self.is_outside(created, strategy)
         if certainty is not None and site is not None and has_slots(optimizer):
-            trained = any(each.receiver is model for each in self.program.named.get("fit", ()))
+            trained = any(call.receiver is model for call in self.program.named.get("fit", ()))
             certainty = _least(certainty, definite_if(trained))
             yield Misplaced(
                 "optimizer", name, created, site, call.site, call.context, certainty, True

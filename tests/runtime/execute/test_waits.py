@@ -120,7 +120,8 @@ def test_a_host_that_waits_for_a_device_that_waits_for_the_host(session: Any) ->
     assert "host: waits for the outfeed of core 0" in str(caught.value)
 
 
-def test_waits_that_end_in_errors_one_after_the_other_list_each_other() -> None:
+def test_waits_that_end_in_errors_one_after_the_other_list_each_other(monkeypatch: Any) -> None:
+    monkeypatch.setattr(waiting, "_GIVEN_UP_SECONDS", 600.0)
     device, host = (Wait(lane, lane, f"waits as the {lane}") for lane in ("device", "host"))
     waiting.idle_time.note(["of device"], [device])
     waiting.idle_time.note(["of host"], [host])
@@ -128,6 +129,7 @@ def test_waits_that_end_in_errors_one_after_the_other_list_each_other() -> None:
         waiting.deadlock_of_waits("Nothing runs", [wait], [token])
         for wait, token in ((host, "of host"), (device, "of device"))
     ]
+    monkeypatch.setattr(waiting.idle_time, "_given_up", [])
     for error in errors:
         assert "waits as the device" in str(error)
         assert "waits as the host" in str(error)

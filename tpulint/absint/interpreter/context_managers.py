@@ -88,7 +88,7 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
     extra = [scopes[outer:] for _, scopes in inner.yields]
     first = next((scope for scope in extra if scope), ())
     is_certain = len({tuple(map(_effect, scope)) for scope in extra}) == 1
-    scopes = first if is_certain else tuple(replace(each, is_uncertain=True) for each in first)
+    scopes = first if is_certain else tuple(replace(scope, is_uncertain=True) for scope in first)
     opened[id(function.code)] = scopes
     frame.open(*scopes)
     return join(item for item, _ in inner.yields)

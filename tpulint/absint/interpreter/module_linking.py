@@ -82,7 +82,7 @@ class ModuleLinker(ABC):
             if maker == path or (self.is_read(maker) and path in self._imports.imported(maker))
         ]
         self.leading.update([path, *makers] if makers else ())
-        for registrar in [each for maker in makers for each in self._registrars.pop(maker)]:
+        for registrar in [name for maker in makers for name in self._registrars.pop(maker)]:
             module = self.project.module(registrar)
             if module is not None:
                 self.module_env(module)

@@ -193,9 +193,9 @@ def _held(frame: Frame, key: Value, holder: Value) -> bool | None:
 
 def fill(frame: Frame, holder: Mapping, key: Value) -> None:
     """Read the modules that may have put `key` into a dict, where what was read has not."""
-    made = holder.site
-    if made is not None and not (isinstance(key, Const) and key.value in holder.items):
-        frame.session.read_registrars(made.module.path)
+    maker_site = holder.site
+    if maker_site is not None and not (isinstance(key, Const) and key.value in holder.items):
+        frame.session.read_registrars(maker_site.module.path)
 
 
 def _identical(left: Value, right: Value) -> bool | None:

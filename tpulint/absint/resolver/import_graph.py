@@ -320,7 +320,7 @@ def imported_names(before: bytes, listed: bytes) -> tuple[ImportedNames, ...]:
     names = _NAME.findall(_COMMENT.sub(b"", listed) if b"#" in listed else listed)
     decoded = tuple(name.decode("utf-8", "replace") for name in names)
     if origin is None:
-        return tuple(ImportedNames(each, 0, ()) for each in decoded)
+        return tuple(ImportedNames(name, 0, ()) for name in decoded)
     dotted = origin.group(2).decode("utf-8", "replace")
     return (ImportedNames(dotted, len(origin.group(1)), decoded),)
 
@@ -374,7 +374,7 @@ class ImportGraph:
             )
             whole = re.compile(rb"\b(?:%s)\b" % names) if names else None
             if whole is not None:
-                naming = [each for each in statements(text) if whole.search(each[1])]
+                naming = [statement for statement in statements(text) if whole.search(statement[1])]
                 for imported in self._meant(path, naming):
                     found.setdefault(imported, []).append(path)
         return found

@@ -162,7 +162,7 @@ class Callers:
         if not paths:
             return False
         imported = self._graph.imported(path)
-        packages = [each for each in imported if os.path.basename(each) == PACKAGE]
+        packages = [package for package in imported if os.path.basename(package) == PACKAGE]
         return not paths.isdisjoint(imported) or any(
             not paths.isdisjoint(self._graph.imported(package)) for package in packages
         )

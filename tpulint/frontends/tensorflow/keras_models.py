@@ -88,7 +88,7 @@ Arguments = tuple[Argument, ...]
 def with_training(frame: Frame, call: Function, args: Arguments, site: Site) -> Arguments:
     """Return what the method `call` of a layer is given: Keras fills `training` in, or drops it."""
     code = call.code.parameters
-    names = [each.name for each in code.named]
+    names = [parameter.name for parameter in code.named]
     if TRAINING_ARGUMENT not in names:
         if code.star_star is not None:
             return args
@@ -155,8 +155,8 @@ def noted(frame: Frame, layer: Value, args: Arguments, site: Site, result: Value
 
     That is so where a symbolic tensor is given; elsewhere the result stays as it is.
     """
-    inputs = [each for argument in args for each in tensors(argument.value)]
-    sources = tuple(each.layer for each in inputs if each.layer is not None)
+    inputs = [tensor for argument in args for tensor in tensors(argument.value)]
+    sources = tuple(tensor.layer for tensor in inputs if tensor.layer is not None)
     if not sources or frame.context.computation is not None:
         return result
     layer_call = LayerCall(layer, args, site, frame.context, sources)

@@ -236,11 +236,11 @@ def is_alone(call: ApiCall) -> bool:
 def makes_longer(program: Program, call: ApiCall) -> bool:
     """Return whether a variable is assigned all of its value and something behind or before it."""
     value = call.argument("value", 0)
-    made = program.by_result.get(id(value.value), ()) if value is not None else ()
+    makers = program.by_result.get(id(value.value), ()) if value is not None else ()
     return isinstance(call.receiver, Variable) and any(
         item is call.receiver
         or any(read.receiver is call.receiver for read in program.by_result.get(id(item), ()))
-        for concat in made
+        for concat in makers
         if concat.last == "concat" and concat.path.startswith(TENSORFLOW)
         for item in mixable(concat)
     )

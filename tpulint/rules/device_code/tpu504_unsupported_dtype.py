@@ -294,8 +294,8 @@ def _check_ragged(program: Program, report: Report) -> None:
             continue
         data = data_of(program, feed)
         # `fit` makes a dataset of a tensor.
-        given = feed.data if feed.kind in FITS and data is UNKNOWN else data
-        makers = [ragged_source(program, data) for data in options(given)]
+        source = feed.data if feed.kind in FITS and data is UNKNOWN else data
+        makers = [ragged_source(program, data) for data in options(source)]
         if makers and makers[0] is not None and None not in makers:
             report(
                 makers[0].site.span,

@@ -185,10 +185,10 @@ def remedy_of(program: Program, computation: Computation, scope: Scope) -> str:
 def is_bounded_by_data(program: Program, computation: Computation, scope: Scope) -> bool:
     """Return whether the bound of a loop's rounds is known at run time only."""
     if scope.converted:
-        made = program.by_result.get(id(scope.payload), ())
+        makers = program.by_result.get(id(scope.payload), ())
         return any(
             call.last == "range" and is_data(argument.value)
-            for call in made
+            for call in makers
             for argument in call.arguments
             if argument.keyword not in ("dtype", "name")
         )

@@ -498,7 +498,7 @@ def gives_scalar(call: ApiCall) -> bool:
         plain = [
             argument.value for argument in call.arguments if argument.keyword in (None, "x", "y")
         ]
-        items = [item for each in plain for item in _opened(each)]
+        items = [item for value in plain for item in _opened(value)]
         return of_scalars(items)
     if name in SELECTS:
         items = [argument.value for argument in call.arguments if argument.keyword != "name"]

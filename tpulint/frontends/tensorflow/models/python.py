@@ -347,10 +347,10 @@ def _are_all(classes: Value, names: frozenset[str]) -> bool:
 @model("?.parse_args", "?.parse_known_args")
 def _parse_args(call: Call) -> Value:
     """Return the options of the command line: each is one thing, however often it is read."""
-    given = Opaque("args")
+    parsed = Opaque("args")
     if call.name == "parse_known_args":
-        return Sequence("tuple", [given, Sequence("list", [], True)])
-    return given
+        return Sequence("tuple", [parsed, Sequence("list", [], True)])
+    return parsed
 
 
 @model("contextlib.ExitStack")
