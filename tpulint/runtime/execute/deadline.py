@@ -45,8 +45,9 @@ from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _NUMBER = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
-# Numbers of ticks, and the microseconds between them: the clock slows down as it runs.
-_TICK_INTERVALS = ((500, 2_000), (1_000, 10_000), (2**62, 100_000))
+# Numbers of ticks, and the microseconds between them: the clock slows down as it runs. A look takes
+# about a millisecond of a slow core, and a process that waits must not seem to compute.
+_TICK_INTERVALS = ((500, 2_000), (100, 20_000), (2**62, 50_000))
 
 
 class Clock:
