@@ -1,4 +1,4 @@
-"""The order of the test files among workers of pytest-xdist, and what keeps their processes fast.
+"""The order of the test files among workers of pytest-xdist, and how their processes begin.
 
 The files that take minutes come first: a worker that takes one of them last leaves the others idle
 until the end.
@@ -7,6 +7,7 @@ until the end.
 from __future__ import annotations
 
 import gc
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -17,6 +18,11 @@ hypothesis.settings.register_profile(
     "tpulint", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("tpulint")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would the programs that the
+# tests start, to which some send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
 FIRST = (
