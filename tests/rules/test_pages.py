@@ -117,7 +117,10 @@ def test_the_counts_of_the_messages_are_those_of_the_report(
 
 
 def launches(report: dict[str, Any], _: int) -> list[str]:
-    return [f"a launch for each of {one['launches']} steps" for one in report["computations"]]
+    return [
+        f"a launch for each of {computation['launches']} steps"
+        for computation in report["computations"]
+    ]
 
 
 def reads(report: dict[str, Any], row: int) -> list[str]:
@@ -134,7 +137,7 @@ def examples(report: dict[str, Any], _: int) -> list[str]:
 
 def padded_tensors(report: dict[str, Any], row: int) -> list[str]:
     tensors = [tensor for cost in report["costs"] for tensor in cost["tensors"]]
-    sizes = [one["sizes"] for one in tensors if one["place"].endswith(f":{row}")]
+    sizes = [tensor["sizes"] for tensor in tensors if tensor["place"].endswith(f":{row}")]
     return [
         f"{size['row_major'] / size['dense']:.3g} x the memory, {readable_bytes(size['dense'])} "
         f"takes {readable_bytes(size['row_major'])}"
@@ -144,19 +147,19 @@ def padded_tensors(report: dict[str, Any], row: int) -> list[str]:
 
 def padded_rows(report: dict[str, Any], _: int) -> list[str]:
     (cost,) = report["costs"]
-    forward = next(one for one in cost["products"] if one["depth"] == 256)
+    forward = next(product for product in cost["products"] if product["depth"] == 256)
     padding = 100 - 100 * forward["flops"] / forward["padded_flops"]
     return [f"gets {forward['rows']} examples", f"{padding:.0f} % of a dense layer's work"]
 
 
 def bytes_of_elements(report: dict[str, Any], _: int) -> list[str]:
     tensors = [tensor for cost in report["costs"] for tensor in cost["tensors"]]
-    sizes = {one["sizes"]["dense"] / math.prod(one["shape"]) for one in tensors}
+    sizes = {tensor["sizes"]["dense"] / math.prod(tensor["shape"]) for tensor in tensors}
     return [f"activations take {size:.0f} bytes for each element" for size in sizes]
 
 
 def total_launches(report: dict[str, Any]) -> float:
-    return float(sum(one["launches"] for one in report["computations"]))
+    return float(sum(computation["launches"] for computation in report["computations"]))
 
 
 def total_reads(report: dict[str, Any]) -> float:
@@ -170,13 +173,13 @@ def largest_tensor(report: dict[str, Any]) -> float:
 
 def padding_of_rows(report: dict[str, Any]) -> float:
     (cost,) = report["costs"]
-    forward = next(one for one in cost["products"] if one["depth"] == 256)
+    forward = next(product for product in cost["products"] if product["depth"] == 256)
     return float(1 - forward["flops"] / forward["padded_flops"])
 
 
 def least_bytes_of_elements(report: dict[str, Any]) -> float:
     tensors = [tensor for cost in report["costs"] for tensor in cost["tensors"]]
-    return float(min(one["sizes"]["dense"] / math.prod(one["shape"]) for one in tensors))
+    return float(min(tensor["sizes"]["dense"] / math.prod(tensor["shape"]) for tensor in tensors))
 
 
 COSTS: dict[str, Callable[[dict[str, Any]], float]] = {
@@ -198,7 +201,7 @@ def test_what_a_page_offers_instead_costs_at_most_half(
     block: Block, outcomes: dict[str, Outcome]
 ) -> None:
     cost = COSTS[block.own_code]
-    slow = next(one for one in SLOW_BLOCKS if one.own_code == block.own_code)
+    slow = next(slow for slow in SLOW_BLOCKS if slow.own_code == block.own_code)
     assert cost(outcomes[block.name].report) <= cost(outcomes[slow.name].report) / 2
 
 

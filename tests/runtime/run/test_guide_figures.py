@@ -83,7 +83,7 @@ def test_the_guide_agrees_with_the_reports_of_its_programs(
 def table(first: Figures, second: Figures) -> list[str]:
     """Return the rows of the guide's table of what was before, and what is after."""
     rows = {
-        "launches for 40 steps": [one.fit.launches for one in (first, second)],
+        "launches for 40 steps": [ran.fit.launches for ran in (first, second)],
         "examples in a step": [8, 128],
         "FLOPs of an example, with padding": [
             f"{round(first.cost.padded_flops / 8, -3):,.0f}",
@@ -94,12 +94,12 @@ def table(first: Figures, second: Figures) -> list[str]:
             f"{second.cost.flops / 128:,.0f}",
         ],
         "padding": [
-            f"{100 - 100 * one.cost.flops / one.cost.padded_flops:.0f} %" for one in (first, second)
+            f"{100 - 100 * ran.cost.flops / ran.cost.padded_flops:.0f} %" for ran in (first, second)
         ],
         "FLOPs for each byte of variables and inputs, at most": [
             f"{first.cost.intensity:.1f}",
             f"{second.cost.intensity:.0f}",
         ],
-        "memory, at least": [readable_bytes(one.cost.minimum) for one in (first, second)],
+        "memory, at least": [readable_bytes(ran.cost.minimum) for ran in (first, second)],
     }
     return [f"| {name} | {before} | {after} |\n" for name, (before, after) in rows.items()]
