@@ -179,7 +179,10 @@ def on_hits(corpus: Path, runs: int) -> str:
     batch, around = driver.programs_around(driver.Task(request, tuple(names)), names[0])
     results = [driver.analyze_program(batch, job).dependencies for job in around.programs.jobs]
     read = {path for asked in results if asked is not None for path in asked.files}
-    imported = [Path(path) for path in read - set(names) if path.endswith(".py")]
+    # What was asked for and is not there, like a package's `__init__.py`, is a dependency, too.
+    imported = [
+        path for path in map(Path, read - set(names)) if path.suffix == ".py" and path.is_file()
+    ]
     check = [*CHECK, "--no-cache", "--jobs", "1"]
     with tempfile.TemporaryDirectory() as folder:
         copy_tree(hits, corpus, Path(folder))
