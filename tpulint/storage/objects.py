@@ -103,6 +103,8 @@ class ObjectStore:
         self._lock = threading.RLock()
         self._uploads: str | None = None
         self._upload_lock: BinaryIO | None = None
+        self._ignores_case: bool | None = None
+        """Whether `a` and `A` are one file on this disk; None until a file has shown it."""
         if is_default and os.path.isdir(self.folder):
             self._mark()
 
@@ -146,7 +148,7 @@ class ObjectStore:
                 continue
             if os.path.islink(candidate):
                 raise StorageProblem(403, f"{candidate} is a link, which tpulint does not follow")
-            if os.path.isfile(candidate):
+            if os.path.isfile(candidate) and self._differing_in_case(candidate) is None:
                 return StoredObject(bucket, name, candidate, status.st_size, status.st_mtime_ns)
         raise NoSuchObjectError(f"No such object: {bucket}/{name}")
 
@@ -215,6 +217,7 @@ class ObjectStore:
         """
         plain = self.path_of(bucket, name)
         self._refuse_links(plain)
+        self._refuse_other_case(bucket, name)
         now = time.time_ns()
         os.utime(path, ns=(now, now))
         size = os.path.getsize(path)
@@ -285,6 +288,48 @@ class ObjectStore:
         folder = os.path.dirname(path)
         if os.path.realpath(folder) != folder:
             raise StorageProblem(403, f"{folder} leads through a link: tpulint does not follow it")
+
+    def _refuse_other_case(self, bucket: str, name: str) -> None:
+        """Refuse a name whose file is that of another object: nothing may be lost."""
+        plain = self.path_of(bucket, name)
+        other = self._differing_in_case(plain) or self._differing_in_case(beside(plain))
+        if other is not None:
+            raise StorageProblem(
+                413,  # FAILED_PRECONDITION to TensorFlow, which gives up at once
+                f"gs://{bucket}/{name} and {other} differ in upper and lower case only, which this "
+                "disk ignores: rename one, or use --storage with a directory on another disk",
+            )
+
+    def _differing_in_case(self, path: str) -> str | None:
+        """Return the file or folder that the disk takes for `path` or a folder above it."""
+        if not self._disk_ignores_case():
+            return None
+        folder = self.folder
+        for part in os.path.relpath(path, folder).split(os.sep):
+            try:
+                entries = os.listdir(folder)
+            except OSError:
+                return None
+            if part not in entries:
+                alike = (entry for entry in entries if entry.casefold() == part.casefold())
+                return next((os.path.join(folder, entry) for entry in alike), None)
+            folder = os.path.join(folder, part)
+        return None
+
+    def _disk_ignores_case(self) -> bool:
+        """Return whether the disk has one file for `a` and `A`, which the first entry shows."""
+        if self._ignores_case is None:
+            try:
+                entries = set(os.listdir(self.folder))
+            except OSError:  # nothing was written yet
+                return False
+            for entry in sorted(entries):
+                other = entry.swapcase()
+                if other != entry:
+                    path = os.path.join(self.folder, other)
+                    self._ignores_case = other not in entries and os.path.lexists(path)
+                    break
+        return bool(self._ignores_case)
 
     def _make_folders(self, bucket: str, path: str) -> None:
         """Make the folders above `path`; an object that has the name of one moves beside it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -204,3 +205,79 @@ def test_a_directory_is_made_by_the_first_object_and_not_before(tmp_path: Path) 
     assert not (tmp_path / "storage").exists()
     put(store, "a")
     assert list(store) == ["bucket"]
+
+
+class DiskThatIgnoresCase:
+    """Calls of the system as on a disk that ignores case: a path means the entry that is there."""
+
+    CALLS = ("lstat", "stat", "mkdir", "rmdir", "unlink", "listdir", "scandir", "utime")
+    CALLS_OF_TWO = ("rename", "replace")
+
+    def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
+        self.root = str(root)
+        self.entries = os.listdir
+        for call in self.CALLS:
+            patch.setattr(os, call, self.of_one(getattr(os, call)))
+        for call in self.CALLS_OF_TWO:
+            patch.setattr(os, call, self.of_two(getattr(os, call)))
+
+    def meant(self, path: Any) -> Any:
+        if not isinstance(path, str) or not path.startswith(self.root):
+            return path
+        folder = self.root
+        for part in path.removeprefix(self.root).split("/"):
+            try:
+                entries = self.entries(folder)
+            except OSError:
+                entries = []
+            alike = [part] if part in entries else []
+            alike += [entry for entry in entries if entry.casefold() == part.casefold()]
+            folder = os.path.join(folder, alike[0] if alike else part)
+        return folder
+
+    def of_one(self, call: Any) -> Any:
+        return lambda path, *args, **options: call(self.meant(path), *args, **options)
+
+    def of_two(self, call: Any) -> Any:
+        return lambda source, target: call(self.meant(source), self.meant(target))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("A", "a"), ("Run/x", "run/y"), ("Run/x", "RUN"), ("run", "Run/x")]
+)
+def test_a_disk_that_ignores_case_loses_no_object(
+    first: str, second: str, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DiskThatIgnoresCase(tmp_path, monkeypatch)
+    put(store, first, b"first")
+    with pytest.raises(StorageProblem, match="differ in upper and lower case only") as problem:
+        put(store, second, b"second")
+    assert problem.value.status == 413
+    assert not store.has("bucket", second)
+    put(store, first, b"again")
+    assert (names(store), content(store, first)) == ([first], b"again")
+    store.delete("bucket", first)
+    put(store, second, b"second")
+    assert (names(store), content(store, second)) == ([second], b"second")
+
+
+def test_the_file_beside_a_folder_is_kept_where_case_is_ignored(
+    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DiskThatIgnoresCase(tmp_path, monkeypatch)
+    put(store, "A/b")
+    put(store, "A", b"kept")
+    store.delete("bucket", "A/b")
+    with pytest.raises(StorageProblem, match="differ in upper and lower case only"):
+        put(store, "a")
+    assert (names(store), content(store, "A")) == (["A"], b"kept")
+
+
+def test_names_that_differ_in_case_live_side_by_side_on_other_disks(
+    store: ObjectStore, tmp_path: Path
+) -> None:
+    if os.path.lexists(str(tmp_path).upper()):
+        pytest.skip("the disk ignores case")
+    for name in ("A", "a", "a/b", "A/B"):
+        put(store, name, name.encode())
+    assert names(store) == ["A", "A/B", "a", "a/b"]
