@@ -6,8 +6,10 @@ import contextlib
 import functools
 import json
 import os
+import re
 import secrets
 import select
+import shlex
 import shutil
 import socket
 import subprocess
@@ -15,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tpulint.storage.activity import Activity
@@ -61,6 +63,8 @@ class ServedStorage:
         self.token = secrets.token_hex(16)
         self.uses: tuple[StorageUse, ...] = ()
         self.problems: tuple[str, ...] = ()
+        self.refused: dict[str, None] = {}
+        """What was said of the commands that would have asked the cloud."""
         self.is_open = True
         self._process = os.getpid()
         private = self._private = tempfile.mkdtemp(prefix="tpulint-storage-")
@@ -136,6 +140,16 @@ class ServedStorage:
         except StorageProblem:  # no such names
             return None
 
+    def refuse(self, command: str) -> None:
+        """Keep the program from starting a command that would ask the cloud."""
+        reason = (
+            f"`{command}` was not started: it asks the cloud, with your credentials, and does not "
+            f"see {self.folder}. Use tf.io.gfile (copy, glob, remove), which does, or `--storage "
+            "cloud`, which leaves gs:// alone"
+        )
+        self.refused[reason] = None
+        raise CloudCommandError(reason)
+
     def close(self) -> None:
         """End the server, and learn what it did."""
         if not self.is_open or self._process != os.getpid():
@@ -155,7 +169,7 @@ class ServedStorage:
         self._tell(b"end\n")
         answer = self._answer()
         self.uses = tuple(StorageUse(name, *use) for name, use in answer.get("buckets", {}).items())
-        self.problems = tuple(answer.get("problems", ()))
+        self.problems = (*answer.get("problems", ()), *self.refused)
         self.activity.buckets = answer.get("slots", {})
         if died is not None:
             self.problems += (self._told_of_death(died),)
@@ -227,10 +241,12 @@ def _install_watch() -> None:
     events, threads = _STARTING, _starting
     current = threading.get_ident
 
-    def watch(event: str, _: tuple[object, ...]) -> None:
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
         """Change the variable before a program starts, and back at the thread's next event."""
         if event in events:
             if _serving:
+                if command := cloud_command(event, arguments):
+                    _serving[-1].refuse(command)
                 # The call is an event, too.
                 os.putenv("CURL_CA_BUNDLE", _serving[-1].environment_of_others()["CURL_CA_BUNDLE"])
                 threads.add(current())
@@ -240,6 +256,66 @@ def _install_watch() -> None:
                 _set_variables()
 
     sys.addaudithook(watch)
+
+
+class CloudCommandError(PermissionError):
+    """A program would start `gsutil` or `gcloud storage`, which ask the cloud."""
+
+
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
+_SHELL_WORDS = {"if", "then", "else", "elif", "do", "while", "until", "!", "{"}
+_BEFORE_COMMANDS = frozenset({*_SHELL_WORDS, "sudo", "time", "exec", "env", "nohup"})
+_ENDS_OF_COMMANDS = ";&|()`"
+# What these do needs no bucket.
+_ABOUT_GSUTIL = frozenset({"version", "--version", "help", "--help", "config", "update"})
+
+
+def cloud_command(event: str, arguments: tuple[Any, ...]) -> str | None:
+    """Return the command for Google's storage that an event of Python is about to start."""
+    if event == "os.system":
+        return _in_shell(os.fsdecode(arguments[0]))
+    words = arguments[2 if event == "os.spawn" else 1]
+    command = [os.fsdecode(word) for word in words]
+    if command and os.path.basename(command[0]) in _SHELLS:
+        options = [
+            number for number, word in enumerate(command[:3]) if word in ("-c", "-lc", "-ec")
+        ]
+        text = command[options[0] + 1 : options[0] + 2] if options else []
+        return _in_shell(text[0]) if text else None
+    return " ".join(command) if _asks_cloud(command) else None
+
+
+def _in_shell(text: str) -> str | None:
+    """Return the first command of a shell's text that asks the cloud."""
+    lexer = shlex.shlex(text.replace("\n", ";"), posix=True, punctuation_chars=_ENDS_OF_COMMANDS)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    command: list[str] = []
+    with contextlib.suppress(ValueError):  # a quotation that does not end
+        for word in [*lexer, ";"]:
+            if not set(word) <= set(_ENDS_OF_COMMANDS):
+                command.append(word)
+            elif _asks_cloud(command):
+                return " ".join(command)
+            else:
+                command = []
+    return None
+
+
+def _asks_cloud(command: Sequence[str]) -> bool:
+    """Return whether the words are a call of `gsutil` or of `gcloud storage`."""
+    words = list(command)
+    while words and (words[0] in _BEFORE_COMMANDS or re.match(r"\w+=", words[0])):
+        del words[0]
+    program = os.path.basename(words[0]) if words else ""
+    if program == "gsutil":
+        return not _ABOUT_GSUTIL.intersection(words[1:2])
+    if program != "gcloud" or "storage" not in words:
+        return False
+    before = words[1 : words.index("storage")]
+    return all(
+        word.startswith("-") or word in ("alpha", "beta") or previous.startswith("-")
+        for previous, word in zip(["", *before], before, strict=False)
+    )
 
 
 def _other_exceptions(environment: Mapping[str, str]) -> dict[str, str]:

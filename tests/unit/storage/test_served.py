@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ctypes
 import os
+import re
 import signal
 import socket
 import ssl
@@ -21,7 +22,13 @@ import psutil
 import pytest
 
 from tpulint.run.session import missing_objects
-from tpulint.storage.session import ServedStorage, StorageUse, storage_environment
+from tpulint.storage.session import (
+    CloudCommandError,
+    ServedStorage,
+    StorageUse,
+    cloud_command,
+    storage_environment,
+)
 
 ROOT = Path(__file__).parents[3]
 HOST = "www.googleapis.com"
@@ -410,3 +417,58 @@ def _variable_of_c(name: str) -> str:
     getenv.restype = ctypes.c_char_p
     value: bytes = getenv(name.encode())
     return value.decode()
+
+
+REFUSED = {
+    "gsutil -m cp -r out gs://my-models": "gsutil -m cp -r out gs://my-models",
+    "cd out && /opt/sdk/bin/gsutil cp a gs://b": "/opt/sdk/bin/gsutil cp a gs://b",
+    "echo begins; BOTO_CONFIG=none gsutil ls | head": "BOTO_CONFIG=none gsutil ls",
+    "if ! gsutil -q stat gs://b/a; then exit; fi": "if ! gsutil -q stat gs://b/a",
+    "echo $(gsutil du gs://b)": "gsutil du gs://b",
+    "# copies\ngcloud storage cp a gs://b": "gcloud storage cp a gs://b",
+    "gcloud --project my-own alpha storage ls": "gcloud --project my-own alpha storage ls",
+}
+STARTED = [
+    *("true gsutil", "true 'a; gsutil cp b c'", "true # gsutil", "true gcloud storage"),
+    *("gsutil version", "gcloud config list", "gcloud compute instances list storage"),
+    *("gcloud auth list > storage", "true 'it", ""),
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_command_that_asks_the_cloud_is_not_started(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # nothing can be started, whatever happens
+    served = ServedStorage(str(tmp_path / "storage"))
+    match = re.escape(f"`{REFUSED[text]}` was not started: it asks the cloud")
+    with pytest.raises(CloudCommandError, match=match):
+        subprocess.run(text, shell=True, check=False)
+    with pytest.raises(CloudCommandError, match=match):
+        os.system(text)
+    served.close()
+    (problem,) = served.problems
+    assert re.match(match, problem)
+    assert str(tmp_path / "storage") in problem
+
+
+@pytest.mark.parametrize("text", STARTED)
+def test_other_commands_are_not_refused(text: str) -> None:
+    assert cloud_command("os.system", (text,)) is None
+    assert cloud_command("subprocess.Popen", ("/bin/sh", ["/bin/sh", "-c", text], None)) is None
+    assert cloud_command("os.exec", ("/bin/true", text.split(), None)) is None
+
+
+def test_a_command_without_a_shell_is_refused_by_its_own_words(served: ServedStorage) -> None:
+    with pytest.raises(CloudCommandError, match="`gsutil cp a gs://b`"):
+        subprocess.check_call(["gsutil", "cp", Path("a"), b"gs://b"])
+    with pytest.raises(CloudCommandError, match="`gsutil cp a gs://b`"):
+        subprocess.check_call(["bash", "-c", "gsutil cp a gs://b"])
+    subprocess.check_call(["true", "; gsutil cp a gs://b"])
+
+
+def test_a_command_asks_the_cloud_if_no_storage_is_served(tmp_path: Path) -> None:
+    ServedStorage(str(tmp_path)).close()
+    (tmp_path / "gsutil").write_text("#!/bin/sh\necho $1\n")
+    (tmp_path / "gsutil").chmod(0o755)
+    assert subprocess.check_output([str(tmp_path / "gsutil"), "cp"]) == b"cp\n"
