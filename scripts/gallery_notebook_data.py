@@ -128,7 +128,7 @@ def write_cifar10(folder: Path) -> None:
     archive = BytesIO()
     batch = {b"data": _images(10000, 3 * 32 * 32), b"labels": _labels(10000).tolist()}
     # The module's name before NumPy 2, which all releases know.
-    data = pickle.dumps(batch, protocol=2).replace(b"numpy._core", b"numpy.core")
+    data = pickle.dumps(batch, protocol=3).replace(b"numpy._core", b"numpy.core")
     with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
         for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
             member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")

@@ -143,7 +143,7 @@ def check_files(
     request = task.request._replace(config=config, closest=Closest(config.root))
     part = task._replace(request=request, filenames=filenames, context=())
     result = driver.resolve(analysis, part, {})
-    checked_files = Checked(tuple(result.findings), len(filenames), result.hidden.total())
+    checked_files = Checked(tuple(result.findings), len(filenames), result.hidden)
     return checked_files, [*map(str, result.failures), *result.warnings, *result.messages]
 
 

@@ -195,11 +195,16 @@ def covered_error(errors: Sequence[BaseException]) -> RunFailure | None:
     return None
 
 
+_COPIED = "in user code:\n"
+
+
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
     """Return `error` and what it was raised from. What a program handled is no cause of another."""
     for link in chain_of(error):
         yield link
-        if link.__cause__ is None and not isinstance(link, SystemExit):
+        # AutoGraph raises a copy of the error, without TensorFlow's frames, in the error's place.
+        is_copy = str(link).startswith(_COPIED)
+        if link.__cause__ is None and not is_copy and not isinstance(link, SystemExit):
             return
 
 

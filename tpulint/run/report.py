@@ -11,7 +11,7 @@ train.py:71, 10 steps, 1 compilation
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 from typing import NamedTuple
@@ -143,11 +143,11 @@ class RunFault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The result of `tpulint check` for the files that ran; `hidden` counts possible findings."""
+    """The result of `tpulint check` for the files that ran; `hidden`: its possible ones, by code."""
 
     findings: tuple[Finding, ...]
     files: int
-    hidden: int
+    hidden: Mapping[str, int]
 
 
 class FinishedRun(NamedTuple):
@@ -279,7 +279,9 @@ def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) ->
     files = "the file that ran" if checked.files == 1 else f"the {checked.files} files that ran"
     said = {0: "nothing", 1: "1 finding"}.get(number, f"{number} findings")
     said += f", {'' if above == number == 1 else f'{above} '}shown above" if above else ""
-    said += f", and {checked.hidden} possible" if checked.hidden else ""
+    if checked.hidden:
+        rules = ", ".join(sorted(checked.hidden))
+        said += f", and {sum(checked.hidden.values())} possible ({rules})"
     lines = [f"`tpulint check` of {files}: {said}"]
     for other in others[:MOST_LINES]:
         place = one_line(context.short(other.span))

@@ -238,6 +238,27 @@ tf.function(
     assert linked(error, tmp_path) == [("TPU715", "TPU715")], error
 
 
+def test_a_batch_that_an_embedding_refuses_leads_to_its_pipeline(tmp_path: Path) -> None:
+    """The error arises where the batch is enqueued, its cause is where it is made."""
+    program = f"""{STRATEGY}
+embedding = tf.tpu.experimental.embedding
+table = embedding.TableConfig(vocabulary_size=8, dim=2)
+with strategy.scope():
+    words = embedding.TPUEmbedding(embedding.FeatureConfig(table=table), embedding.SGD(0.1))
+
+@tf.function
+def step(iterator):
+    words.enqueue(next(iterator), training=False)
+    return strategy.run(words.dequeue)
+
+dataset = tf.data.Dataset.range(8, output_type=tf.int32).batch(4)
+options = tf.distribute.InputOptions(experimental_fetch_to_device=False)
+step(iter(strategy.experimental_distribute_dataset(dataset, options)))
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [("TPU605", "TPU605")], error
+
+
 def test_an_error_of_another_kind_is_not_linked_to_a_finding_at_its_line(tmp_path: Path) -> None:
     error = error_of(SPENT, tmp_path)
     assert isinstance(error, tf.errors.OutOfRangeError)

@@ -180,12 +180,18 @@ def test_the_cost_of_a_step_follows() -> None:
     assert "needs at least 16 GB of 16 GB" in html(ran, CONTEXT)
 
 
+def test_the_rules_of_possible_findings_are_named() -> None:
+    ran = report()._replace(checked=Checked((), 2, {"TPU713": 1, "TPU501": 2}))
+    written = text(ran, CONTEXT)
+    assert "of the 2 files that ran: nothing, and 3 possible (TPU501, TPU713)\n" in written
+
+
 def test_the_report_as_json_has_all_of_it() -> None:
     fault = RunFault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
     silent = RunFault("SomeError", "TPU501", "", None)
     reads = (HostReads("trainer.py:3", 2, 8),)
     ran = report(fault, silent)._replace(
-        costs=(COST,), reads=reads, checked=Checked((DEADLOCK,), 1, 0)
+        costs=(COST,), reads=reads, checked=Checked((DEADLOCK,), 1, {})
     )
     written = json.loads(json_text(ran, CONTEXT))
     assert written["computations"][0]["lanes"][1]["round_trips"] == 1000
