@@ -143,7 +143,7 @@ class RunFault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The result of `tpulint check` for the files that ran; `hidden`: its possible ones, by code."""
+    """The result of `tpulint check` for the files that ran; `hidden`: possible ones by code."""
 
     findings: tuple[Finding, ...]
     files: int
