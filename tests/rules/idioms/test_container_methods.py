@@ -21,9 +21,44 @@ MADE = "held = {each: faulty for each in sys.argv}"
 CALLS = {
     "an item that is appended": ("held = []\nheld.append(faulty)", "held[0]", "definite"),
     "an item that is added to a deque": (
-        "import collections\nheld = [faulty]\nheld.appendleft(sound)",
+        "import collections\nheld = collections.deque([faulty])\nheld.append(sound)",
         "held[0]",
         "definite",
+    ),
+    "an item that is put before the others of a deque": (
+        "import collections\nheld = collections.deque([sound])\nheld.appendleft(faulty)",
+        "held[0]",
+        "definite",
+    ),
+    "an item that is no longer the first of a deque": (
+        "import collections\nheld = collections.deque([faulty])\nheld.appendleft(sound)",
+        "held[0]",
+        "",
+    ),
+    "an item of a deque that was turned": (
+        "import collections\nheld = collections.deque([faulty, sound])\nheld.rotate(1)",
+        "held[0]",
+        "possible",
+    ),
+    "an item of a deque that may be full": (
+        "import collections\nheld = collections.deque([faulty, sound], maxlen=1)",
+        "held[0]",
+        "possible",
+    ),
+    "the items of two lists one after the other": (
+        "import itertools\nheld = list(itertools.chain([sound], [faulty]))",
+        "held[1]",
+        "definite",
+    ),
+    "the items of a list of lists": (
+        "import itertools\nheld = list(itertools.chain.from_iterable([[sound], [faulty]]))",
+        "held[1]",
+        "definite",
+    ),
+    "items after those of an iterable that is not known": (
+        "import itertools\nheld = list(itertools.chain(sys.argv, [faulty]))",
+        "held[1]",
+        "possible",
     ),
     "one of the items is popped": ("held = [sound, faulty]", "held.pop()", "possible"),
     "the only item is popped": ("held = [faulty]", "held.pop()", "definite"),

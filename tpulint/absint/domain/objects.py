@@ -278,6 +278,13 @@ class Sequence(Sized):
         """Put an item at the end, as far as there is room."""
         self.extend([item])
 
+    def add_first(self, item: Value) -> None:
+        """Put an item before all others, as far as there is room."""
+        before = self.items
+        self.items, self.places = [], ()
+        self.add(item)
+        self.items += before
+
     def extend(self, items: Iterable[Value]) -> None:
         """Put items at the end, as far as there is room."""
         listed = list(items)

@@ -49,7 +49,10 @@ from tpulint.frontends.tensorflow.shapes import shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
 
 # Methods of lists after which the items, or their order, are no longer those that were seen.
-REORDERS = frozenset(["clear", "remove", "discard", "sort", "reverse", "update"])
+# Methods of lists, sets and deques after which the items, or their places, are not known.
+REORDERS = frozenset(
+    ["clear", "remove", "discard", "sort", "reverse", "update", "rotate", "extendleft"]
+)
 CHANGES_TEXT = frozenset(["lower", "upper", "strip", "casefold"])
 ASKS_TEXT = frozenset(["startswith", "endswith"])
 
@@ -139,6 +142,31 @@ def _list(call: Call) -> Value:
         unordered = call.name == "sorted" and len(items) > 1
         return Sequence(kind, items, unordered, call.site, call.frame.context)
     return Sequence(kind, [operators.element_of(call.frame, source, call.site)], True, call.site)
+
+
+@model("collections.deque")
+def _deque(call: Call) -> Value:
+    """deque(): the same items, of which `maxlen` may leave some out."""
+    items = _list(call)
+    assert isinstance(items, Sequence)
+    items.open = items.open or len(call.arguments) > 1
+    return items
+
+
+@model("itertools.chain", "itertools.chain.from_iterable")
+def _chain(call: Call) -> Value:
+    """chain(): the items of one iterable after another, up to the first that is not known."""
+    rows: list[Value] | None = call.values
+    if call.name == "from_iterable":
+        rows = items_of(call.frame, call.values[0]) if call.values else None
+    joined = Sequence("list", [], rows is None, call.site)
+    for row in rows or ():
+        items = items_of(call.frame, row)
+        joined.extend(
+            [operators.element_of(call.frame, row, call.site)] if items is None else items
+        )
+        joined.open = joined.open or items is None
+    return joined
 
 
 @model("builtins.dict", "collections.OrderedDict")
@@ -406,7 +434,8 @@ def _append(call: Call) -> Value:
     if not call.values:
         return UNKNOWN
     items = _receiver_list(call)
-    items.add(call.values[0])
+    add = items.add_first if call.name == "appendleft" else items.add
+    add(call.values[0])
     items.open = items.open or _is_conditional(call)
     return NONE
 
