@@ -22,8 +22,11 @@ RULE = '''"""{code}: {summary}."""
 
 from __future__ import annotations
 
+from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.device_code import compiled_calls
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -35,7 +38,19 @@ class {class_name}(Rule):
     summary = "{summary}"
 
     def check(self, program: Program, report: Report) -> None:
-        """Report each place of the fault, by `report(span, message, certainty=..., trace=...)`."""
+        """Report each call of `example` that a TPU compiles: replace it by the fault."""
+        for computation, call in compiled_calls(program):
+            if call.last != "example":
+                continue
+            is_certain = is_on_tpu(computation, call.context) and not call.context.is_guess
+            report(
+                call.site.span,
+                "`example` fails on a TPU: use another function",
+                certainty=definite_if(is_certain),
+                trace=device_path(
+                    computation, call.context, device_step(call.site, "calls `example`")
+                ),
+            )
 '''
 
 PAGE = """\
@@ -87,8 +102,9 @@ def main() -> int:
             path.write_text(text, encoding="utf-8")
         print(f"{state}: {path.relative_to(ROOT)}")
     subprocess.run([sys.executable, str(ROOT / "scripts" / "codes.py"), "--write"], check=True)
-    print(f"then: write the page and the rule, and `python scripts/pages.py --update {row.code}`")
-    print("puts the output of its commands below them, which the tests hold it to")
+    print("then: change the loop of the rule, and write the page, with three programs that have the")
+    print(f"fault and three without; `python scripts/pages.py --update {row.code}` writes the output")
+    print(f"of its commands, and `python -m pytest tests/rules -k {row.code}` tests both")
     return 0
 
 
