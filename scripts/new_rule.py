@@ -102,9 +102,9 @@ def main() -> int:
             path.write_text(text, encoding="utf-8")
         print(f"{state}: {path.relative_to(ROOT)}")
     subprocess.run([sys.executable, str(ROOT / "scripts" / "codes.py"), "--write"], check=True)
-    print("then: change the loop of the rule, and write the page, with three programs that have the")
-    print(f"fault and three without; `python scripts/pages.py --update {row.code}` writes the output")
-    print(f"of its commands, and `python -m pytest tests/rules -k {row.code}` tests both")
+    print("then: change the loop of the rule, and write the page: three programs with the fault,")
+    print(f"three without. `python scripts/pages.py --update {row.code}` writes what its commands")
+    print(f"show, `python -m pytest tests/rules -k {row.code}` tests both")
     return 0
 
 

@@ -233,7 +233,7 @@ def test_the_fault_leads_to_the_marked_finding(
     }
     marked = {(str(tmp_path / mark.filename), mark.row, mark.code) for mark in block.expected}
     assert linked == marked, (
-        "`tpulint run` links the error to a finding by its code; an error of TensorFlow itself needs"
+        "`tpulint run` links the error to a finding by its code; one of TensorFlow itself needs"
         f" a row in knowledge/raised_errors.toml:\n{outcomes[block.name].text}"
     )
 

@@ -48,7 +48,6 @@ from tpulint.frontends.tensorflow.models.table import Call, model
 from tpulint.frontends.tensorflow.shapes import shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
 
-# Methods of lists after which the items, or their order, are no longer those that were seen.
 # Methods of lists, sets and deques after which the items, or their places, are not known.
 REORDERS = frozenset(
     ["clear", "remove", "discard", "sort", "reverse", "update", "rotate", "extendleft"]
@@ -129,9 +128,11 @@ def _number(call: Call) -> Value | None:
         return None
 
 
-@model("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed")
+@model(
+    "builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "collections.deque"
+)
 def _list(call: Call) -> Value:
-    """list(), tuple(), sorted(), reversed(): the same items."""
+    """Return the same items; the `maxlen` of a deque may leave some out."""
     if not call.arguments:
         return Sequence("list", [], False, call.site, call.frame.context)
     source = call.values[0]
@@ -139,18 +140,11 @@ def _list(call: Call) -> Value:
     kind = "tuple" if call.name == "tuple" else "list"
     if source_items is not None:
         items = list(reversed(source_items)) if call.name == "reversed" else source_items
-        unordered = call.name == "sorted" and len(items) > 1
-        return Sequence(kind, items, unordered, call.site, call.frame.context)
+        is_open = (call.name == "sorted" and len(items) > 1) or (
+            call.name == "deque" and len(call.arguments) > 1
+        )
+        return Sequence(kind, items, is_open, call.site, call.frame.context)
     return Sequence(kind, [operators.element_of(call.frame, source, call.site)], True, call.site)
-
-
-@model("collections.deque")
-def _deque(call: Call) -> Value:
-    """deque(): the same items, of which `maxlen` may leave some out."""
-    items = _list(call)
-    assert isinstance(items, Sequence)
-    items.open = items.open or len(call.arguments) > 1
-    return items
 
 
 @model("itertools.chain", "itertools.chain.from_iterable")
@@ -363,13 +357,8 @@ def _is_of_type(instance: Value, classes: Value) -> bool | None:
 
 def _are_all(classes: Value, names: frozenset[str]) -> bool:
     """Return whether the second argument of `isinstance` is one of these classes, or several."""
-    classes_given = (
-        classes.items if isinstance(classes, Sequence) and not classes.open else [classes]
-    )
-    return all(
-        isinstance(asked_class, External) and asked_class.last in names
-        for asked_class in classes_given
-    )
+    listed = classes.items if isinstance(classes, Sequence) and not classes.open else [classes]
+    return all(isinstance(cls, External) and cls.last in names for cls in listed)
 
 
 @model("?.parse_args", "?.parse_known_args")
