@@ -284,6 +284,31 @@ def _installed() -> str | None:
     return None
 
 
+# A word on a program that is written for another number of replicas.
+
+_OTHER_NUMBERS = re.compile(
+    r"num_replicas should be \((?P<here>\d+)\), got \((?P<wanted>\d+)\)"
+    r"|(?i:requested) (?:num_replicas=)?(?P<more>\d+) (?:replicas )?but (?:there are )?only "
+    r"(?P<fewer>\d+) (?:replicas|cores)"
+    r"|create (?P<part>\d+) replicas, but the number of cores in the TPU topology is (?P<all>\d+)"
+)
+
+
+def other_number_of_replicas(error: BaseException | None, cores: int | None) -> Iterator[str]:
+    """Yield one line on the number that fits, where TensorFlow says that the TPU has another.
+
+    `cores`: the number that the run was asked for, None where it was asked for a topology.
+    """
+    texts = (_OTHER_NUMBERS.search(str(link)) for link in chain_of(error))
+    for match in (text for text in texts if text):
+        numbers = match.groupdict()
+        wanted = int(numbers["wanted"] or numbers["more"] or numbers["part"])
+        here = int(numbers["here"] or numbers["fewer"] or numbers["all"])
+        fits = f": --replicas {wanted * cores // here}" if cores and here else ""
+        yield f"The program asks for {wanted} replicas, and the emulated TPU has {here}{fits}"
+        return
+
+
 # A word on a pod whose hosts a program asks for a TPU without naming them.
 
 _NOT_FOUND = "TPUs not found in the cluster"

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tpulint.check.discover import shown
 from tpulint.hardware import DEVICES
-from tpulint.run.failure import missing_estimator, strip_tpulint_frames, unconnected, write_stderr
+from tpulint.run.failure import (
+    missing_estimator,
+    other_number_of_replicas,
+    strip_tpulint_frames,
+    unconnected,
+    write_stderr,
+)
 from tpulint.run.interrupt import Interrupts
 from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 
@@ -243,6 +249,7 @@ class RunSession:
                 *self.notes,
                 *(self.explained.messages if self.explained else ()),
                 *missing_estimator(self.ended.error),
+                *other_number_of_replicas(self.ended.error, request.machine.replicas),
                 *unconnected(self.ended.error, on_a_pod=request.machine.is_pod),
                 *(storage.problems if storage else ()),
                 *(self.stand_ins.notes() if self.stand_ins else ()),
