@@ -5,12 +5,16 @@ A mark in a program is the finding that is expected there, with its certainty.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.rules.analysis import expected, reported
 from tests.rules.openings import SYSTEM
+from tpulint.check import driver
+from tpulint.config import Config
+from tpulint.finding import Certainty
 
 NET = "tf.keras.Sequential([tf.keras.layers.Dense(1)])"
 
@@ -115,6 +119,14 @@ with strategy.scope():
 model.compile("adam", "mse")
 model.fit(tf.ones([8, 4]), tf.ones([8, 1]))
 """,
+    # A false alarm in scripts of 2020: an optimizer of Keras 3 refuses `lr`.
+    "a scope that is left before `compile`, with a keyword of Keras 2": SYSTEM
+    + f"""
+with strategy.scope():
+    model = {NET}
+model.compile(tf.keras.optimizers.Adam(lr=0.1), "mse")
+model.fit(tf.ones([8, 4]), tf.ones([8, 1]))
+""",
     "a scope that is left before `compile`, with Keras 3": SYSTEM
     + f"""
 with strategy.scope():
@@ -167,3 +179,37 @@ class Net(tf.keras.Model):
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_the_certainty_is_the_marked_one(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, ["TPU702"]) == expected(text, ["TPU702"])
+
+
+# What a notebook records of the kernel that ran it last. TensorFlow 2.16, the first with Keras 3,
+# needs Python 3.9.
+KERNELS = {
+    "3.6.6": 0,
+    "3.8.10": 0,
+    "3.9.18": 1,
+    "3.10.12": 1,
+    "": 1,
+}
+
+
+@pytest.mark.parametrize(("python", "count"), KERNELS.items(), ids=str)
+def test_a_notebook_that_keras_2_has_run_is_silent(python: str, count: int, tmp_path: Path) -> None:
+    text = (
+        SYSTEM
+        + f"""
+with strategy.scope():
+    model = {NET}
+model.compile("adam", "mse")
+model.fit(tf.ones([8, 4]), tf.ones([8, 1]))
+"""
+    )
+    info = {"codemirror_mode": {"name": "ipython", "version": 3}, "name": "python"}
+    if python:
+        info["version"] = python
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": text, "id": "1"}
+    metadata = {"language_info": info}
+    notebook = {"cells": [cell], "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "train.ipynb").write_text(json.dumps(notebook))
+    config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
+    request = driver.Request(config, frozenset(["TPU702"]), (str(tmp_path),))
+    assert len(driver.check(driver.discover(request)).findings) == count

@@ -12,6 +12,7 @@ from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import NONE, Const, External, options
 from tpulint.frontends.tensorflow.knowledge import operations
 from tpulint.frontends.tensorflow.knowledge.names import every, having, releases
+from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_2_KEYWORD, KERAS_3
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import Target, allowed, keeps_keras_2
 from tpulint.syntax.nodes import Attribute, dotted_path
@@ -69,6 +70,7 @@ def _importers(program: Program, module: Module) -> set[str]:
 
 
 KERAS = "tensorflow.keras"
+OPTIMIZERS = "tensorflow.keras.optimizers."
 V1_AND_V2 = "tensorflow.summary."  # whose functions build other operations in TensorFlow 2
 CONTRIB = "tf.contrib"  # which TensorFlow 2 does not have
 
@@ -150,6 +152,19 @@ def is_written_for(program: Program, path: str, releases_mask: int) -> bool:
         not call.context.conditions and (having(call.path) or every()) & ~releases_mask == 0
         for call in program.all_calls()
         if call.path.startswith(f"{path}.")
+    )
+
+
+def is_for_keras_2(program: Program, site: Site) -> bool:
+    """Return whether `site` is written for Keras 2: by names, or by the Python of a notebook."""
+    keras_3 = allowed([KERAS_3])
+    if not program.targets.run_on(site.module.filename) & keras_3:
+        return True
+    return is_written_for(program, KERAS, ~keras_3) or any(
+        call.path.startswith(OPTIMIZERS)
+        and not call.context.conditions
+        and any(argument.keyword == KERAS_2_KEYWORD for argument in call.arguments)
+        for call in program.all_calls()
     )
 
 

@@ -26,6 +26,11 @@ README = re.compile(r"readme(?:\.\w+)?", re.IGNORECASE)
 # TensorFlow 2.16 and newer have Keras 3, unless the variable is set and tf-keras installed.
 LEGACY_KERAS = b"TF_USE_LEGACY_KERAS"
 LAST_WITH_KERAS_2 = "2.15"
+# The last TensorFlow that was published for a version of Python.
+LAST_FOR_PYTHON = {"3.5": "2.3", "3.6": "2.6", "3.7": "2.11", "3.8": "2.13"}
+_KERNEL = re.compile(
+    rb'"language_info"\s*:\s*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*"version"\s*:\s*"(3\.\d+)'
+)
 _KERAS = re.compile(r"tensorflow(?:\.compat\.v[12])?\.keras\b")
 CLIMB = 12  # folders above a file that are looked into
 
@@ -77,6 +82,12 @@ def keeps_keras_2(data: bytes) -> bool:
     return LEGACY_KERAS in data
 
 
+def python_of_kernel(notebook: bytes) -> str:
+    """Return the version of Python that ran a notebook last, like `3.7`; "" if it says none."""
+    match = _KERNEL.search(notebook)
+    return match[1].decode() if match else ""
+
+
 class Targets:
     """The targets of the files of a run."""
 
@@ -85,6 +96,7 @@ class Targets:
         self._configured = configured
         self._folders: dict[str, Target | None] = {}
         self._known: dict[str, Target] = {}
+        self._run_on: dict[str, int] = {}
 
     def of(self, filename: str) -> Target:
         """Return the target of a file, which need not exist."""
@@ -96,6 +108,19 @@ class Targets:
         if configured:
             return Target(configured, True, True, legacy_keras=target.legacy_keras)
         return target
+
+    def run_on(self, notebook: str) -> int:
+        """Return the releases that can have run a notebook, as a mask; all of any other file."""
+        if not notebook.endswith(".ipynb"):
+            return names.every()
+        if notebook not in self._run_on:
+            try:
+                python = python_of_kernel(self._disk.read(os.path.abspath(notebook)))
+            except OSError:
+                python = ""
+            last = LAST_FOR_PYTHON.get(python)
+            self._run_on[notebook] = allowed([("<=", last)]) if last else names.every()
+        return self._run_on[notebook]
 
     def _find_above(self, folder: str) -> Target:
         """Return the requirement of the nearest folder that has one, up to the repository's top."""

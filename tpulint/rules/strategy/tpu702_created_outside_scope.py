@@ -8,7 +8,7 @@ from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Se
 from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_3
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import allowed
-from tpulint.queries.environment import KERAS, is_written_for, target_at
+from tpulint.queries.environment import KERAS, is_for_keras_2, target_at
 from tpulint.queries.strategies import Misplaced, Scopes
 from tpulint.rules.base import Report, Rule, register
 
@@ -59,8 +59,9 @@ def certainty(program: Program, misplaced: Misplaced) -> Certainty | None:
     if misplaced.kind != "optimizer":
         return misplaced.certainty
     target = target_at(program, misplaced.site, KERAS)
-    is_for_keras_2 = misplaced.compiled and is_written_for(program, KERAS, ~allowed([KERAS_3]))
-    if not target.newest & allowed([KERAS_3]) or (is_for_keras_2 and not target.stated):
+    if not target.newest & allowed([KERAS_3]):
+        return None
+    if misplaced.compiled and not target.stated and is_for_keras_2(program, misplaced.site):
         return None
     return Certainty.POSSIBLE if may_be_keras_2(program, misplaced) else misplaced.certainty
 
@@ -70,7 +71,7 @@ def may_be_keras_2(program: Program, misplaced: Misplaced) -> bool:
     target = target_at(program, misplaced.site, KERAS)
     if target.stated:
         return bool(target.mask & ~allowed([KERAS_3]))
-    return misplaced.compiled or is_written_for(program, KERAS, ~allowed([KERAS_3]))
+    return misplaced.compiled or is_for_keras_2(program, misplaced.site)
 
 
 def doubt(program: Program, misplaced: Misplaced) -> str:

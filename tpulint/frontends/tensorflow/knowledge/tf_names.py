@@ -372,6 +372,7 @@ NUMPY_FUNCTIONS = words(
 
 
 KERAS_3 = (">=", "2.16")  # the first TensorFlow that installs it
+KERAS_2_KEYWORD = "lr"  # of optimizers: those of Keras 3 raise a ValueError for it
 
 # keras/src/backend/tensorflow/trainer.py: what runs a compiled model's steps, and which.
 STEPS = {
