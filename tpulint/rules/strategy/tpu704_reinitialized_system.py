@@ -62,7 +62,8 @@ def _check_initialization(
     scopes = [other for other in reachable if _enters_tpu_scope(other)]
     strategies = [other for other in reachable if other.last in tf_names.TPU_STRATEGIES]
     # A strategy alone holds nothing: what is built on it later is built after this one.
-    if not scopes and not (strategies and initializations):
+    is_entered_later = any(map(_enters_tpu_scope, later))
+    if not scopes and (is_entered_later or not (strategies and initializations)):
         return
     if _is_notebook(call) and any(other.last in tf_names.TPU_STRATEGIES for other in later):
         return
@@ -75,7 +76,7 @@ def _check_initialization(
         certainty=definite_if(
             any(_still_holds(scope, call) for scope in scopes),
             # A scope that is entered afterwards makes new variables: it may be cleared on purpose.
-            not any(map(_enters_tpu_scope, later)),
+            not is_entered_later,
             # Without a resolver it is the TPU of this machine, or of the environment.
             all(
                 (_resolver(other) is None) is (_resolver(call) is None) for other in initializations
