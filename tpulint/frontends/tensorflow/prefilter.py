@@ -18,9 +18,10 @@ _RUNS = (
 )
 _TRAINS = (b".fit(", b".compile(", b"_on_batch(", b".evaluate(", b".predict(")
 _STRATEGY = re.compile(
-    rb"(?:strategy|distribution|replicator)[\w\x80-\xff]*(?:\(\))?(?:\.extended)?$", re.IGNORECASE
+    rb"(?:strategy|distribution|replicator)[\w\x80-\xff]*(?:\([^()\n]*\))?(?:\.extended)?$",
+    re.IGNORECASE,
 )
-_BEFORE = 48  # bytes before a `.run(` or `.scope(` in which its receiver's name is
+_BEFORE = 80  # bytes before a `.run(` or `.scope(` in which its receiver's name is
 # `TPUEstimatorSpec(...)`, `spec = tpu.TPUEstimatorSpec`, `run(TPUStrategy, ...)`; no prose.
 _MAKES = re.compile(
     rb"(?:TPU(?:GAN)?Estimator(?:Spec)?|TPUStrategy\w*|TPUDistributionStrategy|TpuReplicator)\s*\("

@@ -24,3 +24,19 @@ def test_an_output_is_no_tpu(data: bytes) -> None:
 def test_a_run_of_a_strategy_starts_a_search(receiver: str) -> None:
     data = f"import tensorflow as tf\n{receiver}.run(step)\n".encode()
     assert passes(data) is ("strategy" in receiver)
+
+
+@pytest.mark.parametrize(
+    ("scope", "starts"),
+    [
+        ("strategy.scope()", True),
+        ("get_strategy().scope()", True),
+        ("get_device_strategy(config.device).scope()", True),
+        ("name_scope(config.device).scope()", False),
+    ],
+)
+def test_a_model_that_trains_in_the_scope_of_a_strategy_starts_a_search(
+    scope: str, starts: bool
+) -> None:
+    data = f"from utils import get_device_strategy\nwith {scope}:\n    model.fit(data)\n"
+    assert passes(data.encode()) is starts
