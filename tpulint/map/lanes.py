@@ -22,8 +22,12 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span
 from tpulint.frontends.tensorflow.knowledge.operations import builds as host_operations
-from tpulint.frontends.tensorflow.knowledge.tf_names import EVALUATION, PREDICTION, TRAINING
-from tpulint.frontends.tensorflow.models.operations import BUILDS_NOTHING
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    BUILDS_NOTHING,
+    EVALUATION,
+    PREDICTION,
+    TRAINING,
+)
 from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion
 from tpulint.queries.happens_before import OUTFED as OUTFED_KINDS
 from tpulint.queries.happens_before import scopes_of

@@ -114,8 +114,13 @@ def may_be_initialized(program: Program) -> bool:
     return any(
         naming.MAY_INITIALIZE.is_in(call.path) or takes_resolver(call)
         for call in program.calls
-        if not is_tensorflow(call.path) and call.receiver is None
+        if is_of_library(call.path) and call.receiver is None
     )
+
+
+def is_of_library(path: str) -> bool:
+    """Return whether a call is of code that may know TPUs: not TensorFlow's, not Python's own."""
+    return not is_tensorflow(path) and path.partition(".")[0] not in tf_names.BUILDS_NOTHING
 
 
 def _names_initialization(module: Module) -> bool:

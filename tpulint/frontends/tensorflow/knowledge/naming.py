@@ -146,7 +146,7 @@ PREPARES_INPUT = _row(
     "a function that is named after what input pipelines do: the advice is to do it there",
 )
 MAY_INITIALIZE = _row(
-    r"(?i)tpu|init|connect|setup|strateg|device|accelerator|runtime",
+    r"(?i)(?<!ou)tpu|init|connect|setup|strateg|device|accelerator|runtime",
     "a call of code that is not read, and may initialize the TPU system",
 )
 INITIALIZES = _row(

@@ -7,6 +7,8 @@ shims (`lingvo.compat.tpu.shard`).
 
 from __future__ import annotations
 
+import sys
+
 from tpulint.ordering import COLLECTIVE_CALLS
 
 
@@ -319,6 +321,8 @@ FORKED = {"TPUEstimator": "model_fn", "TPUEstimatorSpec": "mode"}
 # Packages that are taken as installed even where the project has a folder of that name.
 INSTALLED = words("tensorflow keras tf_keras numpy sonnet absl six tpulint")
 TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
+# Roots of names whose functions compute with Python values and arrays, and build no operation.
+BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", "six"}
 
 
 def is_tensorflow(path: str) -> bool:

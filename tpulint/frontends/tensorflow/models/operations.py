@@ -5,7 +5,6 @@ Here are also the facts of `calls.toml`, and tensors whose dtype and shape are i
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
@@ -244,16 +243,12 @@ def unseen(call: Call) -> Value:
     return UNKNOWN
 
 
-# Roots of names whose functions compute with Python values and arrays, and build no operation.
-BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", "six"}
-
-
 def note_outside(frame: Frame, path: str, values: Iterable[Value], site: Site) -> None:
     """Note that device code hands tensors to a function that is not in the project."""
     if not frame.context.on_device:
         return
     root = path.lstrip(".").partition(".")[0]
-    if not root or root in BUILDS_NOTHING or is_tensorflow(path):
+    if not root or root in tf_names.BUILDS_NOTHING or is_tensorflow(path):
         return
     if path[0] == "." or frame.session.project.files.locate(frame.module.path, root, 0):
         note_unread(frame, path, "its module was not read", UNREAD, values, site)
