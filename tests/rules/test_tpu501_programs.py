@@ -325,6 +325,34 @@ def computation(x):
     return x
 """
     + REWRITTEN,
+    # A missed alarm: of many calls of `block` only the first are followed.
+    "a layer before many alike": """
+        import tensorflow as tf
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+
+        def block(x, filters, strides=1, activation="relu"):
+            shortcut = x
+            x = tf.keras.layers.Conv2D(filters, 3, strides, padding="same")(x)
+            x = tf.keras.layers.BatchNormalization()(x)
+            x = tf.keras.layers.Activation(activation)(x)
+            x = tf.keras.layers.Conv2D(filters, 3, padding="same")(x)
+            x = tf.keras.layers.BatchNormalization()(x)
+            x = tf.keras.layers.Add()([shortcut, x])
+            return tf.keras.layers.Activation(activation)(x)
+
+        with strategy.scope():
+            inputs = tf.keras.Input([32, 32, 3])
+            x = tf.keras.layers.RandomRotation(0.1)(inputs)  # error: TPU501
+            for filters in (3, 3, 3, 3, 3, 3, 3, 3):
+                x = block(x, filters)
+            model = tf.keras.Model(inputs, tf.keras.layers.Flatten()(x))
+            model.compile(optimizer="adam", loss="mse")
+        data = tf.data.Dataset.from_tensors((tf.ones([8, 32, 32, 3]), tf.ones([8])))
+        model.fit(data)
+    """,
     "soft placement, but for one flag": V1
     + """
 import sys

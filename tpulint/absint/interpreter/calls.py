@@ -29,6 +29,7 @@ from tpulint.absint.domain.objects import (
     mro,
 )
 from tpulint.absint.domain.site import CallStep, Site
+from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import (
     MAX_CALLEES,
     NONE,
@@ -44,7 +45,7 @@ from tpulint.absint.domain.values import (
     choice_of_many,
     join,
 )
-from tpulint.absint.interpreter import dataclass_fields
+from tpulint.absint.interpreter import dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.syntax.nodes import Constant, Expression
 
@@ -183,7 +184,7 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     if "contextmanager" in function.hints:  # it is read when it is entered
         return ContextManagerValue("generator", site, GeneratorContextCall(function, args))
     if not frame.can_enter(function, args, site):
-        return UNKNOWN
+        return _unread(frame, args, site)
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
         payload = TracedCall(function, context.conditions)
@@ -202,6 +203,14 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
         except RecursionError:  # what is read in a frame that is left so is lost with the frame
             frame.session.note_unfollowed(site, function.name or "a lambda", NESTED_TOO_DEEPLY)
             return UNKNOWN
+
+
+def _unread(frame: Frame, args: Arguments, site: Site) -> Value:
+    """Return the result of a call that is not followed: a model is still made of all its layers."""
+    items = all_tensors(argument.value for argument in args)
+    if frame.context.computation is None and any(tensor.layer is not None for tensor in items):
+        return transfer.flow(frame, items, site, "unseen")
+    return UNKNOWN
 
 
 def finish(inner: Frame, function: Function) -> Value:
