@@ -69,6 +69,64 @@ class Net(tf.keras.Model):
         return {"loss": logs["loss"] * 2.0}
 """
     + FITTED,
+    # Missed alarms: what `result` and `gradient` give are tensors, too.
+    "the result of a metric": """
+with strategy.scope():
+    mean = tf.keras.metrics.Mean()
+
+def step():
+    mean.update_state(1.0)
+    print(mean.result().numpy())  # error: TPU507
+    if mean.result() > 5.0:
+        return mean.result() * 2.0
+    return mean.result()
+"""
+    + RUN
+    + """
+print(mean.result().numpy())
+""",
+    "gradients": """
+class Net(tf.keras.Model):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x, y, self(x))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        for gradient, variable in zip(gradients, self.trainable_variables):
+            if gradient is not None:
+                print(float(tf.norm(gradient)))  # error: TPU507
+        names = [len(variable.name) for variable in self.trainable_variables]
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+        return {"loss": loss, "longest": max(names)}
+"""
+    + FITTED,
+    "functions of a model of another library": """
+import transformers
+
+class Loss(tf.keras.losses.Loss):
+    def call(self, labels, outputs):
+        loss = tf.square(labels - outputs)
+        print(loss.numpy())  # error: TPU507
+        return loss
+
+with strategy.scope():
+    model = transformers.TFBertModel.from_pretrained("bert-base-uncased")
+    model.compile(optimizer="adam", loss=Loss())
+model.fit(tf.data.TFRecordDataset("gs://bucket/x").batch(8, drop_remainder=True))
+""",
+    "what is compiled by another library, and is no model": """
+import re
+import library
+
+def loss(labels, outputs):
+    return tf.square(labels - outputs).numpy()
+
+with strategy.scope():
+    query = library.Query("x")
+    query.compile(loss)
+    pattern = re.compile("x")
+query.fit(tf.data.TFRecordDataset("gs://bucket/x").batch(8, drop_remainder=True))
+""",
     "seeds that are tensors": """
 def step():
     replica = tf.distribute.get_replica_context().replica_id_in_sync_group

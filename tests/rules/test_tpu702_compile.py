@@ -159,6 +159,18 @@ searcher = library.Searcher()
 with strategy.scope():
     searcher.compile("sgd")
 """,
+    "models of another library": SYSTEM
+    + """
+import transformers
+
+one = transformers.TFBertModel.from_pretrained("bert-base-uncased")  # error: TPU702
+two = transformers.TFBertModel(transformers.BertConfig())  # possible: TPU702
+with strategy.scope():
+    one.compile(optimizer="adam")
+    two.compile(optimizer="adam")
+    three = transformers.TFBertModel(transformers.BertConfig())
+    three.compile(optimizer="adam")
+""",
     "a model that is only shown": SYSTEM
     + f"""
 model = {NET}

@@ -87,6 +87,7 @@ def is_on_replica(context: Context) -> bool:
 
 
 MAX_PARTS = 256
+LOADED = "from_pretrained"  # Hugging Face's models are built when their weights are loaded
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
 CLASSES = tf_names.TPU_STRATEGIES | tf_names.OTHER_STRATEGIES
 
@@ -223,7 +224,8 @@ class Scopes:
                 certainty = _least(_least(certainty, trains), least)
                 yield from self._taken(call, part, "model", strategy, certainty)
         if is_model(call.receiver):
-            yield from self._taken(call, call.receiver, "model", strategy, least)
+            built = definite_if(not _may_build_later(call.receiver))
+            yield from self._taken(call, call.receiver, "model", strategy, _least(built, least))
             argument = call.argument("optimizer", 0)
             if argument is not None and is_optimizer(argument.value) and has_slots(argument.value):
                 yield from self._taken(call, argument.value, "optimizer", strategy, least)
@@ -310,6 +312,13 @@ class Scopes:
 def _is_hub(part: ExternalObject) -> bool:
     """Return whether this is a layer of TensorFlow Hub: it loads its variables when it is made."""
     return part.last == "KerasLayer" and "hub" in part.path
+
+
+def _may_build_later(model: Value | None) -> bool:
+    """Return whether another library may make the variables of its model at the first step."""
+    if not isinstance(model, ExternalObject) or "keras" in model.path:
+        return False
+    return model.last != LOADED
 
 
 def _parts(start: Value | None) -> list[ExternalObject]:

@@ -21,18 +21,31 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     REDUCTIONS,
     SEQUENTIAL,
     TRAINING_ARGUMENT,
+    is_tensorflow,
 )
 
+Arguments = tuple[Argument, ...]
 CLASSES = FUNCTIONAL | {SEQUENTIAL}
 MODELS = MODELS_WITH_VARIABLES | CLASSES
+# An attribute of an object of another library, which `compile` has shown to be a model.
+IS_MODEL = "compiled as a model"
+COMPILES = frozenset(["optimizer", "loss", "metrics"])
 
 
 def is_model(value: Value | None) -> bool:
     """Return whether this is a Keras model, or an object of a class that is one."""
     if isinstance(value, ExternalObject):
         named = value.last in MODELS or ".applications." in value.path
-        return "keras" in value.path and named
+        return ("keras" in value.path and named) or IS_MODEL in value.attributes
     return isinstance(value, Instance) and keras_base(value) in CLASSES
+
+
+def note_compiled(value: Value | None, args: Arguments) -> None:
+    """Note that an object of another library is a model of Keras, if it is compiled like one."""
+    if not isinstance(value, ExternalObject) or is_tensorflow(value.path):
+        return
+    if value.callee is None and any(argument.keyword in COMPILES for argument in args):
+        value.attributes[IS_MODEL] = Const(True)
 
 
 def is_sequential(value: Value | None) -> bool:
@@ -80,9 +93,6 @@ def is_dataset(value: Value) -> bool:
         isinstance(option, ExternalObject) and naming.DATASET.is_in(option.path)
         for option in options(value)
     )
-
-
-Arguments = tuple[Argument, ...]
 
 
 def with_training(frame: Frame, call: Function, args: Arguments, site: Site) -> Arguments:

@@ -305,10 +305,12 @@ GIVEN = frozenset(["optimizer", "loss"])
 
 
 # keras/src/trainers/trainer.py: losses, metrics and the optimizer run in every step.
-@table.observe("keras.Model.compile")
+@table.observe("?.compile")
 def _compile_model(call: Call) -> None:
     """Keep what `compile` was given; the call itself returns nothing that matters."""
-    _compile(call, _receiver_model(call))
+    keras_models.note_compiled(call.receiver, call.arguments)
+    if is_model(call.receiver):
+        _compile(call, _receiver_model(call))
 
 
 # keras/src/backend/tensorflow/trainer.py: `strategy.run(step)` in a tf.function.

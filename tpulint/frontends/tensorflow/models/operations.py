@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tpulint.absint.domain.context import CALLED, ConditionKey
-from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.events import ApiCall, Argument, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, is_scalar, of_scalars, tensors, uniform
@@ -162,6 +162,10 @@ def _of_object(call: Call, receiver: ExternalObject) -> Value:
     if call.name in tf_names.METRIC_METHODS and ".metrics." in receiver.path:
         mode = tf_names.METRIC_METHODS[call.name]
         transfer.access(call.frame, weights(receiver), mode, call.name, call.site)
+        if call.name == "result" and call.frame.context.on_device:
+            tensor = transfer.result(call.frame, [], call.site)
+            tensor.data = tensor.per_replica = True
+            return tensor
     note_outside(call.frame, f"{receiver.path}.{call.name}", call.values, call.site)
     certainty = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
     transfer.touch(call.frame, call.values, call.site, call.name, certainty, "unknown")
@@ -386,6 +390,21 @@ def _dtype(call: Call, position: int, default: str | None) -> str | None:
 def _shape(call: Call, position: int, default: Shape | None) -> Shape | None:
     shape = call.get("shape", position)
     return default if shape is None or shape == NONE else shape_of(shape)
+
+
+# tensorflow/python/eager/backprop.py: a tensor for one source, else what `sources` looks like.
+@model("tf.GradientTape.gradient")
+def _gradient(call: Call) -> Value | None:
+    if not all_tensors(call.values):
+        return None
+    transfer.touch(
+        call.frame, call.values, call.site, call.name, Certainty.POSSIBLE, mode="unknown"
+    )
+    sources = call.get("sources", 1)
+    sort = "tensor" if isinstance(sources, (Tensor, Variable)) else "structure"
+    gradients = transfer.result(call.frame, call.values, call.site, sort)
+    gradients.data = True
+    return gradients
 
 
 # `tf.nest`: it asks for the structure of an argument, and takes no tensor of it
