@@ -62,13 +62,13 @@ from project import found
 from project.compat import cv, v1
 
 def computation(x, y, **options):
-    size = tf.reduce_max(tf.cast(x, tf.int32))
+    size, other, third = (tf.reduce_max(tf.cast(z, tf.int32)) for z in (x, y, x + y))
     either = size if len(sys.argv) > 1 else 4
     a = tf.fill([either], 1.0)  # possible: TPU502
-    b = tf.fill([size, either], 1.0)  # possible: TPU502
+    b = tf.fill([other, either], 1.0)  # possible: TPU502
     shape = []
     for _ in found:
-        shape.append(size)
+        shape.append(third)
     c = tf.fill(shape, 1.0)  # possible: TPU502
     d = tf.sequence_mask([3, 4])
     e = tf.sequence_mask(**options)
@@ -93,16 +93,50 @@ def computation(x, y):
     + """
 from project.compat import v1
 
+def largest(x):
+    return tf.reduce_max(tf.cast(x, tf.int32))
+
+def computation(x, y):
+    a = tf.sequence_mask(largest(x + 0), maxlen=None)  # error: TPU502
+    b = tf.sequence_mask(largest(x + 1))  # error: TPU502
+    c = v1.reshape(x, [largest(x + 2)])  # error: TPU502
+    d = tf.truncated_normal([largest(x + 3)])  # error: TPU502
+    e = tf.random.normal([largest(x + 4)])  # error: TPU502
+    f = tf.image.resize(x, [8, largest(x + 5)])  # error: TPU502
+    g = tf.cond(tf.reshape(y, [largest(x + 6)]), lambda: tf.add(x, 1.0), lambda: y)  # error: TPU502
+    return a, b, c, d, e, f, g
+"""
+    + REWRITTEN_PAIR,
+    # One cause was reported as often as it was used, in a repository 21 times.
+    "one size, where it is needed first": V1
+    + """
+def computation(x, y):
+    size, other = tf.reduce_max(tf.cast(x, tf.int32)), tf.reduce_max(tf.cast(y, tf.int32))
+    a = tf.fill([size], 1.0)  # error: TPU502
+    b = tf.reshape(x, [size, -1])
+    c = tf.tile(y, [size])
+    return a, b, c, tf.fill([size, other], 1.0), tf.fill([other], 1.0)  # error: TPU502
+"""
+    + REWRITTEN_PAIR,
+    "one size, where it is needed for sure": V1
+    + """
+import sys
+
 def computation(x, y):
     size = tf.reduce_max(tf.cast(x, tf.int32))
-    a = tf.sequence_mask(size, maxlen=None)  # error: TPU502
-    b = tf.sequence_mask(size)  # error: TPU502
-    c = v1.reshape(x, [size])  # error: TPU502
-    d = tf.truncated_normal([size])  # error: TPU502
-    e = tf.random.normal([size])  # error: TPU502
-    f = tf.image.resize(x, [size, size])  # error: TPU502
-    g = tf.cond(tf.reshape(y, [size]), lambda: tf.add(x, 1.0), lambda: y)  # error: TPU502
-    return a, b, c, d, e, f, g
+    a = tf.fill([size if len(sys.argv) > 1 else 4], 1.0)
+    return a, tf.fill([size], 1.0), tf.tile(y, [size])  # error: TPU502
+"""
+    + REWRITTEN_PAIR,
+    "tensors that one loop makes longer": V1
+    + """
+def computation(x, y):
+    def body(i, a, b):
+        a = tf.concat([a, x], 0)  # error: TPU502
+        b = tf.concat([b, y], 0)
+        return i + 1, a, b
+
+    return tf.while_loop(lambda i, a, b: i < 4, body, [0, x, y])
 """
     + REWRITTEN_PAIR,
 }

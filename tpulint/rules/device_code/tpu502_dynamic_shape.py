@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tpulint.absint.domain.context import COMPUTATION, WHILE
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
@@ -11,7 +12,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics.traces import device_path, device_step, in_argument, path_to_site
-from tpulint.finding import Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program
@@ -60,6 +61,7 @@ LARGEST = {
 TRANSPOSED = frozenset(
     ["conv_transpose", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
 )
+MOST_OTHERS = 4  # further operations that need the same tensor, in a trace
 LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
 
 
@@ -74,37 +76,69 @@ class DynamicShape(Rule):
         _check_branches(program, report)
         _check_loops(program, report)
         _check_bounded(program, report)
-        loops = _loop_sources(program)
-        # Soft placement moves what has no kernel, and these operations have one.
-        for computation, call in (*compiled_calls(program), *moved_calls(program)):
-            # `tf.range` as a loop's iterable becomes a counter, and no operation with a constant.
-            if not needs_constants(call) or call.site in loops:
-                continue
-            for argument, what in dynamic_arguments(call):
-                is_open = isinstance(argument.value, Sequence) and argument.value.open
-                alternatives = with_alternatives(argument.value, kinds=True)
-                culprit = in_argument(argument, _data_in(argument.value))
-                named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
-                report(
-                    culprit.span,
-                    f"{named}{what} of `{call.last}`{',' if named else ''} must be known when the"
-                    " computation is compiled, but depends on data: use a static shape, and mask"
-                    " what is unused",
-                    certainty=definite_if(
-                        not is_open,
-                        not any(is_alternative for _, is_alternative in alternatives),
-                        not call.context.is_guess,
-                        is_compiled_for_tpu(program, computation, call.context),
+        for need, others in _by_cause(_needs(program)):
+            computation, call, context = need.computation, need.call, need.call.context
+            culprit = in_argument(need.argument, need.tensor)
+            named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
+            report(
+                culprit.span,
+                f"{named}{need.what} of `{call.last}`{',' if named else ''} must be known when the"
+                " computation is compiled, but depends on data: use a static shape, and mask"
+                " what is unused",
+                certainty=need.certainty,
+                trace=device_path(
+                    computation,
+                    context,
+                    device_step(call.site, f"needs {need.what} to compile `{call.last}`"),
+                    *(
+                        device_step(other.site, f"`{other.last}` needs it, too")
+                        for other in others[:MOST_OTHERS]
                     ),
-                    trace=path_to_site(
-                        computation,
-                        call.context,
-                        call.site,
-                        f"needs {what} to compile `{call.last}`",
-                    ),
-                    doubt=doubt_about(program, computation, call.context)
-                    or "unless the values that reach it are settings",
-                )
+                ),
+                doubt=doubt_about(program, computation, context)
+                or "unless the values that reach it are settings",
+            )
+
+
+class _Need(NamedTuple):
+    """An argument that must be known, and the tensor in it that depends on data."""
+
+    computation: Computation
+    call: ApiCall
+    argument: Argument
+    what: str
+    tensor: Tensor
+    certainty: Certainty
+
+
+def _needs(program: Program) -> Iterator[_Need]:
+    loops = _loop_sources(program)
+    # Soft placement moves what has no kernel, and these operations have one.
+    for computation, call in (*compiled_calls(program), *moved_calls(program)):
+        # `tf.range` as a loop's iterable becomes a counter, and no operation with a constant.
+        if not needs_constants(call) or call.site in loops:
+            continue
+        for argument, what in dynamic_arguments(call):
+            is_open = isinstance(argument.value, Sequence) and argument.value.open
+            alternatives = with_alternatives(argument.value, kinds=True)
+            certainty = definite_if(
+                not is_open,
+                not any(is_alternative for _, is_alternative in alternatives),
+                not call.context.is_guess,
+                is_compiled_for_tpu(program, computation, call.context),
+            )
+            yield _Need(computation, call, argument, what, _data_in(argument.value), certainty)
+
+
+def _by_cause(needs: Iterable[_Need]) -> Iterator[tuple[_Need, list[ApiCall]]]:
+    """Yield the first need of each tensor, a sure one if there is one, and its other calls."""
+    by_tensor: dict[int, list[_Need]] = {}
+    for need in needs:
+        by_tensor.setdefault(id(need.tensor), []).append(need)
+    for same in by_tensor.values():
+        first = next((need for need in same if need.certainty is Certainty.DEFINITE), same[0])
+        sites = {need.call.site: need.call for need in same if need.call.site != first.call.site}
+        yield first, list(sites.values())
 
 
 # tensorflow/compiler/tf2xla/kernels/if_op.cc: a TPU compiles both branches into one conditional.
@@ -132,11 +166,14 @@ def _check_branches(program: Program, report: Report) -> None:
 def _check_loops(program: Program, report: Report) -> None:
     """Check that no tensor that a compiled loop carries grows in each round."""
     for computation in program.computations:
+        loops: set[Site] = set()
         for before, after, context in computation.carried:
             calls = program.by_result.get(id(after), ()) if is_compiled(context) else ()
             loop = next(scope for scope in context.scopes.since(COMPUTATION) if scope.kind == WHILE)
             for call in calls:
-                if call.last == "concat" and any(item is before for item in mixable(call)):
+                grows = call.last == "concat" and any(item is before for item in mixable(call))
+                if grows and loop.site not in loops:
+                    loops.add(loop.site)
                     report(
                         call.site.span,
                         "each round of the loop makes this tensor longer, but what a compiled loop"
