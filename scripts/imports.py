@@ -23,8 +23,8 @@ LAYERS = (
     {"source", "config", "frontends.tensorflow.knowledge"},
     {"syntax"},
     {
-        "frontends.tensorflow.settings",
-        "frontends.tensorflow.file_facts",
+        "file_facts",
+        "frontends.settings",
         "frontends.tensorflow.spelling_search",
         "frontends.tensorflow.target_release",
     },

@@ -8,7 +8,7 @@ from tpulint.check import driver
 from tpulint.check.driver import BuiltProgram
 from tpulint.codes import CODES
 from tpulint.disk import Disk
-from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.settings import Settings
 from tpulint.incremental.model import Batch, Job
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -117,6 +118,13 @@ def _too_large(path: str, limit: int) -> TooLargeFileError:
 
 
 # The kinds of names that a folder is asked for: a name of another kind changes no answer.
+# Files that may say for which releases of its libraries a project is written.
+REQUIREMENT_FILES = re.compile(
+    r"requirements[\w.-]*\.(?:txt|in)|setup\.(?:py|cfg)|pyproject\.toml|environment[\w-]*\.ya?ml"
+    r"|Pipfile"
+)
+README_FILES = re.compile(r"readme(?:\.\w+)?", re.IGNORECASE)
+
 MODULES, REQUIREMENTS, CHILD_FOLDERS = "modules", "requirements", "child folders"
 
 

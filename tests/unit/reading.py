@@ -12,11 +12,11 @@ from tpulint.absint.resolver.import_graph import Files
 from tpulint.absint.resolver.project import Project
 from tpulint.check.analysis import summarize
 from tpulint.disk import Disk
+from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow.build_program import build_program
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.models.registry import Models
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.source import Source, read_source
 from tpulint.syntax.lazy_module import Store
 

@@ -15,7 +15,7 @@ from tpulint import collector
 from tpulint.check import executor
 from tpulint.check.progress import Progress
 from tpulint.disk import Disk
-from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.settings import Settings
 from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.worker_pool import worker_pool
 

@@ -25,7 +25,7 @@ from tpulint.check.executor import LocalWorkers, ProgramStep, Search, SearchStep
 from tpulint.check.progress import Progress
 from tpulint.config import ConfigError
 from tpulint.finding import Finding, Span
-from tpulint.frontends import installed
+from tpulint.frontends import installed, targets_of
 from tpulint.incremental.disk import (
     DiskSnapshot,
     NotInSnapshot,
@@ -40,7 +40,7 @@ from tpulint.incremental.model import Analysis, Batch, Job
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from tpulint.frontends.tensorflow.settings import Settings
+    from tpulint.frontends.settings import Settings
 
 
 CONNECT_SECONDS = 10.0  # until a scheduler has answered
@@ -256,13 +256,12 @@ def this_analyzer() -> AnalyzerVersion:
 def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
     """Return the part of the disk that, by its imports, the reading of a program asks for."""
     from tpulint.absint.resolver.import_graph import Files, ImportGraph
-    from tpulint.frontends.tensorflow.file_facts import home_of
-    from tpulint.frontends.tensorflow.target_release import Targets
+    from tpulint.file_facts import home_of
 
     disk = TrackedDisk(batch.disk)
     files = Files(disk, installed=installed())
     graph = ImportGraph(files)
-    targets = Targets(batch.settings.target_tensorflow, disk)
+    targets = targets_of(batch.settings, disk)
     reached = [graph.reached(os.path.abspath(seed)) for seed in job.seeds]
     for path in sorted(set().union(*reached)):
         files.probe_package_roots(path)

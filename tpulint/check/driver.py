@@ -24,8 +24,7 @@ from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
 from tpulint.disk import Disk, take_passed_over
 from tpulint.finding import Finding
-from tpulint.frontends import installed
-from tpulint.frontends.tensorflow.target_release import Targets
+from tpulint.frontends import installed, targets_of
 from tpulint.incremental.disk import CheckedDisk, TrackedDisk
 from tpulint.incremental.memo import Database, Memo, SharedCache
 from tpulint.incremental.model import (
@@ -241,7 +240,7 @@ def find_programs(batch: Batch, queries: Queries, workers: Workers) -> FoundProg
         names = TrackedDisk(batch.disk)
         names.dependencies.update(search.asked_for_names)
         if len(changed) < len(batch.filenames):
-            targets = Targets(batch.settings.target_tensorflow, names)
+            targets = targets_of(batch.settings, names)
             prefiltered = prefilter(batch, batch.filenames, targets, facts)
             queries.remember_facts(prefiltered.searched)
         jobs = divide(batch, prefiltered, queries, search, names)
@@ -382,7 +381,7 @@ def read_program(
     program = build_program(
         modules, batch.filenames, files, batch.settings, summaries, observer, job.callers
     )
-    program.targets = Targets(batch.settings.target_tensorflow, batch.disk)
+    program.targets = targets_of(batch.settings, batch.disk)
     program.soft_placement = dict(job.placed)
     return BuiltProgram(program, (*findings, *summaries.findings), files)
 

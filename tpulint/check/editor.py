@@ -22,10 +22,9 @@ from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.executor import ProgramStep, Search, SearchStep
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding
-from tpulint.frontends import installed
+from tpulint.frontends import installed, targets_of
+from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.settings import Settings
-from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.disk import CheckedDisk, DiskDependencies, TrackedDisk
 from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis, Batch, Job
@@ -193,7 +192,7 @@ class ProjectPrograms:
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
         """Search the bytes of the files that have changed."""
         disk = TrackedDisk(self.batch.disk)
-        targets = Targets(self.batch.settings.target_tensorflow, disk)
+        targets = targets_of(self.batch.settings, disk)
         prefiltered = step(self.batch, filenames, targets)
         return Search(prefiltered, asked_for_names=disk.dependencies)
 

@@ -18,8 +18,7 @@ from tpulint.check.programs import Prefiltered, merge
 from tpulint.check.progress import Progress
 from tpulint.collector import collect_by_hand, collect_if_many
 from tpulint.disk import PassedOver, note_passed_over, take_passed_over
-from tpulint.frontends import installed
-from tpulint.frontends.tensorflow.target_release import Targets
+from tpulint.frontends import installed, targets_of
 from tpulint.incremental.disk import DiskDependencies, TrackedDisk
 from tpulint.incremental.model import Analysis, Batch, FileFailure, Job
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor as Pool
     from concurrent.futures import Future
 
+    from tpulint.frontends import Targets
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ class LocalWorkers:
             if parts is not None:
                 return _merged(parts)
         disk = TrackedDisk(self._batch.disk)
-        targets = Targets(self._batch.settings.target_tensorflow, disk)
+        targets = targets_of(self._batch.settings, disk)
         return Search(
             step(self._batch, filenames, targets),
             {},
@@ -228,7 +228,7 @@ class _Searcher:
         self._for_imports = TrackedDisk(batch.disk)
         self._for_names = TrackedDisk(batch.disk)
         self._graph = ImportGraph(Files(self._for_imports, installed=installed()))
-        self._targets = Targets(batch.settings.target_tensorflow, self._for_names)
+        self._targets = targets_of(batch.settings, self._for_names)
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
         prefiltered = step(self.batch, filenames, self._targets, graph=self._graph)

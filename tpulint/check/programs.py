@@ -24,27 +24,19 @@ from tpulint.absint.resolver.import_graph import (
 )
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.disk import Disk
+from tpulint.file_facts import ON, PERHAPS, by_home, is_script, is_test
 from tpulint.finding import Finding, Location, Span
-from tpulint.frontends import frameworks_in, is_start
-from tpulint.frontends.tensorflow.file_facts import (
-    ON,
-    PERHAPS,
-    SIGN,
-    by_home,
-    is_script,
-    is_test,
-    names_estimators,
+from tpulint.frontends import (
+    frameworks_in,
+    is_of_home,
+    is_start,
+    names_a_tpu,
+    names_in,
     placement_in,
+    search_names,
+    targets_of,
 )
-from tpulint.frontends.tensorflow.prefilter import names_a_tpu
-from tpulint.frontends.tensorflow.settings import Settings
-from tpulint.frontends.tensorflow.spelling_search import (
-    NamesInFile,
-    Spelled,
-    SpellingSearch,
-    missing_somewhere,
-)
-from tpulint.frontends.tensorflow.target_release import Targets, keeps_keras_2
+from tpulint.frontends.settings import Settings
 from tpulint.incremental.disk import digest_of
 from tpulint.incremental.model import Batch, FileFacts, Job, ProgramFailure, describe
 from tpulint.incremental.queries import SearchedFile
@@ -52,6 +44,7 @@ from tpulint.notebook import BrokenNotebook, python_cells
 from tpulint.source import UnreadableSource
 
 if TYPE_CHECKING:
+    from tpulint.frontends import NamesInFile, Spelled, SpellingSearch, Targets
     from tpulint.frontends.tensorflow.program import Program
 
 # Which files can matter, and which names they spell.
@@ -62,15 +55,16 @@ NO_FACTS: Mapping[str, FileFacts] = MappingProxyType({})
 class Prefiltered(NamedTuple):
     """The result of a search of the bytes of some files.
 
-    seeds: the files that name the TPU API. estimators: those of them that name estimators. marked:
-    those that may hold suppressions. setters: those that turn soft placement on, and with which
-    certainty. scripts: those that are run as programs. spelled: names that the TensorFlow of
-    their files lacks. searched: the files whose facts were not known. failures: what an error of
-    tpulint's own has cost. importing: those that import a framework, with the initials of each.
+    seeds: the files that name the TPU API. of_homes: those of them that are of one program with
+    such files of their package. marked: those that may hold suppressions. setters: those that turn
+    soft placement on, and with which certainty. scripts: those that are run as programs. spelled:
+    names that the releases of their files lack. searched: the files whose facts were not known.
+    failures: what an error of tpulint's own has cost. importing: those that import a framework,
+    with the initials of each.
     """
 
     seeds: tuple[str, ...] = ()
-    estimators: tuple[str, ...] = ()
+    of_homes: tuple[str, ...] = ()
     marked: tuple[str, ...] = ()
     setters: tuple[tuple[str, str], ...] = ()
     scripts: tuple[str, ...] = ()
@@ -98,7 +92,7 @@ def prefilter(
     searched = []
     findings = []
     failures = []
-    spelling = SpellingSearch(targets)
+    spelling = search_names(targets)
     for filename in filenames:
         read = partial(batch.disk.read, os.path.abspath(filename))
         try:
@@ -123,7 +117,7 @@ def prefilter(
     rows = facts.items()
     return Prefiltered(
         tuple(name for name, row in rows if row.names_tpu),
-        tuple(name for name, row in rows if row.estimators),
+        tuple(name for name, row in rows if row.of_home),
         tuple(name for name, row in rows if row.marked and name not in batch.context),
         tuple((name, row.placement) for name, row in rows if row.placement is not None),
         tuple(name for name, row in rows if row.script),
@@ -159,15 +153,14 @@ def facts_in(data: bytes, settings: Settings, written: Iterable[Written]) -> Fil
     text = b"\0".join(chain.from_iterable(written))
     tpus = names_a_tpu(data)
     names_tpu = is_start(data, settings.boundary_names, tpus)
-    missing = tuple(missing_somewhere(data))
     return FileFacts(
         hashlib.sha256(text).hexdigest()[:16] if text else "",
         names_tpu,
-        names_tpu and names_estimators(data),
+        names_tpu and is_of_home(data),
         may_name_own_codes(data, tpus),
         is_script(data),
-        placement_in(data) if SIGN in data else None,
-        NamesInFile(missing, bool(missing) and keeps_keras_2(data)),
+        placement_in(data),
+        names_in(data),
         frameworks_in(text),
     )
 
@@ -213,7 +206,7 @@ def split_into_programs(
     scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
     placement = SoftPlacement(graph, everything, setters, scripts)
     to_report = set(everything) - context
-    homes = by_home(map(os.path.abspath, prefiltered.estimators), disk)
+    homes = by_home(map(os.path.abspath, prefiltered.of_homes), disk)
     jobs = []
     for group in connected(graph, seeds, homes, everything):
         if not context or not to_report.isdisjoint(group.all):
@@ -227,12 +220,10 @@ def split_into_programs(
 
 
 def program_of_names(batch: Batch, spelled: Sequence[Spelled], disk: Disk) -> Program:
-    """Return the names that a file's TensorFlow lacks, whatever program it is of."""
+    """Return the names that the releases of a file lack, whatever program it is of."""
     from tpulint.frontends.tensorflow.program import Program
-    from tpulint.frontends.tensorflow.target_release import Targets
 
-    targets = Targets(batch.settings.target_tensorflow, disk)
-    return Program(spelled=list(spelled), targets=targets)
+    return Program(spelled=list(spelled), targets=targets_of(batch.settings, disk))
 
 
 # Find the entry points that start programs that turn soft device placement on.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import plugins
@@ -15,8 +14,7 @@ from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection, selected
 
 if TYPE_CHECKING:
-    from tpulint.frontends.tensorflow.knowledge.tables import CallFacts
-    from tpulint.frontends.tensorflow.settings import Settings
+    from tpulint.frontends.settings import Settings
 
 
 STDIN = "-"
@@ -95,38 +93,9 @@ def _selected(_: plugins.PluginSet, *layers: RuleSelection) -> frozenset[str]:
 
 def settings_of(config: Config) -> Settings:
     """Return the part of a configuration that the analysis needs."""
-    from tpulint.frontends.tensorflow.settings import Settings
+    from tpulint.frontends.settings import settings_from
 
-    return Settings(
-        config.wrappers,
-        config.assume_tpu,
-        config.target_tensorflow,
-        call_facts_of(config),
-        plugins.active().boundary_names,
-    )
-
-
-def call_facts_of(config: Config) -> tuple[CallFacts, ...]:
-    """Return the rows of the files in `models`. Raises ConfigError for one that cannot be used."""
-    return tuple(row for path in config.model_paths for row in _rows_in(path, mtime_ns(path)))
-
-
-def mtime_ns(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError as error:
-        raise ConfigError(f"models: {path}: cannot read: {error.strerror or error}") from None
-
-
-@functools.lru_cache(maxsize=64)
-def _rows_in(path: str, _: int) -> tuple[CallFacts, ...]:
-    """Return the rows of a file; the settings of each file of a check are asked for."""
-    from tpulint.frontends.tensorflow.knowledge.tables import BadRow, load
-
-    try:
-        return load(Path(path))
-    except (BadRow, ValueError) as error:
-        raise ConfigError(f"models: {path}: {error}") from None
+    return settings_from(config, plugins.active().boundary_names)
 
 
 def one_per_directory(filenames: Iterable[str]) -> tuple[str, ...]:

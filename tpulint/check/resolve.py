@@ -12,6 +12,8 @@ from tpulint import plugins
 from tpulint.check.discover import Task, lines_about
 from tpulint.check.request import Request
 from tpulint.config import Config
+from tpulint.config.keys import DECIDES
+from tpulint.disk import REQUIREMENT_FILES
 from tpulint.finding import Certainty, Finding
 from tpulint.incremental.model import Analysis
 from tpulint.output import FOR_PEOPLE, load
@@ -153,7 +155,7 @@ def coverage_of(analysis: Analysis, wanted: frozenset[str]) -> Coverage:
 def initial_result(task: Task) -> CheckResult:
     """Return the result of a check that has discovered its files, and nothing more."""
     config = task.request.config
-    unset = ("target-tensorflow",) if config.target_tensorflow is None else ()
+    unset = (key for key in DECIDES if getattr(config, key.replace("-", "_")) is None)
     return CheckResult(
         failures=(*plugins.active().failures, *task.failures),
         warnings=tuple(task.warnings),
@@ -168,11 +170,11 @@ def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
 
     One in a requirement file belongs to the files that its trace leads to as well.
     """
-    from tpulint.frontends.tensorflow.target_release import FILES
-
     if finding.span.filename in wanted:
         return True
-    is_requirement = FILES.fullmatch(os.path.basename(finding.span.filename)) is not None
+    is_requirement = (
+        REQUIREMENT_FILES.fullmatch(os.path.basename(finding.span.filename)) is not None
+    )
     return is_requirement and any(step.span.filename in wanted for step in finding.trace)
 
 

@@ -14,12 +14,10 @@ from tpulint.absint.resolver.import_graph import Files, ImportGraph, connected
 from tpulint.check.discover import SUFFIXES, Task
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS
-from tpulint.disk import Disk, read_regular
-from tpulint.frontends import installed, is_start
-from tpulint.frontends.tensorflow.file_facts import by_home, names_estimators
-from tpulint.frontends.tensorflow.settings import Settings
-from tpulint.frontends.tensorflow.target_release import FILES as REQUIREMENTS
-from tpulint.frontends.tensorflow.target_release import README
+from tpulint.disk import README_FILES, REQUIREMENT_FILES, Disk, read_regular
+from tpulint.file_facts import by_home
+from tpulint.frontends import installed, is_of_home, is_start
+from tpulint.frontends.settings import Settings
 
 
 class Changes(NamedTuple):
@@ -145,7 +143,7 @@ def affected(changes: Changes, by_path: dict[str, str]) -> frozenset[str]:
     if changed is None:
         return frozenset(by_path.values())
     names = {os.path.basename(path) for path in changed}
-    if any(name in CONFIGURATIONS or REQUIREMENTS.fullmatch(name) for name in names):
+    if any(name in CONFIGURATIONS or REQUIREMENT_FILES.fullmatch(name) for name in names):
         return frozenset(by_path.values())
     modules = {path for path in changed if path.endswith(SUFFIXES)}
     reached = transitive_dependents(modules, by_path, changes.contents)
@@ -157,9 +155,11 @@ def affected(changes: Changes, by_path: dict[str, str]) -> frozenset[str]:
 def _is_read(path: str) -> bool:
     """Return whether this is a README, and no requirement file beside it counts in its place."""
     folder, name = os.path.split(path)
-    if README.fullmatch(name) is None:
+    if README_FILES.fullmatch(name) is None:
         return False
-    return not any(map(REQUIREMENTS.fullmatch, os.listdir(folder) if os.path.isdir(folder) else ()))
+    return not any(
+        map(REQUIREMENT_FILES.fullmatch, os.listdir(folder) if os.path.isdir(folder) else ())
+    )
 
 
 def transitive_dependents(
@@ -174,9 +174,9 @@ def transitive_dependents(
     for path in everywhere:
         for imported in graph.imported(path):
             importers.setdefault(os.path.realpath(imported), []).append(path)
-    estimators = [path for path in everywhere if names_estimators(files.data(path))]
-    for home in by_home(estimators, files.disk):
-        for path in home:  # a program need not import the file of its model_fn
+    of_homes = [path for path in everywhere if is_of_home(files.data(path))]
+    for home in by_home(of_homes, files.disk):
+        for path in home:  # a program need not import all of its files
             importers.setdefault(path, []).extend(home)
     above = set(changed)
     waiting = list(changed)
@@ -252,8 +252,7 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     wrappers = [setting.boundary_names for setting in settings]
     seeds = {path for path in by_path if names_tpu_api(path, wrappers)}
     disk = Disk()
-    estimators = [path for path in sorted(seeds) if names_estimators(disk.read(path))]
-    homes = by_home(estimators, disk)
+    homes = by_home([path for path in sorted(seeds) if is_of_home(disk.read(path))], disk)
     graph = ImportGraph(Files(disk, installed=installed()))
     programs = connected(graph, seeds, homes, sorted(by_path))
     bound_together = [sorted(program.all & by_path.keys()) for program in programs]

@@ -202,6 +202,8 @@ _KEYS = (
 
 PATTERN_KEYS = ("exclude", "extend-exclude")
 KEYS: dict[str, ConfigKey] = {key.name: key for key in _KEYS}
+# The keys that decide possible findings, with the codes of these.
+DECIDES = {"target-tensorflow": ("TPU801", "TPU802")}
 
 
 # The JSON schema of the configuration, for editors and for the reference.

@@ -16,7 +16,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Bound, Const, External, Opaque, Value
 from tpulint.absint.interpreter import expressions
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.frontends import is_of_library
+from tpulint.frontends import frameworks_read, is_of_library
 from tpulint.syntax.nodes import (
     Assign,
     Attribute,
@@ -41,7 +41,7 @@ from tpulint.syntax.nodes import (
 # The kinds of reasons, as docs/recall.md counts them.
 OTHER_PACKAGE = "a function of another package"
 PYTHON = "a function of Python or a method of its types"
-TENSORFLOW = "a function of TensorFlow whose result is no tensor"
+LIBRARY = f"a function of {' or '.join(frameworks_read())} whose result is no tensor"
 PARAMETER = "a parameter of a function that nothing read calls, or a part of it"
 UNSET = "an attribute that nothing read sets"
 ITEM = "an item of a container, by an index or a key that is not known"
@@ -227,7 +227,7 @@ class Losses:
         if not path or path.startswith(("builtins.", "?")):
             kind = PYTHON
         else:
-            kind = TENSORFLOW if is_of_library(path) else OTHER_PACKAGE
+            kind = LIBRARY if is_of_library(path) else OTHER_PACKAGE
         name = path or (node.callee.name if isinstance(node.callee, Attribute) else "a call")
         return self._new(frame, node, kind, f"the result of `{name.removeprefix('builtins.')}`")
 

@@ -13,7 +13,7 @@ from tpulint.check.programs import code_in
 from tpulint.check.request import Request
 from tpulint.explain.events import in_words, place_at
 from tpulint.explain.explanation import EventNote, PlaceNote
-from tpulint.frontends import FRAMEWORKS, frameworks_in, installed
+from tpulint.frontends import FRAMEWORKS, frameworks_in, frameworks_read, installed
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job
 from tpulint.output.context import Coverage
@@ -155,7 +155,8 @@ def _lines(project: ProjectExplanation) -> Iterator[str]:
         for call in note.not_analyzed:
             yield f"    {call.place} {call.function}: {call.reason}"
         if note.not_reached:
-            yield "  functions that use TensorFlow, and that nothing that was read calls:"
+            libraries = " or ".join(frameworks_read())
+            yield f"  functions that use {libraries}, and that nothing that was read calls:"
         yield from (f"    {place} {name}" for place, name in note.not_reached)
     if project.unread:
         yield "not read:"

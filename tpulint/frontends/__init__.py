@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tpulint.absint.interpreter.frame import Library
-    from tpulint.frontends.tensorflow.settings import Settings
+    from tpulint.disk import Disk
+    from tpulint.frontends.settings import Settings
+    from tpulint.frontends.tensorflow.spelling_search import NamesInFile as NamesInFile
+    from tpulint.frontends.tensorflow.spelling_search import Spelled as Spelled
+    from tpulint.frontends.tensorflow.spelling_search import SpellingSearch as SpellingSearch
+    from tpulint.frontends.tensorflow.target_release import Targets as Targets
 
 # The modules that hold a record, as FRONT_END. The first is that of programs that import none.
 MODULES = ["tpulint.frontends.tensorflow"]
@@ -33,6 +38,11 @@ class FrontEnd(NamedTuple):
     owns: whether a dotted name is one of the library's.
     library: its `Library`, with entry names, models and tables, as "module:name". It is imported
     when the first program is read.
+    names_tpu: whether these bytes name a TPU.
+    is_of_home: whether a file with these bytes is of one program with such files of its package,
+    though none imports the other.
+    placement: whether a program with these bytes lets operations run elsewhere that a TPU lacks:
+    `file_facts.ON`, `file_facts.PERHAPS` or None.
     """
 
     packages: frozenset[str]
@@ -41,6 +51,9 @@ class FrontEnd(NamedTuple):
     signs: tuple[bytes, ...]
     owns: Callable[[str], bool]
     library: str
+    names_tpu: Callable[[bytes], bool] = lambda _: False
+    is_of_home: Callable[[bytes], bool] = lambda _: False
+    placement: Callable[[bytes], str | None] = lambda _: None
 
     def load(self, settings: Settings) -> Library:
         """Return the library for the user's settings."""
@@ -63,6 +76,22 @@ def installed() -> frozenset[str]:
 def is_start(data: bytes, names: Iterable[str], tpus: bool | None = None) -> bool:
     """Return whether a program begins in a file with these bytes, by any front end."""
     return any(front_end.begins(data, names, tpus) for front_end in front_ends())
+
+
+def names_a_tpu(data: bytes) -> bool:
+    """Return whether these bytes name a TPU, by any front end."""
+    return any(front_end.names_tpu(data) for front_end in front_ends())
+
+
+def is_of_home(data: bytes) -> bool:
+    """Return whether a file with these bytes is of one program with such files of its package."""
+    return any(front_end.is_of_home(data) for front_end in front_ends())
+
+
+def placement_in(data: bytes) -> str | None:
+    """Return the soft placement of a program with these bytes, by the first that has one."""
+    placements = (front_end.placement(data) for front_end in front_ends())
+    return next((placement for placement in placements if placement is not None), None)
 
 
 def sign_in(data: bytes) -> str:
@@ -117,9 +146,37 @@ def frameworks_in(imports: bytes) -> str:
 
 def frameworks_not_read() -> dict[str, str]:
     """Return the names of the frameworks without a front end, by their initials."""
+    read = frameworks_read()
+    rows = FRAMEWORKS.items()
+    return {initial: framework.name for initial, framework in rows if framework.name not in read}
+
+
+def frameworks_read() -> list[str]:
+    """Return the names of the frameworks that have a front end."""
     read = {package.encode() for front_end in front_ends() for package in front_end.packages}
-    return {
-        initial: framework.name
-        for initial, framework in FRAMEWORKS.items()
-        if read.isdisjoint(framework.packages)
-    }
+    rows = FRAMEWORKS.values()
+    return [framework.name for framework in rows if not read.isdisjoint(framework.packages)]
+
+
+# The names that some release of a library lacks. Only TensorFlow has a table of its releases.
+
+
+def names_in(data: bytes) -> NamesInFile:
+    """Return the names in the bytes of a file that some release lacks."""
+    from tpulint.frontends.tensorflow.spelling_search import names_in_file
+
+    return names_in_file(data)
+
+
+def targets_of(settings: Settings, disk: Disk) -> Targets:
+    """Return the releases that files are written for: configured, or by the project on a disk."""
+    from tpulint.frontends.tensorflow.target_release import Targets
+
+    return Targets(settings.target_tensorflow, disk)
+
+
+def search_names(targets: Targets) -> SpellingSearch:
+    """Return a search for names that the releases of their files lack."""
+    from tpulint.frontends.tensorflow.spelling_search import SpellingSearch
+
+    return SpellingSearch(targets)

@@ -116,7 +116,7 @@ def _all_facts(rows: Iterable[Any]) -> list[FileFacts]:
 def _facts(
     imports: str = "",
     names_tpu: bool = False,
-    estimators: bool = False,
+    of_home: bool = False,
     marked: bool = False,
     script: bool = False,
     placement: str | None = None,
@@ -125,7 +125,7 @@ def _facts(
 ) -> FileFacts:
     if not isinstance(imports, str) or not isinstance(names_tpu, bool):
         raise TypeError("no facts")
-    first = (imports, names_tpu, estimators, marked, script, placement)
+    first = (imports, names_tpu, of_home, marked, script, placement)
     return FileFacts(*first, _names(*names), frameworks)
 
 

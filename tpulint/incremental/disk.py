@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tpulint.absint.resolver.import_graph import PROJECT_FILES
-from tpulint.disk import CHILD_FOLDERS, MODULES, REQUIREMENTS, Disk, may_be_folder, read_regular
-from tpulint.frontends.tensorflow.target_release import FILES, README
+from tpulint.disk import (
+    CHILD_FOLDERS,
+    MODULES,
+    README_FILES,
+    REQUIREMENT_FILES,
+    REQUIREMENTS,
+    Disk,
+    may_be_folder,
+    read_regular,
+)
 
 UNREADABLE = ""  # the digest of what is no file, or cannot be read
 DIGEST_CHARACTERS = 32
@@ -35,8 +43,8 @@ def _may_be_imported(name: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 14)
 def states_requirements(name: str) -> bool:
-    """Return whether a file of this name may say which TensorFlow its project is for."""
-    return FILES.fullmatch(name) is not None or README.fullmatch(name) is not None
+    """Return whether a file of this name may say for which releases its project is."""
+    return REQUIREMENT_FILES.fullmatch(name) is not None or README_FILES.fullmatch(name) is not None
 
 
 KINDS: Mapping[str, Callable[[str], bool]] = {

@@ -15,7 +15,7 @@ from tpulint.incremental.disk import DiskDependencies
 
 if TYPE_CHECKING:
     from tpulint.absint.domain.program import ReadingFailure
-    from tpulint.frontends.tensorflow.settings import Settings
+    from tpulint.frontends.settings import Settings
     from tpulint.plugins import PluginFailure
 
 
@@ -97,14 +97,15 @@ class FileFacts(NamedTuple):
     """What the bytes of one file say about it.
 
     imports: the hash of its import statements, "" where it has none. names_tpu: it names
-    the TPU API. estimators: it does, and names a TPUEstimator. marked: it may hold suppressions.
-    script: it is run as a program. placement: the certainty with which it turns soft placement on.
-    names: what it names of TensorFlow. frameworks: the initials of those that it imports.
+    the TPU API. of_home: it does, and is of one program with such files of its package, though none
+    imports the other. marked: it may hold suppressions. script: it is run as a program. placement:
+    the certainty with which it turns soft placement on. names: those that some release lacks.
+    frameworks: the initials of those that it imports.
     """
 
     imports: str = ""
     names_tpu: bool = False
-    estimators: bool = False
+    of_home: bool = False
     marked: bool = False
     script: bool = False
     placement: str | None = None
@@ -128,8 +129,8 @@ class Job(NamedTuple):
 class Programs(NamedTuple):
     """The programs of a batch.
 
-    marked: files that may hold suppressions. spelled: names that the TensorFlow of their files
-    lacks. passed_over: files that were not read for what they are. using: how many of the files to
+    marked: files that may hold suppressions. spelled: names that the releases of their files
+    lack. passed_over: files that were not read for what they are. using: how many of the files to
     report on import a framework, by its initial.
     """
 

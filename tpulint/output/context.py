@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Coverage(NamedTuple):
     """How much was analyzed: the TPU programs that were read, and how many of the files.
 
-    unreached: how many functions of these files use TensorFlow, and nothing that was read calls
+    unreached: how many functions of these files use a framework, and nothing that was read calls
     them. using: how many of all files import a framework, by its initial.
     """
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tpulint.codes import CODES
+from tpulint.config.keys import DECIDES
 from tpulint.finding import (
     LIMIT,
     OUTSIDE,
@@ -17,15 +18,13 @@ from tpulint.finding import (
     Finding,
     UnfollowedCall,
 )
-from tpulint.frontends import frameworks_not_read
+from tpulint.frontends import frameworks_not_read, frameworks_read
 from tpulint.output.context import Coverage, RenderContext
 from tpulint.output.text import GREEN, is_safe, paint
 
 # The last lines of the formats for people: findings found, fixed, hidden and not checked.
 
 MOST_CODES = 3
-# Configuration keys, and the codes whose possible findings they decide.
-DECIDE = {"target-tensorflow": ("TPU801", "TPU802")}
 
 
 def summary(findings: Sequence[Finding], context: RenderContext) -> str:
@@ -116,7 +115,7 @@ def hidden_lines(hidden: Mapping[str, int], unset: Collection[str] = ()) -> list
     listed += [f"{others} of other codes"] if others else []
     names = ", ".join(listed)
     lines = [f"{number} {what} hidden ({names}). Use `--certainty possible` to show {pronoun}."]
-    for key, codes in DECIDE.items():
+    for key, codes in DECIDES.items():
         decided = [code for code in codes if code in hidden]
         if key in unset and decided:
             codes_decided = " and ".join(decided)
@@ -149,7 +148,8 @@ def coverage_lines(coverage: Coverage | None, skipped: Mapping[str, int]) -> lis
         if coverage.unreached:
             use, them = ("uses", "it") if coverage.unreached == 1 else ("use", "them")
             functions = count(coverage.unreached, "function")
-            lines.append(f"{functions} that {use} TensorFlow: nothing that was read calls {them}")
+            libraries = " or ".join(frameworks_read())
+            lines.append(f"{functions} that {use} {libraries}: nothing that was read calls {them}")
     rows = sorted(skipped.items(), key=lambda row: (-row[1], row[0]))
     for why, number in rows:
         were = "was" if number == 1 else "were"

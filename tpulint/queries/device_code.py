@@ -39,7 +39,7 @@ from tpulint.absint.domain.events import (
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value, options
-from tpulint.frontends.tensorflow.file_facts import ON
+from tpulint.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax.nodes import CallNode

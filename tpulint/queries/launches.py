@@ -16,7 +16,7 @@ from tpulint.absint.domain.events import Computation, Context, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import Value
-from tpulint.frontends.tensorflow.file_facts import is_test
+from tpulint.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import STEPS
 from tpulint.frontends.tensorflow.program import Program

@@ -21,11 +21,9 @@ from tpulint.config.files import Closest
 from tpulint.config.keys import read
 from tpulint.config.readers import ConfigError
 from tpulint.diagnostics.resolve import RuleSelection
-from tpulint.disk import MEBIBYTE, limit_of
+from tpulint.disk import MEBIBYTE, README_FILES, REQUIREMENT_FILES, limit_of
 from tpulint.explain.account import left_out
 from tpulint.finding import Finding
-from tpulint.frontends.tensorflow.target_release import FILES as REQUIREMENTS
-from tpulint.frontends.tensorflow.target_release import README
 from tpulint.source import Source
 
 # The client's settings: `initializationOptions`, and `workspace/didChangeConfiguration`.
@@ -210,5 +208,5 @@ class ServerProject:
 def is_configuration(path: str) -> bool:
     """Return whether the file decides what is analyzed, and how."""
     name = os.path.basename(path)
-    names_release = REQUIREMENTS.fullmatch(name) or README.fullmatch(name)
+    names_release = REQUIREMENT_FILES.fullmatch(name) or README_FILES.fullmatch(name)
     return name in (*CONFIGURATIONS, *IGNORES) or names_release is not None

@@ -12,8 +12,8 @@ from tpulint.check.programs import prefilter
 from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
+from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.incremental.model import Batch
 
 SEAM = "import tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"

@@ -22,8 +22,8 @@ from tpulint.check.cluster import (
 from tpulint.check.driver import analyze_program
 from tpulint.check.programs import prefilter, split_into_programs
 from tpulint.disk import Disk
+from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
-from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.target_release import Targets
 from tpulint.incremental.disk import add_to_snapshot
 from tpulint.incremental.model import Analysis, Batch, Job

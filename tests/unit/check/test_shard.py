@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tpulint.check.selection import balance, shard
-from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.settings import Settings
 
 SEAM = "import tensorflow as tf\n{}\ntf.compat.v1.tpu.replicate(lambda: None)\n"
 

@@ -13,7 +13,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Const, External, Value
 from tpulint.absint.interpreter.frame import Frame, Libraries, Library, combine
 from tpulint.frontends import FrontEnd
-from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.settings import Settings
 
 CALLED: list[str] = []
 

@@ -20,7 +20,7 @@ from tpulint.check.programs import prefilter
 from tpulint.check.progress import Progress
 from tpulint.codes import CODES
 from tpulint.disk import Disk
-from tpulint.frontends.tensorflow.settings import Settings
+from tpulint.frontends.settings import Settings
 from tpulint.incremental.disk import CLOCK_LAG_NS, CheckedDisk, digest_of
 from tpulint.incremental.memo import FACTS, IMPORTS, PROGRAMS, Database, seal_of
 from tpulint.incremental.model import Batch, Job, Programs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.reading import MAIN, program
-from tpulint.frontends.tensorflow.file_facts import ON
+from tpulint.file_facts import ON
 from tpulint.queries.device_code import compiled_calls, moved_calls
 
 PROGRAM = """

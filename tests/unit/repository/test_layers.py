@@ -34,21 +34,26 @@ from tpulint.codes import CODES, SHAPE
 LONGEST = 600
 RUNTIME = [path for path in MODULES if package_of(dotted(path)) == "runtime"]
 
-# The part of the analysis that rules and queries know: its result.
 # The packages that read Python, whatever its libraries: a second front end needs no change there.
 PYTHON_ONLY = ("absint.domain", "absint.interpreter", "absint.resolver")
 KNOWN_TO_PYTHON = {*PYTHON_ONLY, "syntax", "finding", "source", "disk", "notebook"}
 LIBRARIES = re.compile(
     r"(?i)tensorflow|keras|(?<!ou)tpu|flax|estimator|gpu|autograph|\b(?:tf|jax|torch)\b"
 )
-# The values of a front end among it; its hooks are the interpreter's.
+# The packages that ask front ends, and what of TensorFlow's they may name: the program, which all
+# front ends build together, stands there.
+ANY_FRAMEWORK = ("check", "explain", "output")
+FRAMEWORKS = re.compile(r"(?i)tensorflow|keras|estimator|autograph|\b(?:tf|jax|torch)\b")
+BUILT = ("frontends.tensorflow.program", "frontends.tensorflow.build_program")
+# The part of the analysis that rules and queries know, its result: the values of a front end
+# among it; its hooks are the interpreter's.
 VALUES = (
     *("arity", "branch_tests", "keras_models", "prefilter", "program"),
     *("shapes", "strategy"),
 )
 RESULT = (
     "absint.domain",
-    *(f"frontends.tensorflow.{name}" for name in ("knowledge", "settings", "file_facts")),
+    *("file_facts", "frontends.settings", "frontends.tensorflow.knowledge"),
     *(f"frontends.tensorflow.{name}" for name in ("spelling_search", "target_release")),
 )
 # They hand over to the runtime, when they are called and not before.
@@ -142,6 +147,25 @@ def test_what_reads_python_names_no_library() -> None:
         if LIBRARIES.search(token.string.replace("tpulint", ""))
     ]
     assert not naming
+
+
+def test_the_steps_of_a_check_know_front_ends_by_their_record() -> None:
+    """Their docstrings and messages name no framework either; comments may."""
+    paths = [path for path in MODULES if package_of(dotted(path)) in ANY_FRAMEWORK]
+    assert len(paths) > 25
+    naming = [
+        f"{dotted(path)}:{row} {line.strip()}"
+        for path in paths
+        for row, line in enumerate(_code(path), 1)
+        if FRAMEWORKS.search(line) and not any(module in line for module in BUILT)
+    ]
+    assert not naming
+
+
+def _code(path: Path) -> list[str]:
+    """Return the lines of a module without its comments, which cite where a fact stands."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.partition("#")[0] for line in lines]
 
 
 @pytest.mark.parametrize("text", ["tpu_flag", "'tf.function'", "KERAS", "may_make_tpu_strategy"])

@@ -18,4 +18,7 @@ FRONT_END = FrontEnd(
     tf_names.SIGNS,
     tf_names.is_tensorflow,
     "tpulint.frontends.tensorflow.models.registry:Models",
+    prefilter.names_a_tpu,
+    prefilter.names_estimators,
+    prefilter.placement_in,
 )

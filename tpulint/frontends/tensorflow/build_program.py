@@ -35,9 +35,10 @@ from tpulint.absint.interpreter.interpreter import Interpreter, room_for_recursi
 from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, importers
 from tpulint.absint.resolver.project import Project
 from tpulint.disk import Disk
+from tpulint.file_facts import home_of, is_script, is_test
 from tpulint.finding import Certainty
 from tpulint.frontends import used_by
-from tpulint.frontends.tensorflow.file_facts import home_of, is_script, is_test
+from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     EVALUATION,
@@ -50,7 +51,6 @@ from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL
 from tpulint.frontends.tensorflow.models.table import Call
 from tpulint.frontends.tensorflow.prefilter import may_make_tpu_strategy, opens_clusters
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
-from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax.lazy_module import Store
 

@@ -26,13 +26,13 @@ from tpulint.absint.interpreter.definitions import unconverted
 from tpulint.absint.interpreter.frame import Frame, Library, Options
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
+from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import keras_models, prefilter
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import PLAIN_DECORATORS
-from tpulint.frontends.tensorflow.settings import Settings
 from tpulint.frontends.tensorflow.shapes import shape_object
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.syntax.nodes import Expression

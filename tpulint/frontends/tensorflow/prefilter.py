@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from tpulint.file_facts import ON, PERHAPS, is_script
 from tpulint.frontends.tensorflow.knowledge.tf_names import SIGN_CLASSES, SIGNS
 
 # Cheap screens first: every sign names a TPU, or holds one of these words.
@@ -147,3 +148,38 @@ def _is_called_on_a_strategy(data: bytes, words: Iterable[bytes]) -> bool:
             if _STRATEGY.search(data[max(begin - _BEFORE, 0) : begin]):
                 return True
     return False
+
+
+# Soft device placement: what has no kernel runs on the host there. TensorFlow has it off while a
+# tf.function or a graph is built (eagerly it is on), so that only a program that says so gets it:
+# `tpu.replicate` reads it when the computation is built. It is the process that has it, so what
+# counts is which entry points reach the computation, and what these import.
+_PLACES = b"set_soft_device_placement("
+_PLACEMENT = re.compile(
+    rb"(?m)^([^#\n]*)set_soft_device_placement\(\s*(?:enabled\s*=\s*)?([^)]*?)[\s,]*\)"
+)
+
+
+def placement_in(data: bytes) -> str | None:
+    """Return what these bytes ask for: ON, PERHAPS where it may not be run, None for nothing."""
+    if _PLACES not in data:
+        return None
+    placement = None
+    for before, value in _PLACEMENT.findall(data):
+        if value == b"False":
+            continue
+        runs = not before[:1].isspace() or is_script(data)
+        if value == b"True" and runs:
+            return ON
+        placement = PERHAPS
+    return placement
+
+
+# Files of one package that name estimators are of one program, though none imports the other:
+# model_fns are found in registries, and by flags.
+_ESTIMATOR = b"TPUEstimator"
+
+
+def names_estimators(data: bytes) -> bool:
+    """Return whether these bytes name a TPUEstimator or a specification for one."""
+    return _ESTIMATOR in data

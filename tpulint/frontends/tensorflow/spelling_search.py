@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Location, Span
-from tpulint.frontends.tensorflow.target_release import Target, Targets
+from tpulint.frontends.tensorflow.target_release import Target, Targets, keeps_keras_2
 
 if TYPE_CHECKING:
     from tpulint.syntax.api_spellings import FileSpellings, SpelledName
@@ -45,6 +45,12 @@ class NamesInFile(NamedTuple):
     missing: tuple[str, ...] = ()
     keras_2: bool = False
     spellings: FileSpellings | None = None
+
+
+def names_in_file(data: bytes) -> NamesInFile:
+    """Search the bytes of a file for names that some release lacks."""
+    missing = tuple(missing_somewhere(data))
+    return NamesInFile(missing, bool(missing) and keeps_keras_2(data))
 
 
 class SpellingSearch:

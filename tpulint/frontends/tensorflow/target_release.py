@@ -14,15 +14,16 @@ from functools import partial
 from operator import eq, lt
 from typing import NamedTuple
 
-from tpulint.disk import CONFIGURATION_LIMIT_BYTES, REQUIREMENTS, Disk
+from tpulint.disk import (
+    CONFIGURATION_LIMIT_BYTES,
+    README_FILES,
+    REQUIREMENT_FILES,
+    REQUIREMENTS,
+    Disk,
+)
 from tpulint.finding import Location
 from tpulint.frontends.tensorflow.knowledge import names
 
-FILES = re.compile(
-    r"requirements[\w.-]*\.(?:txt|in)|setup\.(?:py|cfg)|pyproject\.toml|environment[\w-]*\.ya?ml"
-    r"|Pipfile"
-)
-README = re.compile(r"readme(?:\.\w+)?", re.IGNORECASE)
 # TensorFlow 2.16 and newer have Keras 3, unless the variable is set and tf-keras installed.
 LEGACY_KERAS = b"TF_USE_LEGACY_KERAS"
 LAST_WITH_KERAS_2 = "2.15"
@@ -143,7 +144,7 @@ class Targets:
         """Return what a folder's files require together; None where they require nothing."""
         required: list[tuple[Requirement, str]] = []
         any_release = keras_2 = False
-        for path, text in self._texts(folder, FILES):
+        for path, text in self._texts(folder, REQUIREMENT_FILES):
             required += [
                 (requirement, path) for requirement in requirements(text) if requirement.mask
             ]
@@ -158,7 +159,7 @@ class Targets:
     def _described_in(self, folder: str) -> Target | None:
         """Return what the commands in a folder's README install or run; None if nothing."""
         required: list[tuple[Requirement, str]] = []
-        for path, text in self._texts(folder, README):
+        for path, text in self._texts(folder, README_FILES):
             required += [
                 (requirement, path) for requirement in in_commands(text) if requirement.mask
             ]

@@ -18,8 +18,8 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, External, Value, options
 from tpulint.diagnostics import traces
+from tpulint.file_facts import is_test
 from tpulint.finding import HOST_LANE, Certainty, Severity, Span
-from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program

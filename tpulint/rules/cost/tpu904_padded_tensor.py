@@ -5,8 +5,8 @@ from __future__ import annotations
 from tpulint.absint.domain.events import ApiCall, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.diagnostics.traces import path_to_site
+from tpulint.file_facts import is_test
 from tpulint.finding import Certainty, Severity
-from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.hardware import MOSTLY_PADDING, dense_bytes, padding_factor, readable_bytes

@@ -15,8 +15,8 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Scaled, Value
 from tpulint.diagnostics import traces
+from tpulint.file_facts import is_test
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, REPLICAS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy

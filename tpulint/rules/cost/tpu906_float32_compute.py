@@ -6,8 +6,8 @@ from tpulint.absint.domain.context import NO_KNOWN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
+from tpulint.file_facts import is_test
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program

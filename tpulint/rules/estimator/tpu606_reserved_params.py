@@ -5,8 +5,8 @@ from __future__ import annotations
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Mapping
 from tpulint.absint.domain.values import NONE, Value, options
+from tpulint.file_facts import is_test
 from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.programs import SoftPlacement
-from tpulint.frontends.tensorflow.file_facts import ON, PERHAPS, is_test
+from tpulint.file_facts import ON, PERHAPS, is_test
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 
 FILES = ("/a.py", "/b.py", "/c.py", "/d.py", "/test_e.py", "/f_test.py")

@@ -30,6 +30,7 @@ from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import UNKNOWN_FUNCTION
+from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -57,7 +58,6 @@ from tpulint.frontends.tensorflow.models.table import (
     Table,
     snapshot,
 )
-from tpulint.frontends.tensorflow.settings import Settings
 
 WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
 # Packages of Python of which no function builds an operation by itself.
