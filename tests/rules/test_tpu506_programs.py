@@ -50,6 +50,38 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """,
+    # A false alarm: accumulators of gradients, each a variable that an optimizer makes.
+    "a list that is filled once, behind a test whether it is": STEP
+    + """
+
+class Accumulator:
+    def __init__(self):
+        self.sums = []
+        self.built = False
+
+    def add(self, gradients):
+        if not self.built:
+            for gradient in gradients:
+                self.sums.append(tf.zeros_like(gradient))
+            self.built = True
+        for total, gradient in zip(self.sums, gradients):
+            total.assign_add(gradient)
+
+accumulator = Accumulator()
+
+def replica_step(x):
+    accumulator.add([x, 2 * x])
+    return x
+""",
+    "a list that each trace fills": STEP
+    + """
+
+sums = []
+
+def replica_step(x):
+    sums.append(tf.zeros_like(x))  # error: TPU506
+    return x
+""",
     "a number from a helper that is not seen is shown": STEP
     + """
 from library import get_shape_list

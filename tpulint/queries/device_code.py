@@ -20,6 +20,7 @@ from tpulint.absint.domain.context import (
     GUARD,
     INIT_SCOPE,
     LOOP,
+    ONCE,
     PLACE,
     STATE,
     WHILE,
@@ -84,6 +85,14 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
         around = inner.computation.context
     between = inner.context.conditions - around.conditions
     return any(key.kind in (GUARD, PLACE) for key, _ in between)
+
+
+def is_behind_guard(computation: Computation, context: Context) -> bool:
+    """Return whether a test in the computation leads here that asks whether it was done already."""
+    inner = context.conditions - computation.context.conditions
+    return any(key.kind == GUARD for key, _ in inner) or any(
+        scope.kind == ONCE for scope in context.since(COMPUTATION)
+    )
 
 
 def called_in_place(cluster: Cluster) -> Argument | None:

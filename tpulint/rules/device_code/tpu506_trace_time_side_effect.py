@@ -12,6 +12,7 @@ from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import FIXED, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
+from tpulint.queries.device_code import is_behind_guard
 from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.rules.base import Report, Rule, register
 
@@ -86,12 +87,16 @@ def is_fixed(call: ApiCall) -> bool:
 
 
 def is_intended(computation: Computation, effect: Effect) -> bool:
-    """Return whether it happens once on purpose: a seed, an own graph, a wrong kind of argument."""
+    """Return whether it happens once on purpose: a seed, an own graph, a lazy creation."""
     # In a graph of TensorFlow 1 a `print` shows how the graph is built.
     if effect.kind in MEANT_IN_GRAPHS:
         inner = effect.context.conditions - computation.context.conditions
+        if computation.kind not in STEPS:
+            return True
+        if is_behind_guard(computation, effect.context):
+            return True
         tells = asks_for_eager(effect.context._replace(conditions=inner))
-        return computation.kind not in STEPS or (effect.kind == "shows" and tells)
+        return effect.kind == "shows" and tells
     if not naming.RANDOM.is_in(effect.name):
         return effect.kind == "decides"
     # A seeded generator gives the same numbers at each trace: this is meant to be fixed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.absint.domain.context import COMPUTATION, GUARD, INIT_SCOPE, NO_KNOWN_CALLER, ONCE
+from tpulint.absint.domain.context import INIT_SCOPE, NO_KNOWN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
@@ -13,6 +13,7 @@ from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
+from tpulint.queries.device_code import is_behind_guard
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -100,11 +101,7 @@ def is_kept(computation: Computation, context: Context) -> bool:
 
     A test around the step itself says nothing of what each of its traces makes.
     """
-    if any(key.kind == GUARD for key, _ in context.conditions - computation.context.conditions):
-        return True
-    if context.with_blocks(INIT_SCOPE) or any(
-        scope.kind == ONCE for scope in context.since(COMPUTATION)
-    ):
+    if is_behind_guard(computation, context) or context.with_blocks(INIT_SCOPE):
         return True
     inside = context.call_chain[len(computation.context.call_chain) :]
     return any(call.name in tf_names.BUILD_METHODS for call in inside)
