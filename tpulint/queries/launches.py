@@ -190,10 +190,7 @@ def most_rounds(program: Program, loop: Scope, place: Context | None = None) -> 
 
 def _statement(loop: Scope) -> For | None:
     """Return the `for` of a loop, if it is one."""
-    for node in loop.site.module.nodes():
-        if isinstance(node, For) and node.place == loop.site.place:
-            return node
-    return None
+    return loop.site.module.node_at(loop.site.place, For)
 
 
 def _assigned_in(body: list[Statement]) -> set[str]:

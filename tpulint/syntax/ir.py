@@ -177,6 +177,15 @@ class ModuleSummary:
             function.rows is not None and function.names_any(names) for function in self.functions
         )
 
+    def functions_around(self, place: int) -> list[FunctionCode]:
+        """Return the functions with bodies in the piece that holds `place`, in source order."""
+        piece = place // PIECE
+        return [
+            function
+            for function in self.functions
+            if piece == (function.place // PIECE if function.rows is None else function.index + 1)
+        ]
+
     def setters(self, owner: ClassCode, name: str) -> list[int]:
         """Return the methods of `owner` that set `self.name`, in source order."""
         for index in owner.methods:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 from tpulint.syntax import nodes
 
 T = TypeVar("T")
+# The types of fields that hold no node.
+PLAIN = frozenset(["int", "str", "str | None", "Literal", "list[str]"])
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -24,14 +26,20 @@ if TYPE_CHECKING:
         """Make a frozen class with slots: mypy checks that no node is changed."""
         return cls
 else:
-    # Objects of classes that are frozen at run time, too, take three times as long to make.
-    node = dataclass(slots=True)
+
+    def node(cls):
+        # Objects of classes that are frozen at run time, too, take three times as long to make.
+        made = dataclass(slots=True)(cls)
+        types = cls.__annotations__
+        made.node_fields = tuple(name for name in made.__slots__ if types[name] not in PLAIN)
+        return made
 
 
 class Node:
-    """A part of a summary."""
+    """A part of a summary; `node_fields` are those that hold nodes, or lists of nodes."""
 
     __slots__: tuple[str, ...] = ()
+    node_fields: ClassVar[tuple[str, ...]] = ()
 
 
 class Expression(Node):
@@ -47,12 +55,12 @@ Block: TypeAlias = list[Statement]
 
 def parts(of: Node) -> Iterator[Node]:
     """Yield the nodes directly in a node, in source order of its fields."""
-    for name in of.__slots__:
+    for name in of.node_fields:
         value = getattr(of, name)
-        if isinstance(value, Node):
+        if type(value) is list:
+            yield from value
+        elif value is not None:
             yield value
-        elif isinstance(value, list):
-            yield from (part for part in value if isinstance(part, Node))
 
 
 def walk(*roots: Node) -> Iterator[Node]:
@@ -61,7 +69,8 @@ def walk(*roots: Node) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(list(parts(node))))
+        if node.node_fields:
+            stack += [*parts(node)][::-1]
 
 
 Literal: TypeAlias = "str | int | float | bool | None"

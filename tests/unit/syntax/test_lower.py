@@ -11,7 +11,16 @@ import pytest
 from tpulint.finding import Location
 from tpulint.syntax import ir
 from tpulint.syntax.lazy_module import pieces_of, summarize
-from tpulint.syntax.nodes import NOWHERE, Assign, BinaryOperation, CallNode, Match, Node, walk
+from tpulint.syntax.nodes import (
+    NOWHERE,
+    Assign,
+    BinaryOperation,
+    CallNode,
+    Match,
+    Node,
+    parts,
+    walk,
+)
 from tpulint.syntax.parse import NESTED_TOO_DEEPLY, SyntaxProblem, parse
 
 # Files of Python's own library with the widest choice of syntax; all are in 3.10 and later.
@@ -179,3 +188,14 @@ def test_a_lambda_in_a_class_is_no_method() -> None:
     (cls,) = facts.classes
     assert [facts.functions[index].name for index in cls.methods] == ["d"]
     assert [function.class_index for function in facts.functions] == [0, 0]
+
+
+def test_a_walk_comes_by_every_node_that_a_field_holds() -> None:
+    for name in SAMPLES:
+        facts = facts_of(sample(name))
+        for node in walk(*facts.body, *(part for f in facts.functions for part in f.body)):
+            held = [getattr(node, field) for field in node.__slots__]
+            rows = [value if isinstance(value, list) else [value] for value in held]
+            assert [*parts(node)] == [
+                item for row in rows for item in row if isinstance(item, Node)
+            ]

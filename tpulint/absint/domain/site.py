@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import takewhile
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.finding import Span
 from tpulint.syntax import ir
+from tpulint.syntax.ir import PIECE
 from tpulint.syntax.lazy_module import pieces_of
 from tpulint.syntax.nodes import Constant, Node, walk
+
+N = TypeVar("N", bound=Node)
 
 
 class WordPattern(Hashable, Protocol):
@@ -45,6 +48,14 @@ class Module:
         yield from walk(*self.facts.body)
         for function in self.facts.functions:
             yield from walk(*function.body)
+
+    def node_at(self, place: int, kind: type[N]) -> N | None:
+        """Return the node of a kind that has its own place there: no other piece is read."""
+        blocks = [function.body for function in self.facts.functions_around(place)]
+        if place < PIECE:
+            blocks.insert(0, self.facts.body)
+        nodes = (node for block in blocks for node in walk(*block) if isinstance(node, kind))
+        return next((node for node in nodes if getattr(node, "place", None) == place), None)
 
     def has_word(self, pattern: WordPattern) -> bool:
         """Return whether an identifier or a string constant looks like this; no comment counts."""

@@ -204,10 +204,7 @@ def has_no_bound(computation: Computation, scope: Scope) -> bool:
     """Return whether the loop is a `while` of Python, or a `while_loop` without a bound."""
     calls = [call for call in computation.calls if call.site == scope.site]
     if scope.converted:
-        place = scope.site.place
-        is_while = any(
-            isinstance(node, While) and node.place == place for node in scope.site.module.nodes()
-        )
+        is_while = scope.site.module.node_at(scope.site.place, While) is not None
         return is_while and not any(
             call.last == "set_loop_options" and _is_in(call.context, scope)
             for call in computation.calls

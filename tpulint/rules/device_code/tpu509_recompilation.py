@@ -175,11 +175,12 @@ def _of_loop(
 ) -> Iterator[Retraced]:
     assert isinstance(traced.payload, TracedCall)
     function, module = traced.payload.function, loop.site.module
-    node = next((item for item in module.nodes() if _is_at(item, (For, While), loop.site)), None)
-    if not isinstance(node, (For, While)) or traced.site.module is not module:
+    own_place = loop.site.place
+    node = module.node_at(own_place, For) or module.node_at(own_place, While)
+    if node is None or traced.site.module is not module:
         return
     inside = list(walk(*node.body))
-    call = next((item for item in inside if _is_at(item, (CallNode,), traced.site)), None)
+    call = next((item for item in inside if _is_call_at(item, traced.site)), None)
     if not isinstance(call, CallNode):
         return
     is_over_data, counters = (
@@ -275,25 +276,30 @@ def _grows(value: Expression, name: str) -> bool:
 
 def kept_numbers(module: Module, loop: For | While) -> frozenset[str]:
     """Return the names and attributes that begin as a number, and that each round changes."""
-    functions = module.facts.functions
+    paths = [
+        dotted_path(statement.target)
+        for statement in loop.body
+        if isinstance(statement, AugmentedAssign) and _is_number(statement.value)
+    ]
+    if not paths:
+        return frozenset()
+    functions = module.facts.functions_around(loop.place)
     own = next((item for item in functions if any(node is loop for node in walk(*item.body))), None)
     around = list(walk(*(own.body if own is not None else module.facts.body)))
     parameters = {item.name for item in own.parameters.named} if own is not None else set()
     numbers: set[str] = set()
-    for statement in loop.body:
-        if not isinstance(statement, AugmentedAssign) or not _is_number(statement.value):
-            continue
-        path = dotted_path(statement.target)
-        others = module.nodes() if "." in path else around
-        set_to = [item.value for item in others if isinstance(item, Assign) and _is_set(item, path)]
+    for path in paths:
         changes = [
             item
             for item in walk(*loop.body)
             if isinstance(item, (Assign, AugmentedAssign, For, NamedExpression))
             and _is_set(item, path)
         ]
-        is_only = len(changes) == 1 and path not in parameters
-        if path and set_to and is_only and all(map(_is_number, set_to)):
+        if not path or len(changes) != 1 or path in parameters:
+            continue
+        others = module.nodes() if "." in path else around
+        set_to = [item.value for item in others if isinstance(item, Assign) and _is_set(item, path)]
+        if set_to and all(map(_is_number, set_to)):
             numbers.add(path)
     return frozenset(numbers)
 
@@ -370,8 +376,8 @@ def _named(target: Expression) -> frozenset[str]:
     return frozenset([target.id] if isinstance(target, Name) else [])
 
 
-def _is_at(node: Node, kinds: tuple[type, ...], site: Site) -> bool:
-    return isinstance(node, kinds) and getattr(node, "place", None) == site.place
+def _is_call_at(node: Node, site: Site) -> bool:
+    return isinstance(node, CallNode) and node.place == site.place
 
 
 def _is_arithmetic(node: Expression) -> bool:
