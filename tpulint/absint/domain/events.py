@@ -7,6 +7,7 @@ same `Variable` object.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -106,11 +107,45 @@ class LayerCall:
     sources: tuple[LayerCall, ...] = ()
 
 
+@dataclass(eq=False, repr=False, slots=True)
+class ClusterTrail:
+    """The host clusters that a tensor went through: `cluster` after those of `before`.
+
+    A tensor shares the trails of those that it is made of: a set of its own in each tensor would
+    take memory that grows as the square of the clusters.
+    """
+
+    cluster: Cluster | None
+    before: tuple[ClusterTrail, ...] = ()
+
+    def clusters(self) -> frozenset[Cluster]:
+        """Return all of the clusters."""
+        trails = {id(self): self}
+        waiting: list[ClusterTrail] = [self]
+        while waiting:  # no recursion: a step may have thousands of clusters
+            for trail in waiting.pop().before:
+                if id(trail) not in trails:
+                    trails[id(trail)] = trail
+                    waiting.append(trail)
+        return frozenset([trail.cluster for trail in trails.values() if trail.cluster is not None])
+
+
+def joined_trail(
+    cluster: Cluster | None, trails: Iterable[ClusterTrail | None]
+) -> ClusterTrail | None:
+    """Return the trail of a tensor that is made in `cluster` of tensors with these trails."""
+    distinct = {id(trail): trail for trail in trails if trail is not None}
+    before = tuple(distinct.values())
+    if len(before) == 1 and cluster in (None, before[0].cluster):
+        return before[0]
+    return ClusterTrail(cluster, before) if before or cluster is not None else None
+
+
 @dataclass(eq=False, slots=True)
 class Tensor(Value):
     """The result of an operation that was built while the program was read.
 
-    made: where it was built. Facts flow: the `clusters` it went through, `per_replica`
+    made: where it was built. Facts flow: the clusters of its `trail`, `per_replica`
     (depends on the computation's inputs), `replica_id`, `computed` (a device's operation made it),
     `uniform` (always equal on all replicas), `filled` (all its elements are equal, and so are its
     shards), `data` (known at run time only). `dtype` and `shape`
@@ -127,7 +162,7 @@ class Tensor(Value):
     made: Context | None
     site: Site | None
     sort: str = "tensor"  # or "operation", "structure", "unseen" (an unknown callee's result)
-    clusters: frozenset[Cluster] = frozenset()
+    trail: ClusterTrail | None = None
     per_replica: bool = False
     replica_id: bool = False
     computed: bool = False
@@ -145,9 +180,16 @@ class Tensor(Value):
     single: bool = False
     split: bool = False
 
+    @property
+    def clusters(self) -> frozenset[Cluster]:
+        """The host clusters that it went through."""
+        return frozenset() if self.trail is None else self.trail.clusters()
+
     def __repr__(self) -> str:
         shape = "" if self.shape is None else str(self.shape).replace("None", "?")
-        facts = ["per replica"] * self.per_replica + ["from a host cluster"] * bool(self.clusters)
+        facts = ["per replica"] * self.per_replica + ["from a host cluster"] * (
+            self.trail is not None
+        )
         return " ".join(filter(None, [self.dtype, self.sort, shape, *facts]))
 
 

@@ -9,7 +9,6 @@ from tpulint.absint.domain.events import (
     TOUCHES,
     Access,
     Carried,
-    Cluster,
     Context,
     Effect,
     LayerCall,
@@ -18,6 +17,7 @@ from tpulint.absint.domain.events import (
     Tensor,
     Use,
     Variable,
+    joined_trail,
 )
 from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
@@ -34,7 +34,6 @@ from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.syntax.nodes import BoolOperation, Expression, first_place
 
-NO_CLUSTERS: frozenset[Cluster] = frozenset()
 HOLDERS_OF_TENSORS = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable
 
 
@@ -218,10 +217,9 @@ def flow(
     """Return a new tensor, made of `taken` by a new operation or by this one."""
     context = frame.context
     here = context.cluster
-    output = Tensor(context, site, sort, NO_CLUSTERS if here is None else frozenset([here]))
+    output = Tensor(context, site, sort, joined_trail(here, [tensor.trail for tensor in taken]))
     output.computed = here is None and context.computation is not None
     for tensor in taken:
-        output.clusters |= tensor.clusters
         output.per_replica |= tensor.per_replica
         output.replica_id |= tensor.replica_id
         output.split |= tensor.split

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import CLUSTER, Scope
-from tpulint.absint.domain.events import Argument, Cluster, Tensor
+from tpulint.absint.domain.events import Argument, Cluster, Tensor, joined_trail
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
@@ -137,7 +137,7 @@ def received(frame: Frame, cluster: Cluster, result: Value) -> Value:
             return tensor
         flags = [tensor, *(use.tensor for use in cluster.receives)]
         taken = transfer.flow(frame, flags, cluster.site, tensor.sort, tensor.operation)
-        taken.clusters = taken.clusters | {cluster}
+        taken.trail = joined_trail(cluster, [taken.trail])
         taken.computed = True
         taken.unread = tensor.unread
         taken.result_of = cluster if tensor.unread is None else None

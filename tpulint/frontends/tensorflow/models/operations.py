@@ -73,7 +73,7 @@ def result_kind(path: str) -> str:
 @model("tf.stop_gradient")
 def _stop_gradient(call: Call) -> Value:
     tensor = call.operation()
-    tensor.clusters = frozenset()  # the gradient does not run through a host cluster any more
+    tensor.trail = None  # the gradient does not run through a host cluster any more
     tensor.dtype = result_dtype(call.record)
     return tensor
 
