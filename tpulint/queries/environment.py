@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation
-from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.site import CallStep, Module, Site
 from tpulint.absint.domain.values import NONE, Const, External, options
 from tpulint.frontends.tensorflow.knowledge import operations
 from tpulint.frontends.tensorflow.knowledge.names import every, having, releases
@@ -32,23 +32,40 @@ def entry_modules(events: Iterable[Event]) -> list[tuple[Event, Module]]:
     return [
         (event, _entry_module(event))
         for same_place in by_site.values()
-        for event in same_place
-        if not any(_is_called_in(event, other) for other in same_place)
+        for event in _not_called(same_place)
     ]
+
+
+def _not_called(events: Sequence[Event]) -> Iterator[Event]:
+    """Yield the events of one place but those that another one is, with a caller.
+
+    An event is with a caller what it is without one, but for the place of the first call.
+    """
+    uncalled = {id(event): len(event.context.call_chain) for event in events if _is_uncalled(event)}
+    callers: defaultdict[tuple[str, tuple[CallStep, ...]], set[CallStep]] = defaultdict(set)
+    for length in set(uncalled.values()):
+        for event in events:
+            if length <= len(event.context.call_chain):
+                first, *rest = event.context.call_chain[-length:]
+                callers[first.name, tuple(rest)].add(first)
+    for event in events:
+        if id(event) in uncalled:
+            first, *rest = event.context.call_chain
+            if callers[first.name, tuple(rest)] - {first}:
+                continue
+        yield event
+
+
+def _is_uncalled(event: ApiCall | Computation) -> bool:
+    """Return whether it is in a function that is called in one that was read by itself."""
+    scopes = event.context.scopes
+    has_caller = bool(event.context.call_chain)
+    return has_caller and bool(scopes) and scopes[0].kind == NO_KNOWN_CALLER
 
 
 def _entry_module(event: ApiCall | Computation) -> Module:
     call_chain = event.context.call_chain
     return call_chain[0].site.module if call_chain else event.site.module
-
-
-def _is_called_in(event: Event, other: Event) -> bool:
-    """Return whether `other` is `event` with a caller of the function that was read by itself."""
-    scopes, steps, others = event.context.scopes, event.context.call_chain, other.context.call_chain
-    if not (scopes and scopes[0].kind == NO_KNOWN_CALLER and 0 < len(steps) <= len(others)):
-        return False
-    first, *rest = others[-len(steps) :]
-    return first.name == steps[0].name and first != steps[0] and tuple(rest) == steps[1:]
 
 
 def may_share_a_process(program: Program, module: Module, other: Module) -> bool:

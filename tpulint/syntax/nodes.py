@@ -29,10 +29,11 @@ else:
 
     def node(cls):
         # Objects of classes that are frozen at run time, too, take three times as long to make.
-        made = dataclass(slots=True)(cls)
+        with_slots = dataclass(slots=True)(cls)
         types = cls.__annotations__
-        made.node_fields = tuple(name for name in made.__slots__ if types[name] not in PLAIN)
-        return made
+        fields = with_slots.__slots__
+        with_slots.node_fields = tuple(name for name in fields if types[name] not in PLAIN)
+        return with_slots
 
 
 class Node:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 from weakref import ReferenceType, ref
 
@@ -18,6 +18,7 @@ from tpulint.absint.domain.values import (
     Bound,
     Choice,
     DeferredName,
+    External,
     Value,
     frozen,
     options,
@@ -163,11 +164,39 @@ class Class(Value):
     env: Env | None
     bases: tuple[Value, ...]
     names: dict[str, Value]
-    order: list[Value] | None = field(default=None, repr=False)  # see `class_order.mro`
+    line: ClassOrder | None = field(default=None, repr=False)  # see `mro`
+    order: list[Value] | None = field(default=None, repr=False)
     is_complete: bool = False  # no base is of a module that was passed by
+
+    @property
+    def outer_bases(self) -> list[External]:
+        """The bases that are outside the project, in its order."""
+        if not _line_of(self).leaves_project:
+            return []
+        return [base for base in mro(self) if isinstance(base, External)]
 
     def __repr__(self) -> str:
         return f"class {self.code.name}"
+
+
+class ClassOrder:
+    """A class, or an unseen base, and those after it in its order, which is shared.
+
+    leaves_project: an unseen base is among them.
+    """
+
+    __slots__ = ("leaves_project", "length", "rest", "value")
+
+    def __init__(self, value: Value, rest: ClassOrder | None) -> None:
+        self.value = value
+        self.rest = rest
+        self.length: int = 1 if rest is None else rest.length + 1
+        self.leaves_project: bool = isinstance(value, External) or (
+            rest is not None and rest.leaves_project
+        )
+
+    def __iter__(self) -> Iterator[Value]:
+        return _before(self, None)
 
 
 @dataclass(eq=False, slots=True)
@@ -405,33 +434,42 @@ def mro(cls: Class) -> list[Value]:
 
     It is found once for each class, in however many ways the class is reached.
     """
+    if cls.order is None:
+        cls.order = list(_line_of(cls))
+    return cls.order
+
+
+def _line_of(cls: Class) -> ClassOrder:
     waiting = [cls]
-    while cls.order is None:  # no recursion: classes may stand in a line of a thousand
+    while cls.line is None:  # no recursion: classes may stand in a line of a thousand
         current = waiting[-1]
-        unknown = [base for base in current.bases if isinstance(base, Class) and not base.order]
+        unknown = [base for base in current.bases if isinstance(base, Class) and base.line is None]
         if unknown:
             waiting += unknown
             continue
         waiting.pop()
-        if current.order is None:
-            rows = [
-                base.order or [] if isinstance(base, Class) else [base] for base in current.bases
+        if current.line is None:
+            lines = [
+                base.line if isinstance(base, Class) else ClassOrder(base, None)
+                for base in current.bases
             ]
-            several = len(rows) > 1
-            rest = _merged([*rows, list(current.bases)]) if several else chain(*rows)
-            current.order = [current, *rest]
-    return cls.order
+            current.line = ClassOrder(
+                current, _merged([line for line in lines if line is not None])
+            )
+    return cls.line
 
 
-def _merged(lines: list[list[Value]]) -> list[Value]:
-    """Return the values of all lines, each before those that follow it in any line.
+def _merged(lines: list[ClassOrder]) -> ClassOrder | None:
+    """Return the values of the lines of all bases, each before those that follow it in any line.
 
     Python refuses a class without such an order; here the next value of the first line is taken.
     """
-    # The bases of a diamond have all but themselves in common; that is copied as it is.
-    end = _common_end(lines[:-1], lines[-1])
-    lines = [*(line[: len(line) - len(end)] for line in lines[:-1]), lines[-1]]
-    rows = [line[::-1] for line in lines if line]  # what comes next is at the end
+    if len(lines) < 2:
+        return lines[0] if lines else None
+    end = _common_end(lines)
+    bases = [line.value for line in lines]
+    # What comes next is at the end.
+    rows = [[*_before(line, end)][::-1] for line in lines] + [bases[::-1]]
     later = Counter(cls for row in rows for cls in row[:-1])
     by_next: dict[Value, list[list[Value]]] = {}
     for row in rows:
@@ -448,23 +486,34 @@ def _merged(lines: list[list[Value]]) -> list[Value]:
             _drop_next(row, merged, later)
             if row:
                 by_next.setdefault(row[-1], []).append(row)
-    return [*merged, *end]
+    for value in reversed(merged):
+        end = ClassOrder(value, end)
+    return end
 
 
-def _common_end(lines: list[list[Value]], bases: list[Value]) -> list[Value]:
-    """Return what all lines end with; nothing if one of the bases is in it."""
-    first = lines[0]
-    shortest = min(map(len, lines))
-    longest = 0
-    step = shortest
-    while step:
-        size = longest + step
-        if size <= shortest and all(line[-size:] == first[-size:] for line in lines):
-            longest = size
-        else:
-            step //= 2
-    end = first[len(first) - longest :]
-    return [] if any(base in end for base in bases) else end
+def _common_end(lines: list[ClassOrder]) -> ClassOrder | None:
+    """Return the line that all lines go on with, after their bases.
+
+    The bases of a diamond have all but themselves in common.
+    """
+    shortest = min(line.length for line in lines)
+    ends: list[ClassOrder | None] = []
+    for line in lines:
+        end: ClassOrder | None = line
+        while end is not None and end.length > shortest:
+            end = end.rest
+        ends.append(end)
+    while any(end is not ends[0] for end in ends):
+        ends = [None if end is None else end.rest for end in ends]
+    return None if any(ends[0] is line for line in lines) else ends[0]
+
+
+def _before(line: ClassOrder, end: ClassOrder | None) -> Iterator[Value]:
+    """Yield the values of a line before its end."""
+    rest: ClassOrder | None = line
+    while rest is not None and rest is not end:
+        yield rest.value
+        rest = rest.rest
 
 
 def _drop_next(row: list[Value], order: Container[Value], later: Counter[Value]) -> None:

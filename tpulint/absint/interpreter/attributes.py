@@ -105,7 +105,7 @@ def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
         return base.cls
     if name == "__dict__":
         return Mapping(base.attributes, True, made=base.context, attributes=base.attributes)
-    if any(isinstance(base, External) for base in mro(base.cls)):
+    if base.cls.outer_bases:
         return method(base, name)
     return base.attributes.setdefault(name, Opaque(f"self.{name}"))
 

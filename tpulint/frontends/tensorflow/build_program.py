@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER, ConditionKey, Scope, cover
 from tpulint.absint.domain.events import ApiCall, Computation, Context
-from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, function_of, mro
+from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, function_of
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
 from tpulint.absint.domain.values import (
@@ -262,9 +262,9 @@ def _read_value(
     elif isinstance(value, Class) and value.module is module and id(value) not in seen:
         seen.add(id(value))
         instance = interpreter.generic_instance(value)
-        if any(isinstance(base, External) and base.last in MAKES_ESTIMATOR for base in mro(value)):
+        if any(base.last in MAKES_ESTIMATOR for base in value.outer_bases):
             names = names | {"__init__"}
-        is_called_back = any(isinstance(base, External) for base in mro(value))
+        is_called_back = bool(value.outer_bases)
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
             if not isinstance(inner, Function) or inner.module is not module:

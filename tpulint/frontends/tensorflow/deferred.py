@@ -156,5 +156,5 @@ def complete(session: Session, cls: Class) -> None:
             )
     for ancestor in mro(cls):
         if isinstance(ancestor, Class):
-            ancestor.order = None
+            ancestor.line = ancestor.order = None
     cls.is_complete = True
