@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, findings, program, reported
-from tests.rules.openings import SYSTEM
+from tests.rules.openings import REWRITTEN, SYSTEM, V1
 from tpulint.finding import Finding
 
 RUN = """
@@ -16,6 +16,18 @@ def train(x):
     return strategy.run(step, args=(x,))
 """
 PROGRAMS = {
+    "a missed alarm: Python asks a variable": V1
+    + """
+import numpy as np
+
+def computation(x):
+    step = tf.train.get_or_create_global_step()
+    rate = tf.get_variable("rate", [])
+    if int(step) == 0:  # error: TPU507
+        x = x * float(rate)  # error: TPU507
+    return x * abs(rate) * np.sign(len([rate]))
+"""
+    + REWRITTEN,
     "one of several tensors": SYSTEM
     + """
 import sys

@@ -130,6 +130,8 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
     if home == "math" or is_python or (home == "numpy" and last in NUMPY_FUNCTIONS):
         argument = call.arguments[0].value if call.arguments else None
+        if isinstance(argument, Variable) and home != "numpy":
+            return argument
         tensor = symbolic_tensor(argument) if isinstance(argument, Tensor) else None
         return tensor if tensor is not None and tensor.data else None
     return None
