@@ -57,6 +57,18 @@ def model_fn(features, labels, mode, params):
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
 """
 PROGRAMS = {
+    "a missed alarm: a prediction by a plain specification": """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.EstimatorSpec(mode, predictions={"x": features})  # error: TPU608
+    if mode == tf.estimator.ModeKeys.EVAL:
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, predict_batch_size=8)
+estimator.predict(lambda params: tf.data.Dataset.range(8))
+""",
     "input functions in every call": MODEL_FN
     + ESTIMATOR
     + """

@@ -198,7 +198,7 @@ def _check_loops(program: Program, report: Report) -> None:
 # Texts are generated in a loop, and often by an Estimator that has no TPU.
 def is_mode_run(program: Program, computation: Computation, context: Context) -> bool:
     """Return whether what a test of the mode leads to runs on the TPU, as far as is seen."""
-    of_mode = asks_about(context, naming.OTHER_MODE) or asks_about(context, naming.EVALUATION)
+    of_mode = asks_about(context, naming.MODE)
     return not of_mode or any(
         feed.kind == "predict"
         and feed.owner is computation.call.result

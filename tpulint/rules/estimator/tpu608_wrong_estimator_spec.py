@@ -23,6 +23,10 @@ from tpulint.rules.base import Report, Rule, register
 
 # Arguments of TPUEstimatorSpec without which it can only serve predictions.
 NOT_TO_PREDICT = (("loss", 2), ("train_op", 3), ("eval_metrics", 4))
+EVALUATION, PREDICTION = "evaluation", "prediction"
+USES = {"evaluate": EVALUATION, "predict": PREDICTION}  # by what feeds them
+MODES = {EVALUATION: naming.EVALUATION, PREDICTION: naming.PREDICTION}
+WITH_METRICS = ", with `eval_metrics` in place of `eval_metric_ops`"
 PAIRS = {"eval_metrics": 4, "host_call": 7}  # arguments of TPUEstimatorSpec
 
 
@@ -39,11 +43,11 @@ class WrongEstimatorSpec(Rule):
         _check_predictions(program, report)
         _check_scaffolds(program, report)
         check_params(program, report)
-        for computation, spec, is_certain in plain_specifications(program):
+        for computation, spec, is_certain, use in plain_specifications(program):
             report(
                 spec.site.span,
-                "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`:"
-                " return one, with `eval_metrics` in place of `eval_metric_ops`",
+                f"`EstimatorSpec` is made here, but {use} on a TPU requires `TPUEstimatorSpec`:"
+                f" return one{WITH_METRICS if use == EVALUATION else ''}",
                 certainty=definite_if(is_certain, is_on_tpu(computation, spec.context)),
                 trace=device_path(
                     computation, spec.context, device_step(spec.site, "makes the specification")
@@ -224,31 +228,36 @@ def _fault_of_sent(sent: Value) -> str | None:
     return None
 
 
-def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCall, bool]]:
-    """Yield each EstimatorSpec that a model_fn makes for evaluation on the TPU, and its certainty.
+# tpu_estimator.py, `convert_to_single_tpu_eval_step` and `convert_to_single_tpu_predict_step`:
+# training accepts a plain EstimatorSpec, and they do not.
+def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCall, bool, str]]:
+    """Yield each EstimatorSpec that a model_fn makes for another use on the TPU than training.
 
-    Training takes one; whether a prediction runs on the TPU is seen too seldom.
+    With each come its certainty and the use.
     """
-    # Training accepts a plain EstimatorSpec; evaluation on a TPU does not.
-    evaluated = {id(feed.owner) for feed in program.feeds if feed.kind == "evaluate"}
+    uses = {(id(feed.owner), USES[feed.kind]) for feed in program.feeds if feed.kind in USES}
     for computation in program.computations:
-        if computation.kind == MODEL_FN and id(computation.call.result) in evaluated:
+        for use in USES.values() if computation.kind == MODEL_FN else ():
+            is_unsized = use == PREDICTION and not computation.predicts  # TPU610
+            if is_unsized or (id(computation.call.result), use) not in uses:
+                continue
             for call in computation.calls:
                 if call.last == "EstimatorSpec" and call.context.on_device:
-                    is_certain = is_evaluated(computation, call.context)
+                    is_certain = is_used(computation, call.context, use)
                     if is_certain is not None:
-                        yield computation, call, is_certain
+                        yield computation, call, is_certain, use
 
 
-def is_evaluated(computation: Computation, context: Context) -> bool | None:
-    """Return whether an evaluation gets there for sure; None where it does not."""
+def is_used(computation: Computation, context: Context, use: str) -> bool | None:
+    """Return whether an evaluation or prediction gets there for sure; None where it does not."""
     is_certain = not context.is_guess
+    mode = MODES[use]
     for key, branch in context.conditions - computation.context.conditions:
         words = list(words_of(key))
         modes = {
-            (naming.EVALUATION.is_in(word.name), branch is word.is_affirmed)
+            (mode.is_in(word.name), branch is word.is_affirmed)
             for word in words
-            if naming.EVALUATION.is_in(word.name) or naming.OTHER_MODE.is_in(word.name)
+            if naming.MODE.is_in(word.name)
         }
         if modes in ({(True, False)}, {(False, True)}):
             return None  # a test of one mode, and this branch is not for evaluations

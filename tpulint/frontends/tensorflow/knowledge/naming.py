@@ -96,9 +96,13 @@ EVALUATION = _row(
     r"EVAL\b|['\"]eval['\"]",
     "a test of an Estimator's mode: `mode` may have come by way of unseen code",
 )
-OTHER_MODE = _row(
-    r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)['\"]",
-    "a test of another mode of an Estimator",
+PREDICTION = _row(
+    r"(?:PREDICT|INFER)\b|['\"](?:predict|infer)['\"]",
+    "a test of an Estimator's mode, as above",
+)
+MODE = _row(
+    r"(?:TRAIN|EVAL|PREDICT|INFER)\b|['\"](?:train|eval|predict|infer)['\"]",
+    "a test of any mode of an Estimator",
 )
 TPU_WORD = _row(
     r"(?i)tpu(?<!outpu)",
