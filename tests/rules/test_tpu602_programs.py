@@ -10,6 +10,39 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import ESTIMATOR, HOST_CALL, MODEL_FN, V1
 
 PROGRAMS = {
+    "a missed alarm: a key that is not taken, of a dict that may have more": V1
+    + """
+def on_host(rows, more=None):
+    return tf.summary.scalar("rows", tf.reduce_mean(rows))
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    tensors = {"rows": tf.reduce_mean(features, axis=-1), "loss": tf.reshape(loss, [1])}
+    if params["more"]:
+        tensors["more"] = tf.reshape(loss, [1])
+    host_call = (on_host, tensors)  # error: TPU602
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
+"""
+    + ESTIMATOR,
+    "keys that the function takes, and some that are not seen": V1
+    + """
+def on_host(rows, **more):
+    return tf.summary.scalar("rows", tf.reduce_mean(rows))
+
+def of_rows(rows, more):
+    return tf.summary.scalar("rows", tf.reduce_mean(rows))
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    rows = tf.reduce_mean(features, axis=-1)
+    tensors = {name: rows for name in params["names"]}
+    tensors["rows"] = rows
+    if params["more"]:
+        tensors["more"] = rows
+    function = on_host if params["all"] else of_rows
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(function, tensors))
+"""
+    + ESTIMATOR,
     "the keys of a dict that another library makes": V1
     + """
 import library

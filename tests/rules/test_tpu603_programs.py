@@ -10,6 +10,41 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import ESTIMATOR, HOST_CALL, MODEL_FN, V1
 
 PROGRAMS = {
+    "missed alarms: what has one element, as it is the loss or a learning rate": V1
+    + """
+def model_fn(features, labels, mode, params):
+    rows = tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=features)
+    loss = tf.reduce_mean(rows, axis=0)
+    rate = params["rate"] * tf.cos(params["share"])
+    if params["warm"]:
+        rate = tf.multiply(rate, params["warm"])
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(rate))
+    train_op = optimizer.minimize(loss, tf.train.get_global_step())
+    tensors = [
+        loss,  # possible: TPU603
+        rate,  # possible: TPU603
+        rows,
+        tf.reshape(loss, [1]),
+        tf.expand_dims(rate, 0),
+    ]
+    call = (lambda *values: tf.no_op(), tensors)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=call)
+"""
+    + ESTIMATOR,
+    "a missed alarm: scalars in a list, one for each name that is not seen": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    losses = params["losses"](features)
+    means = [tf.reduce_mean(losses[name]) for name in sorted(losses.keys())]  # possible: TPU603
+    rows = [tf.reshape(losses[name], [-1]) for name in sorted(losses.keys())]
+    metrics = (lambda *values: {"mean": tf.metrics.mean(values[0])}, means)
+    call = (lambda *values: tf.no_op(), rows)
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=loss, eval_metrics=metrics, host_call=call
+    )
+"""
+    + ESTIMATOR,
     "a missed alarm: a scalar in a dict with keys that are not seen": V1
     + """
 def host_call_of(scalars):

@@ -46,14 +46,26 @@ def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
     included; a dict is given by keyword (tpu_estimator.py: `_OutfeedHostCall.validate`).
     """
     signature = signature_of(callee)
-    if signature is None or any(argument.star for argument in arguments):
+    if signature is None:
         return None
+    if any(argument.star for argument in arguments):
+        return _unexpected(signature, arguments)
     # tpu_estimator.py, `_OutfeedHostCall.validate`, counts with `fn_args`, defaults included.
     if all(argument.keyword is None for argument in arguments):
         count = _parameters(callee, signature)
         if count is not None and count != len(arguments):
             return f"it has {_counted(count, 'parameter')} for {_counted(len(arguments), 'tensor')}"
     return misfit(callee, arguments)
+
+
+def _unexpected(signature: Signature, arguments: tuple[Argument, ...]) -> str | None:
+    """Return the error for a key that the function does not take, of a dict that may have more."""
+    rows = signature.parameters
+    if any(row.kind is Parameter.VAR_KEYWORD for row in rows.values()):
+        return None
+    keys = (argument.keyword for argument in arguments if argument.keyword)
+    unexpected = next((key for key in keys if key not in rows), None)
+    return f"got an unexpected keyword argument '{unexpected}'" if unexpected else None
 
 
 def _counted(count: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.diagnostics.traces import in_argument
 from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.entry_calls import broadcasts_input, host_calls
@@ -30,21 +31,57 @@ class ScalarOutfeed(Rule):
             # With BROADCAST only one core's output is taken, so nothing is concatenated.
             if broadcast:
                 continue
+            must_be_scalars = _must_be_scalars(computation)
             for argument in cluster.arguments:
                 # tpu_estimator.py, `create_tpu_hostcall`, concatenates along axis 0.
+                sent = options(argument.value)
                 scalars = [
-                    option for option in options(argument.value) if _is_scalar_tensor(option)
+                    option
+                    for option in sent
+                    if id(option) in must_be_scalars or _is_scalar_tensor(option)
                 ]
                 if scalars:
-                    is_scalar = len(scalars) == len(options(argument.value))
+                    is_scalar = len(scalars) == len(sent)
+                    are_scalars = all(map(_is_scalar_tensor, scalars))
                     certainty = definite_if(
                         is_scalar,
+                        are_scalars,
                         broadcast is False,
+                        argument.star != "*",
                         not cluster.context.is_guess,
                         is_on_tpu(computation, cluster.context),
                     )
                     verb = "is" if is_scalar else "may be"
-                    report_scalar(computation, cluster, argument, verb, certainty, report)
+                    report_scalar(
+                        computation,
+                        cluster,
+                        argument,
+                        verb,
+                        certainty,
+                        report,
+                        must_be=not are_scalars,
+                    )
+
+
+# tensorflow_estimator/python/estimator/model_fn.py, `_validate_estimator_spec_loss`, and the
+# kernels of optimizers (tensorflow/core/kernels/training_ops.cc: "lr is not a scalar").
+def _must_be_scalars(computation: Computation) -> set[int]:
+    """Return the ids of tensors that are the loss or a learning rate, which have one element."""
+    needed = [
+        call.argument("loss", 2)
+        if call.last == "TPUEstimatorSpec"
+        else call.argument("learning_rate", 0)
+        for call in computation.calls
+        if call.last == "TPUEstimatorSpec"
+        or (call.last.endswith("Optimizer") and is_tensorflow(call.path))
+    ]
+    return {
+        id(option)
+        for argument in needed
+        if argument is not None
+        for option in options(argument.value)
+        if isinstance(option, Tensor) and option.sort == "tensor" and option.shape is None
+    }
 
 
 def _is_scalar_tensor(value: object) -> bool:
@@ -58,6 +95,8 @@ def report_scalar(
     verb: str,
     certainty: Certainty,
     report: Report,
+    *,
+    must_be: bool,
 ) -> None:
     site = next(tensors(sent.value)).site
     assert site is not None
@@ -73,5 +112,6 @@ def report_scalar(
             traces.entry(computation),
             traces.step(DEVICE_LANE, site, "has no batch dimension"),
         ),
+        doubt="unless its shape is `[1]`" if must_be else "",
         fix=None if culprit.is_holder else with_batch_dimension(sent.site.module, culprit.span),
     )

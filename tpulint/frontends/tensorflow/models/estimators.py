@@ -32,6 +32,7 @@ from tpulint.frontends.tensorflow.models.table import Call, force_deferred, mode
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
 # The tensors that an Estimator passes by name, and that a model_fn passes to what specifies it.
 OF_MODEL_FNS = frozenset(["features", "labels", "loss", "total_loss", "logits"])
+MAY_BE_ABSENT = "?"  # the star of what a dict may lack
 HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
 POSITIONS = {"eval_metrics": 4, "host_call": 7}
 
@@ -189,22 +190,25 @@ def _outfeed(call: Call, value: Value) -> Value:
 def _host_arguments(call: Call, sent: Value) -> tuple[Argument, ...]:
     """Return the tensors as the host function's arguments: a list by position, a dict by name.
 
-    Of a dict with keys that are not seen, those that are seen are known all the same.
+    What is seen of a list or dict is known all the same, where other items or keys are not. Such
+    an item has a star if its position or its key is not known, or if the dict may lack it.
     """
-    more = (Argument(None, "*", UNKNOWN, call.site),)
-    if not isinstance(sent, (Sequence, Mapping)) or (isinstance(sent, Sequence) and sent.open):
+    stars = "**" if isinstance(sent, Mapping) else "*"
+    more = (Argument(None, stars, UNKNOWN, call.site),)
+    if not isinstance(sent, (Sequence, Mapping)):
         return more
     call_site = sent.site or call.site
     arguments = []
     for number, (key, item) in enumerate(_keyed_items(sent)):
-        place = -1
+        place, name, star = -1, None, stars if sent.open else ""
         if isinstance(sent, Mapping):
             place = sent.places.get(key, -1)
+            if isinstance(key, str):
+                name, star = key, MAY_BE_ABSENT if key in sent.maybe_absent else ""
         elif number < len(sent.places):
             place = sent.places[number]
         site = call_site.module.site(place) if place >= 0 else call_site
-        name = None if key is None else str(key)
-        arguments.append(Argument(name, "", _outfeed(call, item), site))
+        arguments.append(Argument(name, star, _outfeed(call, item), site))
     return (*arguments, *(more if sent.open else ()))
 
 
