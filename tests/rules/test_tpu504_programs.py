@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked
-from tests.rules.openings import SYSTEM
+from tests.rules.openings import ESTIMATOR, NETWORK, SYSTEM
 
 STEP = (
     SYSTEM
@@ -66,6 +66,60 @@ DATASETS = {
     ),
 }
 PROGRAMS = DATASETS | {
+    "missed alarms: NumPy's own dtype, and one that a transformation gives": NETWORK
+    + """
+import numpy as np
+
+def of_arrays(params):
+    rows, halves = np.random.rand(100, 5), np.zeros((100, 5), np.float32)
+    data = tf.data.Dataset.from_tensor_slices((tf.constant(rows), halves))  # error: TPU504
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+def with_sizes(params):
+    data = tf.data.Dataset.from_tensor_slices((tf.constant(np.ones([9, 5])), tf.zeros([9])))
+    def set_shapes(rows, labels):
+        rows.set_shape([5])
+        return rows, labels
+    data = data.map(set_shapes)  # error: TPU504
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+def cast(params):
+    data = tf.data.Dataset.from_tensor_slices((tf.constant(np.ones([9, 5])), tf.zeros([9])))
+    data = data.map(lambda rows, labels: (tf.cast(rows, tf.float32), labels))
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+KEYS = {"ids": tf.FixedLenFeature([8], tf.int64), "rates": tf.FixedLenFeature([8], tf.float32)}
+
+def decode(record, dtype):
+    example = tf.parse_single_example(record, KEYS)
+    for name in list(example.keys()):
+        tensor = example[name]
+        if tensor.dtype == tf.int64:
+            tensor = tf.cast(tensor, dtype)
+        example[name] = tensor
+    return example
+
+def of_doubles(params):
+    data = tf.data.TFRecordDataset("gs://bucket/records").repeat()
+    return data.apply(  # possible: TPU504
+        tf.data.experimental.map_and_batch(
+            lambda record: decode(record, tf.float64), params["batch_size"], drop_remainder=True
+        )
+    )
+
+def of_numbers(params):
+    data = tf.data.TFRecordDataset("gs://bucket/records").repeat()
+    return data.apply(
+        tf.data.experimental.map_and_batch(
+            lambda record: decode(record, tf.int32), params["batch_size"], drop_remainder=True
+        )
+    )
+"""
+    + ESTIMATOR
+    + """
+for input_fn in (of_arrays, with_sizes, cast, of_doubles, of_numbers):
+    estimator.train(input_fn, max_steps=1)
+""",
     "strings that the compiler holds for an assertion": """
         import tensorflow.compat.v1 as tf
         def computation(x):

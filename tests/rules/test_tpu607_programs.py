@@ -19,6 +19,18 @@ estimator.train(input_fn, max_steps=1)
 """
 TF = "import tensorflow as tf\n"
 PROGRAMS = {
+    "a missed alarm: a function of Python's in a transformation for `apply`": INPUT_FN
+    + """
+def decode(record):
+    return tf.py_func(library.decode, [record], tf.float32)  # error: TPU607
+
+def input_fn(params):
+    data = tf.data.TFRecordDataset("gs://bucket/records").repeat()
+    return data.apply(
+        tf.data.experimental.map_and_batch(decode, params["batch_size"], drop_remainder=True)
+    )
+"""
+    + ON_ANOTHER_MACHINE,
     "missed alarms: paths that this machine has listed, and relative ones": TF
     + REMOTE
     + """

@@ -114,12 +114,14 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
 def _of_array(array: ExternalObject) -> tuple[str | None, Shape | None]:
     """Return the dtype and the shape of an array that NumPy fills, as far as they are written."""
     if array.last in ("rand", "randn"):
-        return None, tuple(_number(value) for _, value in array.arguments)
+        return "float64", tuple(_number(value) for _, value in array.arguments)
     name = _SIZED.get(array.last)
     size = array.argument(*name) if name is not None else None
+    given = array.argument("dtype", _DTYPES.get(array.last))
+    dtype = dtype_of(given) if given is not None else _FILLS.get(array.last)
     if isinstance(size, Const) and size != NONE:
-        return dtype_of(array.argument("dtype")), (_number(size),)
-    return dtype_of(array.argument("dtype")), shape_of(size)
+        return dtype, (_number(size),)
+    return dtype, shape_of(size)
 
 
 # Functions of NumPy, and the argument that is the shape: a number is one dimension.
@@ -128,4 +130,10 @@ _SIZED = {
     **dict.fromkeys(("random", "random_sample", "standard_normal"), ("size", 0)),
     **dict.fromkeys(("normal", "uniform", "randint"), ("size", 2)),
 }
+# What the functions fill an array with unless they are told, and where they are told by position.
+_FILLS = {
+    **dict.fromkeys(("zeros", "ones", "empty"), "float64"),
+    **dict.fromkeys(("random", "random_sample", "standard_normal", "normal", "uniform"), "float64"),
+}
+_DTYPES = {"zeros": 1, "ones": 1, "empty": 1, "full": 2}
 _NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}

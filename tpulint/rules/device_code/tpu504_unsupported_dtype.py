@@ -99,6 +99,8 @@ FITS = frozenset(["fit", "evaluate", "predict"])
 # Steps of a pipeline whose elements are those before, or batches of them.
 KEEP_ELEMENTS = frozenset(["batch", "cache", "prefetch", "repeat", "shuffle", "take", "skip"])
 KEEP_ELEMENTS |= {"with_options"}
+MAPS = ("map", "map_and_batch", "map_and_batch_with_legacy_function")
+SOURCES = ("from_tensors", "from_tensor_slices")
 NOT_FED = ("string", "complex128", "float64", "float16")  # what no infeed takes
 NO_TPU_HAS = ("string", "complex128")
 LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
@@ -319,14 +321,15 @@ def _check_infeeds(program: Program, report: Report) -> None:
             continue
         data = data_of(program, feed)
         step = next((step for step in steps(data) if step.last not in KEEP_ELEMENTS), None)
-        if step is None or step.last != "map" or step.inner is None:
+        element = None if step is None else element_made(step)
+        if step is None or element is None:
             continue
-        for tensor, is_alternative in sent_tensors(step.inner):
+        for tensor, is_alternative in sent_tensors(element):
             if tensor.dtype in NOT_FED:
                 report(
                     step.site.span,
-                    f"`map` gives the TPU a {tensor.dtype}, which no infeed takes: remove it from"
-                    f" the features, or {advice(tensor.dtype)}",
+                    f"`{step.last}` gives the TPU a {tensor.dtype}, which no infeed takes: remove"
+                    f" it from the features, or {advice(tensor.dtype)}",
                     certainty=definite_if(
                         not is_alternative, not feed.context.is_guess, len(options(data)) == 1
                     ),
@@ -336,6 +339,15 @@ def _check_infeeds(program: Program, report: Report) -> None:
                     ),
                 )
                 break
+
+
+def element_made(step: ExternalObject) -> Value | None:
+    """Return an element of what a step makes; None where it is not seen."""
+    transformation = step.arguments[0][1] if step.last == "apply" and step.arguments else step
+    if isinstance(transformation, ExternalObject) and transformation.last in MAPS:
+        return transformation.inner
+    is_source = step.last in SOURCES and len(step.arguments) == 1
+    return step.arguments[0][1] if is_source else None
 
 
 def sent_tensors(value: Value) -> Iterator[tuple[Tensor, bool]]:

@@ -375,6 +375,20 @@ def _mapped_step(call: Call) -> Value:
     return step
 
 
+# tensorflow/python/data/experimental/ops: transformations for `apply`, each with a function.
+@model(
+    *(
+        f"tf.{home}.{name}"
+        for home in ("data.experimental", "contrib.data")
+        for name in ("map_and_batch", "map_and_batch_with_legacy_function", "parallel_interleave")
+    )
+)
+def _transformation(call: Call) -> Value:
+    transformation = _loaded(call)
+    transformation.inner = _elements_made(call)
+    return transformation
+
+
 # tensorflow/python/distribute/input_lib.py
 @model(f"{DATASET}.get_next")
 def _next_of_distributed(call: Call) -> Value | None:
@@ -415,10 +429,19 @@ def _elements_made(call: Call) -> Value | None:
             is_text = isinstance(call.receiver, ExternalObject) and _gives_text(call.receiver)
             element = Tensor(None, call.site, "tensor" if is_text else "structure")
             element.dtype = "string" if is_text else None
-            # A dataset's function takes the components of an element, or the element.
-            args: list[Value] = [element] * parameter_count(call, functions[0])
+            args = _components(call, element, parameter_count(call, functions[0]))
             results.append(call.run_inside(scope, value, args))
     return join(results) if results else None
+
+
+def _components(call: Call, element: Tensor, count: int) -> list[Value]:
+    """Return what a dataset's function takes: the components of an element, or the element."""
+    seen = None if call.receiver is None else _element_of(call.receiver, element)
+    if isinstance(seen, Sequence) and count == len(seen.items) > 1 and not seen.open:
+        return list(seen.items)
+    if seen is not None and count == 1 and not isinstance(seen, Sequence):
+        return [seen]
+    return [element] * count
 
 
 # tensorflow/python/data/ops/readers.py
