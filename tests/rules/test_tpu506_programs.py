@@ -21,6 +21,13 @@ def inference(features):
 
 tf.tpu.rewrite(inference, [tf.zeros([4])])
 """,
+    "noise in another dtype": V1_CLOCK
+    + """
+def computation(x):
+    return x + np.random.normal(size=[4]).astype("float32")  # error: TPU506
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
     "random weights of an initializer, and of a variable": V1_CLOCK
     + """
 def computation(x):

@@ -17,6 +17,7 @@ from tpulint.absint.domain.objects import (
     Mapping,
     Sequence,
     Super,
+    TraceTimeValue,
     mro,
 )
 from tpulint.absint.domain.site import Site
@@ -42,6 +43,7 @@ from tpulint.absint.interpreter.frame import Frame
 
 WITH_METHODS = (
     *(Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound, Tensor, Variable),
+    TraceTimeValue,
 )
 METHOD = "?."  # the path of a method whose receiver the call carries
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tpulint.absint.domain.context import CALLED, ConditionKey
 from tpulint.absint.domain.events import ApiCall, Argument, Tensor, Variable
-from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, is_scalar, of_scalars, tensors, uniform
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Value
@@ -41,6 +41,8 @@ def answer(call: Call) -> Value:
     """Return the result of a call that no model answers."""
     if isinstance(call.receiver, ExternalObject):
         return _of_object(call, call.receiver)
+    if isinstance(call.receiver, TraceTimeValue):
+        return call.receiver  # a method of an array or of a date gives another form of it
     if call.receiver is not None:
         note_method(call)
         return unseen(call)
