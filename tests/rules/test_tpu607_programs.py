@@ -50,6 +50,9 @@ for data in (
     tf.data.TFRecordDataset("train.tfrecord"),  # error: TPU607
     tf.data.TFRecordDataset(["data/train.tfrecord"]),  # error: TPU607
     tf.data.TFRecordDataset(os.path.join("data", folder)),  # error: TPU607
+    tf.data.TFRecordDataset(tf.io.gfile.glob("data/*.tfrecord")),  # error: TPU607
+    tf.data.TFRecordDataset(tf.io.gfile.glob(["gs://x/*", "data/x*"])),  # error: TPU607
+    tf.data.TFRecordDataset(tf.io.gfile.glob("gs://bucket/*.tfrecord")),
     tf.data.TFRecordDataset(tf.io.gfile.glob(folder + "/*.tfrecord")),
     tf.data.TFRecordDataset("gs://bucket/train.tfrecord"),
     tf.data.TFRecordDataset("/data/train.tfrecord"),

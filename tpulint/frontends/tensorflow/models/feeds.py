@@ -501,6 +501,22 @@ def _list_files(call: Call) -> Value:
     return Sequence("list", [listed], True, call.site, call.frame.context)
 
 
+# tensorflow/python/lib/io/file_io.py: paths, as the pattern or each of several patterns begins.
+@model("tf.io.gfile.glob", "tf.compat.v1.gfile.Glob")
+def _list_stored_files(call: Call) -> Value:
+    patterns = call.values[0] if call.values else UNKNOWN
+    items = patterns.items if isinstance(patterns, Sequence) else [patterns]
+    listed = [_listed(pattern) for pattern in items]
+    return Sequence("list", listed, True, call.site, call.frame.context)
+
+
+def _listed(pattern: Value) -> Value:
+    starts = start_of(pattern)
+    if not starts:
+        return UNKNOWN
+    return Text(starts.partition("*")[0], _WILDCARDS.sub("", end_of(pattern)))
+
+
 @model("builtins.str.format")
 def _format(call: Call) -> Value | None:
     """`"text {}".format(unknown)`: what comes before the first field, and after the last."""
