@@ -114,6 +114,18 @@ with strategy.scope():
     model.compile(optimizer="adam", loss=Loss())
 model.fit(tf.data.TFRecordDataset("gs://bucket/x").batch(8, drop_remainder=True))
 """,
+    "what a model of another library gives": """
+import transformers
+
+with strategy.scope():
+    model = transformers.TFBertModel.from_pretrained("bert-base-uncased")
+
+def step():
+    outputs = model(tf.ones([2, 8], tf.int32), training=True)
+    print(outputs.loss.numpy())  # error: TPU507
+    return outputs.loss
+"""
+    + RUN,
     "what is compiled by another library, and is no model": """
 import re
 import library

@@ -139,6 +139,8 @@ class Hooks(Library):
                 return shape_object(base.shape, site, frame.context)
             if name in tf_names.STATIC_ATTRIBUTES:
                 return UNKNOWN
+            if name in tf_names.MODEL_OUTPUTS and isinstance(base, Tensor):
+                return replace(base, sort="tensor", shape=None)
             return base if isinstance(base, Tensor) and name in tf_names.REPLICA_ID else None
         if isinstance(base, Strategy) and name == tf_names.REPLICAS:
             return Scaled(tf_names.REPLICAS)

@@ -191,6 +191,13 @@ METRIC_METHODS = {
 # Optimizer methods that update variables, and the step that they count.
 OPTIMIZER_UPDATES = words("minimize apply_gradients apply")
 
+# transformers/modeling_tf_outputs.py: tensors in what a model of that library gives.
+MODEL_OUTPUTS = words(
+    """
+    loss logits last_hidden_state pooler_output start_logits end_logits encoder_last_hidden_state
+    """
+)
+
 # Calls in which replicas wait for one another; what merge_call is given may do so.
 COLLECTIVES = COLLECTIVE_CALLS | {"merge_call"}
 REPLICAS = "num_replicas_in_sync"
