@@ -159,6 +159,62 @@ searcher = library.Searcher()
 with strategy.scope():
     searcher.compile("sgd")
 """,
+    # A missed alarm: the program makes a strategy, and then forgets it.
+    "a model that trains without the only strategy": SYSTEM
+    + f"""
+model = {NET}  # error: TPU702
+model.compile(optimizer="adam", loss="mse")
+model.fit(tf.data.Dataset.from_tensors((tf.ones([8, 4]), tf.ones([8]))))
+""",
+    "another model trains with the strategy": SYSTEM
+    + f"""
+small = {NET}  # possible: TPU702
+small.compile(optimizer="adam", loss="mse")
+small.fit(tf.ones([8, 4]), tf.ones([8]))
+with strategy.scope():
+    model = {NET}
+    model.compile(optimizer="adam", loss="mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
+    "a model that trains where there is no TPU": f"""
+import tensorflow as tf
+
+try:
+    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+except ValueError:
+    strategy = None
+if strategy is None:
+    model = {NET}
+    model.compile(optimizer="adam", loss="mse")
+    model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
+    "a model that trains, with a TPU or without": f"""
+import tensorflow as tf
+
+try:
+    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+except ValueError:
+    strategy = tf.distribute.get_strategy()
+model = {NET}  # error: TPU702
+model.compile(optimizer="adam", loss="mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
+    "a library that is given the strategy": SYSTEM
+    + f"""
+import library
+
+library.use(strategy)
+model = {NET}
+model.compile(optimizer="adam", loss="mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
+    "a function that a scope may be around": SYSTEM
+    + f"""
+def train(data):
+    model = {NET}
+    model.compile(optimizer="adam", loss="mse")
+    model.fit(data)
+""",
     "models of another library": SYSTEM
     + """
 import transformers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tpulint.absint.domain.context import (
@@ -87,6 +87,7 @@ def is_on_replica(context: Context) -> bool:
 
 
 MAX_PARTS = 256
+TRAINS = "fit"
 LOADED = "from_pretrained"  # Hugging Face's models are built when their weights are loaded
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
 CLASSES = tf_names.TPU_STRATEGIES | tf_names.OTHER_STRATEGIES
@@ -98,7 +99,8 @@ class Misplaced:
 
     kind: "optimizer", "metric", "model" or "variable". created, site: where that is. used,
     use_site: where device code, or `compile` under the scope, takes it. compiled: `compile` makes
-    or takes it under no scope, for a model of the strategy.
+    or takes it under no scope, for a model of the strategy. unused: it is a model that trains
+    without the strategy.
     """
 
     kind: str
@@ -109,6 +111,7 @@ class Misplaced:
     used: Context
     certainty: Certainty
     compiled: bool = False
+    unused: bool = False
 
 
 class Scopes:
@@ -138,6 +141,8 @@ class Scopes:
                 yield from self._compiled(call)
             elif call.last == "compile" and is_model(call.receiver):
                 yield from self._compiled_outside(call)
+            elif call.last == TRAINS and is_model(call.receiver):
+                yield from self._trained_outside(call)
 
     def place(self, misplaced: Misplaced) -> Site:
         """Return the outermost call that could be put under the missing scope.
@@ -251,6 +256,37 @@ class Scopes:
             yield Misplaced(
                 "optimizer", name, created, site, call.site, call.context, certainty, True
             )
+
+    def _trained_outside(self, call: ApiCall) -> Iterator[Misplaced]:
+        """`model.fit(...)` of a model that no scope is around, where there is a TPU to train on."""
+        model, strategy = call.receiver, self._free_strategy
+        assert isinstance(model, (ExternalObject, Instance))
+        if strategy is None or call.context.with_blocks(SCOPE) or call.context.is_guess:
+            return
+        creation = self.made[id(strategy)].context
+        is_made = creation.reached_whenever(call.context)
+        if call.context.conditions and (creation.is_tried or not is_made):
+            return  # the test may ask whether there is a TPU
+        if scope_strategy(model.context) is None:
+            trains = [*self.entered, *self.program.named.get("run", ())]
+            is_used = any(other.receiver is strategy for other in trains)
+            least = definite_if(is_made and not is_used)
+            for misplaced in self._taken(call, model, "model", strategy, least):
+                yield replace(misplaced, unused=True)
+
+    @cached_property
+    def _free_strategy(self) -> Strategy | None:
+        """The only TPUStrategy, if nothing that is not seen is given it: that may train with it."""
+        strategies = [
+            call.result
+            for call in self.program.calls
+            if call.last in CLASSES and isinstance(call.result, Strategy)
+        ]
+        tpus = [strategy for strategy in strategies if strategy.kind == "tpu"]
+        taken = (argument.value for call in self.program.calls for argument in call.arguments)
+        if len(tpus) != 1 or any(value is tpus[0] for value in taken):
+            return None
+        return tpus[0]
 
     def _certainty_of_weights(self, part: ExternalObject) -> Certainty | None:
         """Return how sure it is that a part of a model has weights where it is made; None if not.

@@ -19,6 +19,7 @@ HARM = {
     "variable": "it lives on the host, so replicas read a copy of it, and their writes are refused"
     " or lost",
 }
+UNUSED = "`fit` trains it without the TPU"
 
 
 @register
@@ -78,6 +79,8 @@ def doubt(program: Program, misplaced: Misplaced) -> str:
     """Return what would make it no fault."""
     if misplaced.kind == "optimizer" and may_be_keras_2(program, misplaced):
         return "unless Keras 2 runs this, whose optimizers take the strategy at the first step"
+    if misplaced.unused:
+        return "unless this one is not for the TPU"
     return f"unless the {misplaced.kind} is built later, under the scope of a TPU"
 
 
@@ -90,7 +93,7 @@ def words(misplaced: Misplaced) -> str:
 
 
 def message(misplaced: Misplaced) -> str:
-    harm = HARM[misplaced.kind]
+    harm = UNUSED if misplaced.unused else HARM[misplaced.kind]
     return (
         f"{words(misplaced)} is created outside `strategy.scope()`: {harm}; create it under the"
         " scope"
