@@ -50,6 +50,36 @@ def test_summaries_are_in_a_bucket(tmp_path: Path) -> None:
     assert (tmp_path / "my-logs/run" / os.path.basename(name)).is_file()
 
 
+def test_prepared_data_of_tensorflow_datasets_are_found_in_their_bucket(tmp_path: Path) -> None:
+    """`tfds.load(try_gcs=True)` makes these calls: it looks for the data, then reads or copies."""
+    version = "buckets/tfds-data/datasets/mnist/3.0.1"
+    files = {"dataset_info.json": '{"name": "mnist"}', "features.json": "{}"}
+    (tmp_path / version).mkdir(parents=True)
+    for name, text in files.items():
+        (tmp_path / version / name).write_text(text)
+    records = "mnist-train.tfrecord-00000-of-00001"
+    with tf.io.TFRecordWriter(str(tmp_path / version / records)) as writer:
+        writer.write(b"example")
+    datasets = "gs://tfds-data/datasets"
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    with emulated_tpu(2, storage=str(tmp_path / "buckets")):
+        assert tf.io.gfile.exists(f"{datasets}/mnist")
+        assert not tf.io.gfile.exists(f"{datasets}/cifar10")
+        assert not tf.io.gfile.exists("gs://tfds-data/dataset_info/mnist/3.0.1")
+        assert [name.rstrip("/") for name in tf.io.gfile.listdir(f"{datasets}/mnist")] == ["3.0.1"]
+        folder = f"{datasets}/mnist/3.0.1"
+        assert sorted(tf.io.gfile.listdir(folder)) == sorted([*files, records])
+        assert tf.io.gfile.GFile(f"{folder}/dataset_info.json").read() == files["dataset_info.json"]
+        dataset = tf.data.Dataset.from_tensors(f"{folder}/{records}").interleave(
+            tf.data.TFRecordDataset
+        )
+        assert list(dataset.as_numpy_iterator()) == [b"example"]
+        for name in tf.io.gfile.listdir(folder):
+            tf.io.gfile.copy(f"{folder}/{name}", str(copies / name))
+    assert (copies / records).read_bytes() == (tmp_path / version / records).read_bytes()
+
+
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits another process on Linux only")
 def test_a_full_disk_is_an_error_at_once_and_loses_nothing(tmp_path: Path) -> None:
     with emulated_tpu(2, storage=str(tmp_path)):
