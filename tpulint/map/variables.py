@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from tpulint.absint.domain.events import (
+    AVERAGES,
+    MAYBE_AVERAGES,
+    REGULARIZER,
     TOUCHES,
     Access,
     ApiCall,
@@ -33,6 +36,8 @@ SHARED = 16  # variables that the host touches too
 OWN = 6  # variables that only the device touches
 MOST_TOUCHES = 8  # touches of a variable
 TRAINED = ("variable", "weights")  # sorts that an optimizer writes
+# What the modes that only the map shows are to a reader.
+SHOWN = {AVERAGES: "write", MAYBE_AVERAGES: "unknown", REGULARIZER: "read"}
 KERAS_STEP = "keras.Model.train_step"  # of a model whose class is Keras' own
 TAKEN = frozenset(["gradient", "gradients", "jacobian"])  # a variable is named, and not touched
 HOLDERS = frozenset(["Sequential", "Model", "TimeDistributed", "Bidirectional", "RNN", "Wrapper"])
@@ -54,7 +59,7 @@ def variables_of(
             if id(access) in lanes.of_event and part.has(access.context, access.site):
                 inside.add(key)
     rows = [row for key, row in by_variable.items() if key in inside]
-    rows = [row for row in rows if not _is_in_a_model(row, rows)]
+    rows = _without_layers_of_models(rows, lanes)
     rows = _without_models_of_layers(rows, _Creations(program, computation), lanes)
     lanes_of = {id(variable): {_lane(access) for access in touched} for variable, touched in rows}
     shared = [row for row in rows if HOST_LANE in lanes_of[id(row[0])]]
@@ -85,9 +90,9 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
     """Yield the reads and writes of variables that are there, with those of optimizers."""
     creations = _Creations(program, computation)
     touches = [
-        access
+        _shown(access, lanes)
         for access in computation.accesses
-        if access.mode in TOUCHES and access.how not in TAKEN
+        if (access.mode in TOUCHES and access.how not in TAKEN) or access.mode in SHOWN
         if creations.is_there(access.variable)
     ]
     touches += _reads_of_layer_functions(computation, lanes)
@@ -111,6 +116,21 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
             for access in _read_before(computation, call, touches):
                 if creations.is_trained(access.variable):
                     yield _written(access, call, lanes)
+
+
+def _shown(access: Access, lanes: EventBoxes) -> Access:
+    """Return the access with the mode that a reader sees, in its box."""
+    if access.mode not in SHOWN:
+        return access
+    return _moved(access, access.variable, SHOWN[access.mode], lanes)
+
+
+def _moved(access: Access, variable: Variable, mode: str, lanes: EventBoxes) -> Access:
+    """Return the access as one of `variable` and with this mode, in the same box."""
+    moved = Access(variable, mode, access.how, access.site, access.context)
+    if id(access) in lanes.of_event:
+        lanes.of_event[id(moved)] = lanes.of_event[id(access)]
+    return moved
 
 
 def _reads_of_layer_functions(computation: Computation, lanes: EventBoxes) -> Iterator[Access]:
@@ -221,23 +241,45 @@ class _Creations:
         return calls[0] if calls else None
 
 
-def _is_in_a_model(
-    row: tuple[Variable, list[Access]], rows: Iterable[tuple[Variable, list[Access]]]
-) -> bool:
-    """Return whether these are the weights of a layer that only a model of this map calls."""
+Row: TypeAlias = tuple[Variable, list[Access]]
+
+
+def _without_layers_of_models(rows: Sequence[Row], lanes: EventBoxes) -> list[Row]:
+    """Return the rows without the layers that only a model of this map calls.
+
+    The model has their weights: what else writes those, such as averages, writes the model.
+    """
+    remaining = []
+    for row in rows:
+        model_row = _model_of(row, rows)
+        if model_row is None:
+            remaining.append(row)
+            continue
+        of_model, touched = model_row
+        touched += [
+            _moved(access, of_model, access.mode, lanes)
+            for access in row[1]
+            if access.mode != "read" and access.how not in OPTIMIZER_UPDATES
+        ]
+    return remaining
+
+
+def _model_of(row: Row, rows: Iterable[Row]) -> Row | None:
+    """Return the model that calls the layer wherever it is called."""
     variable, touched = row
     if variable.sort != "weights":
-        return False
+        return None
     sites = {access.site for access in touched}
-    return any(
-        model_variable is not variable
-        and model_variable.name in ("Sequential.weights", "Model.weights")
-        and sites <= {access.site for access in of_model}
-        for model_variable, of_model in rows
+    return next(
+        (
+            other
+            for other in rows
+            if other[0] is not variable
+            and other[0].name in ("Sequential.weights", "Model.weights")
+            and sites <= {access.site for access in other[1]}
+        ),
+        None,
     )
-
-
-Row: TypeAlias = tuple[Variable, list[Access]]
 
 
 def _without_models_of_layers(

@@ -147,6 +147,79 @@ with strategy.scope():
 data = tf.data.Dataset.from_tensor_slices((tf.ones([8, 2]), tf.ones([8, 2])))
 model.fit(data.batch(4, drop_remainder=True), verbose=0)
 """,
+    "averages are written to train": f"""{STRATEGY}
+with strategy.scope():
+    layer = tf.keras.layers.BatchNormalization()
+    layer.build([1, 2])
+
+
+def replica_fn(x):
+    return layer(x, training=True)
+
+{STEP}""",
+    "averages are read to predict": f"""{STRATEGY}
+with strategy.scope():
+    layer = tf.keras.layers.BatchNormalization()
+    layer.build([1, 2])
+
+
+def replica_fn(x):
+    return layer(x, training=False) + layer(x)
+
+{STEP}""",
+    "averages of a layer that is not trained": f"""{STRATEGY}
+with strategy.scope():
+    layer = tf.keras.layers.BatchNormalization(trainable=False)
+    layer.build([1, 2])
+
+
+def replica_fn(x):
+    return layer(x, training=True)
+
+{STEP}""",
+    "averages in a model": f"""{STRATEGY}
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.BatchNormalization()])
+    model.build([1, 2])
+
+
+def replica_fn(x):
+    return model(x, training=True)
+
+{STEP}""",
+    "averages in a layer of the program": f"""{STRATEGY}
+class Block(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.norm = tf.keras.layers.BatchNormalization()
+
+    def build(self, shape):
+        self.norm.build(shape)
+        self.built = True
+
+    def call(self, x, training=False):
+        return self.norm(x)
+
+
+with strategy.scope():
+    block = Block()
+    block.build([1, 2])
+
+
+def replica_fn(x):
+    return block(x, training=True)
+
+{STEP}""",
+    "a regularizer": f"""{STRATEGY}
+with strategy.scope():
+    layer = tf.keras.layers.Dense(2, kernel_regularizer="l2")
+    layer.build([1, 2])
+
+
+def replica_fn(x):
+    return tf.reduce_sum(layer(x)) + sum(layer.losses)
+
+{STEP}""",
     "minimize": f"""\
 import tensorflow.compat.v1 as tf
 

@@ -295,6 +295,73 @@ def test_a_model_of_layers_has_no_weights_of_its_own(tmp_path: Path) -> None:
     }
 
 
+NORMALIZED = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver(""))
+    with strategy.scope():
+        norm = tf.keras.layers.BatchNormalization()
+        dense = tf.keras.layers.Dense(2, kernel_regularizer="l2")
+        plain = tf.keras.layers.Dense(2, kernel_regularizer=None)
+        inputs = tf.keras.Input((2,))
+        functional = tf.keras.Model(inputs, norm(dense(inputs)))
+        sequential = tf.keras.Sequential([dense, norm])
+
+    class Block(tf.keras.layers.Layer):
+        def call(self, x):
+            return norm(x)
+
+    block = Block()
+
+    def replica_fn(x):
+        return {result}
+
+    @tf.function
+    def step(x):
+        strategy.run(replica_fn, args=(x,))
+
+    step(tf.constant([[2.0, 3.0]]))
+"""
+READS = ("read", "BatchNormalization")
+WRITES = ("write", "BatchNormalization")
+
+
+@pytest.mark.parametrize(
+    ("result", "variable", "shown"),
+    [
+        ("norm(x, training=True)", "BatchNormalization.weights", {READS, WRITES}),
+        ("norm(x, True)", "BatchNormalization.weights", {READS, WRITES}),
+        ("norm(x)", "BatchNormalization.weights", {READS}),
+        ("norm(x, training=False)", "BatchNormalization.weights", {READS}),
+        (
+            "block(x, training=True)",
+            "BatchNormalization.weights",
+            {READS, ("read or write", "BatchNormalization")},
+        ),
+        ("functional(x, training=True)", "BatchNormalization.weights", {READS, WRITES}),
+        ("sequential(x, training=True)", "Sequential.weights", {("read", "Sequential"), WRITES}),
+        ("sequential(x)", "Sequential.weights", {("read", "Sequential")}),
+        ("(dense(x), dense.losses)", "Dense.weights", {("read", "Dense"), ("read", "losses")}),
+        ("(plain(x), plain.losses)", "Dense.weights", {("read", "Dense")}),
+        (
+            "(sequential(x), sequential.losses)",
+            "Sequential.weights",
+            {("read", "Sequential"), ("read", "losses")},
+        ),
+        (
+            "(functional(x), functional.losses)",
+            "Dense.weights",
+            {("read", "Dense"), ("read", "losses")},
+        ),
+        ("(norm(x), norm.losses)", "BatchNormalization.weights", {READS}),
+    ],
+)
+def test_averages_are_written_and_regularizers_read(
+    result: str, variable: str, shown: set[tuple[str, str]], tmp_path: Path
+) -> None:
+    assert touches(drawn(NORMALIZED.format(result=result), tmp_path))[variable] == shown
+
+
 def test_fit_has_its_input_pipeline_and_writes_the_weights(tmp_path: Path) -> None:
     map_drawn = drawn(FIT, tmp_path)
     assert map_drawn.title == "train_step, compiled by fit"

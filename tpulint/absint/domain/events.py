@@ -332,12 +332,18 @@ class Cluster:
         return any(scope.payload is self for scope in context.scopes)
 
 
-TOUCHES = ("read", "write", "unknown")  # the modes of an access, but for "create"
+TOUCHES = ("read", "write", "unknown")  # the modes of an access that no rule leaves aside
+# Modes that only the map shows. They concern some of a layer's weights, which count as one
+# variable: a rule that took them for a write of all would judge the others wrongly.
+AVERAGES, MAYBE_AVERAGES = "update of the averages", "possible update of the averages"
+REGULARIZER = "read by a regularizer"
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Access:
-    """A variable is touched. mode: "read", "write" or "create"; `how` is the method or op.
+    """A variable is touched; `how` is the method or op.
+
+    mode: one of TOUCHES, "create", or one that only the map shows.
 
     operation: what touches it; None outside computations.
     """

@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.absint.domain.context import ALTERNATIVE, CONVERTED, VALUE, WITH, ConditionKey, Scope
-from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
+from tpulint.absint.domain.events import (
+    REGULARIZER,
+    ApiCall,
+    Argument,
+    Computation,
+    Context,
+    Tensor,
+    Variable,
+)
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import (
+    NONE,
     UNKNOWN,
     Bound,
     Choice,
@@ -20,7 +29,7 @@ from tpulint.absint.domain.values import (
     Scaled,
     Value,
 )
-from tpulint.absint.interpreter import attributes
+from tpulint.absint.interpreter import attributes, transfer
 from tpulint.absint.interpreter.calls import call, traced
 from tpulint.absint.interpreter.definitions import unconverted
 from tpulint.absint.interpreter.frame import Frame, Library, Options
@@ -315,9 +324,27 @@ def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Si
         all_weights = weights(base)
         weight = replace(all_weights, name=f"{base.last}.{name}", whole=all_weights)
         return base.attributes.setdefault(name, weight)
+    if name == "losses" and frame.context.computation is not None:
+        _note_regularizers(frame, base, site)
     if name in tf_names.REPLICA_ID:
         return Tensor(frame.context, site, replica_id=True, per_replica=True)
     return None
+
+
+def _note_regularizers(frame: Frame, owner: ExternalObject, site: Site) -> None:
+    """Note that the losses of a layer or model read the weights that have a regularizer."""
+    regularized = [layer for layer in keras_models.layers_in(owner) if _has_regularizer(layer)]
+    for layer in [owner, *regularized] if regularized and owner not in regularized else regularized:
+        if "weights" in layer.attributes:  # it was called
+            transfer.access(frame, weights(layer), REGULARIZER, "losses", site)
+
+
+def _has_regularizer(layer: ExternalObject) -> bool:
+    return any(
+        keyword in tf_names.WEIGHT_REGULARIZERS and isinstance(value, (Const, ExternalObject))
+        for keyword, value in layer.arguments
+        if value != NONE
+    )
 
 
 def weights(layer: ExternalObject) -> Variable:

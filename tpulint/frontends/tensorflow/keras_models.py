@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tpulint.absint.domain.events import Argument, LayerCall
-from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, mro
+from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
@@ -199,3 +199,22 @@ def steps(outputs: Value) -> Iterator[LayerCall]:
             seen.add(id(step))
             stack.append((step, True))
             stack += [(source, False) for source in step.sources]
+
+
+LAYERS = "layers given"  # an attribute that is no name of Python's
+
+
+def layers_in(owner: ExternalObject) -> Iterator[ExternalObject]:
+    """Yield the layer, or those that a model of an outside class was made of."""
+    yield owner
+    if "keras" not in owner.path:
+        return
+    held: list[Value] = []
+    if owner.last == SEQUENTIAL:
+        layers = owner.attributes.get(LAYERS) or owner.argument("layers", 0)
+        held = list(layers.items) if isinstance(layers, Sequence) else []
+    elif owner.last in FUNCTIONAL and (outputs := owner.argument("outputs", 1)) is not None:
+        held += [step.layer for step in steps(outputs) if step.layer is not None]
+    for layer in held:
+        if isinstance(layer, ExternalObject):
+            yield from layers_in(layer)

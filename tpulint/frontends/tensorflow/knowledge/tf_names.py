@@ -168,6 +168,8 @@ LAYERS_WITH_WEIGHTS = words(
     LSTMCell GRUCell SimpleRNNCell ConvLSTM1D ConvLSTM2D ConvLSTM3D MultiHeadAttention
     """
 )
+# keras/src/layers/normalization/batch_normalization.py: layers that write moving averages.
+LAYERS_WITH_AVERAGES = words("BatchNormalization SyncBatchNormalization")
 # tf.layers, tf.contrib.layers and tf_slim: functions that create the variables of a layer.
 FUNCTIONS_WITH_WEIGHTS = words(
     """
@@ -431,6 +433,12 @@ FUNCTIONS_OF_LAYERS = words(
     """
     activation recurrent_activation kernel_regularizer bias_regularizer embeddings_regularizer
     activity_regularizer
+    """
+)
+WEIGHT_REGULARIZERS = words(
+    """
+    kernel_regularizer bias_regularizer embeddings_regularizer beta_regularizer gamma_regularizer
+    recurrent_regularizer depthwise_regularizer pointwise_regularizer alpha_regularizer
     """
 )
 ACTIVATION = "Activation"

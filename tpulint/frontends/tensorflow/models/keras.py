@@ -42,7 +42,7 @@ from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow import keras_models
 from tpulint.frontends.tensorflow.hooks import weights
-from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential, keras_base
+from tpulint.frontends.tensorflow.keras_models import LAYERS, is_model, is_sequential, keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     ACTIVATION,
@@ -69,8 +69,8 @@ from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
 
 Arguments = tuple[Argument, ...]
 Model = ExternalObject | Instance
-# Attributes of models that are no names of Python's, so that no program sets them.
-LAYERS, RESULT = "layers given", "outputs given"
+# An attribute of models that is no name of Python's, so that no program sets it.
+RESULT = "outputs given"
 
 
 # keras/src/layers/core/input_layer.py: a symbolic tensor, on which layers are called to put a

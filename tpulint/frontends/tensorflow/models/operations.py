@@ -10,12 +10,20 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tpulint.absint.domain.context import CALLED, ConditionKey
-from tpulint.absint.domain.events import ApiCall, Argument, Tensor, Variable
+from tpulint.absint.domain.events import (
+    AVERAGES,
+    MAYBE_AVERAGES,
+    ApiCall,
+    Argument,
+    Tensor,
+    Variable,
+)
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, is_scalar, of_scalars, tensors, uniform
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Value
 from tpulint.absint.interpreter import calls, transfer
+from tpulint.absint.interpreter.expressions import truth
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import OUTSIDE, UNKNOWN_FUNCTION, UNREAD, Certainty
 from tpulint.frontends.tensorflow import keras_models
@@ -189,6 +197,8 @@ def call_object(
     owned = weights(callee)
     if owned.sort == "weights":
         transfer.access(frame, owned, "read", callee.last, site)
+        if callee.last in tf_names.LAYERS_WITH_AVERAGES:
+            _note_averages(frame, callee, args, owned, site)
     layer_result = keras.call_layer(frame, callee, args, site)
     if layer_result is not None:
         return layer_result
@@ -200,6 +210,33 @@ def call_object(
     elif any(is_builder(f"{callee.path}.__call__") for is_builder in (builds, builds_by_argument)):
         _record_call(frame, callee, args, site, tensor)
     return keras_models.noted(frame, callee, args, site, tensor)
+
+
+def _note_averages(
+    frame: Frame, layer: ExternalObject, args: tuple[Argument, ...], owned: Variable, site: Site
+) -> None:
+    """Note that a batch normalization writes its averages, as it does to train."""
+    is_trainable = layer.attributes.get("trainable") or layer.argument("trainable") or Const(True)
+    values = [
+        arg.value
+        for position, arg in enumerate(args)
+        if arg.keyword == tf_names.TRAINING_ARGUMENT or (position == 1 and arg.keyword is None)
+    ]
+    is_training = next((value for value in values if value != NONE), _training_around(frame))
+    answers = [truth(is_trainable), truth(is_training)]
+    if False not in answers:
+        mode = MAYBE_AVERAGES if None in answers else AVERAGES
+        transfer.access(frame, owned, mode, layer.last, site)
+
+
+def _training_around(frame: Frame) -> Value:
+    """Return whether the layer that is being called trains: Keras tells it to those inside."""
+    caller: Frame | None = frame
+    while caller is not None:
+        if caller.function is not None and caller.function.name == "call":
+            return caller.env.names.get(tf_names.TRAINING_ARGUMENT, UNKNOWN)
+        caller = caller.caller
+    return Const(False)
 
 
 def _dtype_of_layer(frame: Frame, layer: ExternalObject) -> str | None:
