@@ -150,3 +150,4 @@ def free_trees() -> None:
     tree_module = sys.modules.get("tpulint.diagnostics.source_tree")
     if tree_module is not None:
         tree_module.tree_of.cache_clear()
+        tree_module.statement_rows.cache_clear()

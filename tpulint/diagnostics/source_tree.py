@@ -6,6 +6,7 @@ a check that reports nothing does not.
 
 from __future__ import annotations
 
+import ast
 import bisect
 import difflib
 import functools
@@ -21,6 +22,7 @@ from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionPr
 
 from tpulint.finding import Edit, Location, Span
 from tpulint.source import LINE_END
+from tpulint.syntax.lazy_module import lines_of
 from tpulint.syntax.parse import SyntaxProblem, nests_deeply, parse
 
 Edits = tuple[Edit, ...]
@@ -47,6 +49,46 @@ def tree_of(text: str) -> SourceTree | None:
         return None
 
 
+@functools.lru_cache(TREES)
+def statement_rows(text: str) -> list[tuple[int, int]]:
+    """Return the first and last rows of the statements of a module, in classes those inside."""
+    try:
+        body = parse(text).body
+    except SyntaxProblem:
+        return []
+    nodes = [
+        part for node in body for part in (node.body if isinstance(node, ast.ClassDef) else [node])
+    ]
+    return [(first_row(node), node.end_lineno or 0) for node in nodes]
+
+
+def first_row(node: ast.stmt) -> int:
+    """Return the first row of a statement, that of its first decorator where it has one."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def statement_around(text: str, span: Span) -> str | None:
+    """Return a text with nothing but the statement around `span`, in its own rows.
+
+    libcst takes as long for a thousand rows as the analysis does. A string fills the rows above,
+    and a statement of a class stands under an `if`. None where other statements share its rows.
+    """
+    start, end = span.start.row, span.end.row
+    around = [rows for rows in statement_rows(text) if rows[0] <= end and start <= rows[1]]
+    if len(around) != 1 or not around[0][0] <= start <= end <= around[0][1]:
+        return None
+    ((first, last),) = around
+    lines = lines_of(text)
+    is_indented = lines[first - 1][:1] in (" ", "\t")
+    ending = LINE_END.search(text)
+    newline = "\n" if ending is None else ending.group()
+    above = first - 1 - is_indented
+    filled = f'"""{newline * (above - 1)}"""{newline}' if above else ""
+    header = f"if True:{newline}" if is_indented else ""
+    return "".join([filled, header, *lines[first - 1 : last]])
+
+
 class NamedEdits(NamedTuple):
     """Edits, and the word for the message of the fix that they found in the file."""
 
@@ -57,12 +99,19 @@ class NamedEdits(NamedTuple):
 Changed = Edits | NamedEdits | None  # None where the text is too unusual for the change
 TreeChange = TypeVar("TreeChange", bound=Callable[..., Changed])
 CHANGES: dict[str, Callable[..., Changed]] = {}
+WITHIN_STATEMENTS: set[str] = set()  # the names of those that need one statement only
 
 
 def tree_change(function: TreeChange) -> TreeChange:
     """Make a function known by its name: a fix names it, as a cache and a process can hold that."""
     CHANGES[function.__name__] = function
     return function
+
+
+def expression_change(function: TreeChange) -> TreeChange:
+    """Make such a function known that looks at nothing but the statement around the place."""
+    WITHIN_STATEMENTS.add(function.__name__)
+    return tree_change(function)
 
 
 def replaced(

@@ -14,6 +14,7 @@ from tpulint.diagnostics.source_tree import (
     Edits,
     NamedEdits,
     SourceTree,
+    expression_change,
     replaced,
     tree_change,
     within,
@@ -32,7 +33,7 @@ Whitespace = cst.BaseParenthesizableWhitespace
 PRIMARY = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
-@tree_change
+@expression_change
 def with_keyword(tree: SourceTree, span: Span, keyword: str, value: str) -> Edits | None:
     """Return the edits that give the call a keyword argument, or the one that it has a new value.
 
@@ -57,7 +58,7 @@ def with_keyword(tree: SourceTree, span: Span, keyword: str, value: str) -> Edit
     return replaced(tree, span, cst.Call, change)
 
 
-@tree_change
+@expression_change
 def called_by_name(tree: SourceTree, span: Span, name: str) -> Edits | None:
     """Return the edits that call `name` with the arguments of the call."""
 
@@ -67,7 +68,7 @@ def called_by_name(tree: SourceTree, span: Span, name: str) -> Edits | None:
     return replaced(tree, span, cst.Call, change)
 
 
-@tree_change
+@expression_change
 def call_wrapped(tree: SourceTree, span: Span, function: str) -> Edits | None:
     """Return the edits that pass what a call returns to a function."""
 
@@ -77,7 +78,7 @@ def call_wrapped(tree: SourceTree, span: Span, function: str) -> Edits | None:
     return replaced(tree, span, cst.Call, change)
 
 
-@tree_change
+@expression_change
 def scalar_wrapped(tree: SourceTree, span: Span, function: str, argument: str) -> Edits | None:
     """Return the edits that pass an expression to a function; None for a display."""
 
@@ -89,7 +90,7 @@ def scalar_wrapped(tree: SourceTree, span: Span, function: str, argument: str) -
     return replaced(tree, span, EXPRESSION, change)
 
 
-@tree_change
+@expression_change
 def method_called(tree: SourceTree, span: Span, method: str) -> Edits | None:
     """Return the edits that call a method of the name or attribute at `span`."""
 
@@ -100,7 +101,7 @@ def method_called(tree: SourceTree, span: Span, method: str) -> Edits | None:
     return replaced(tree, span, EXPRESSION, change)
 
 
-@tree_change
+@expression_change
 def without_method(tree: SourceTree, span: Span, method: str) -> Edits | None:
     """Return the edits that make `v.method()` `v`."""
 
@@ -113,7 +114,7 @@ def without_method(tree: SourceTree, span: Span, method: str) -> Edits | None:
     return replaced(tree, span, cst.Call, change)
 
 
-@tree_change
+@expression_change
 def without_forwarding(tree: SourceTree, span: Span) -> Edits | None:
     """Return the edits that make `forward(function, x, y)` `function(x, y)`.
 
@@ -129,7 +130,7 @@ def without_forwarding(tree: SourceTree, span: Span) -> Edits | None:
     return replaced(tree, span, cst.Call, change)
 
 
-@tree_change
+@expression_change
 def passed(tree: SourceTree, span: Span, *called: int) -> Edits | None:
     """Return the edits that make `forward(function(x))` `forward(function, x)`.
 
@@ -159,7 +160,7 @@ def passed(tree: SourceTree, span: Span, *called: int) -> Edits | None:
     return replaced(tree, span, cst.Call, change)
 
 
-@tree_change
+@expression_change
 def made_false(tree: SourceTree, span: Span, index: int) -> Edits | None:
     """Return the edits that pass `False` where the call passes `True`."""
 
@@ -172,7 +173,7 @@ def made_false(tree: SourceTree, span: Span, index: int) -> Edits | None:
     return replaced(tree, span, cst.Call, change)
 
 
-@tree_change
+@expression_change
 def without_keyword(tree: SourceTree, span: Span, keyword: str | None) -> Edits | None:
     """Return the edits that take a keyword argument out of a call, with its comma.
 
@@ -264,7 +265,7 @@ def callable_(function: cst.BaseExpression) -> cst.BaseExpression:
     return function.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
-@tree_change
+@expression_change
 def in_lists(tree: SourceTree, span: Span, count: int, is_one: bool) -> Edits | None:
     """Return the edits that put each of `count` elements into a list, or all into one.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import libcst as cst
 import pytest
 
 from tests.rules.analysis import findings, program
-from tpulint.diagnostics.fix import edited_text
-from tpulint.diagnostics.source_tree import changes, tree_of
-from tpulint.finding import Edit, Location
+from tpulint.diagnostics.fix import edited_text, with_edits
+from tpulint.diagnostics.source_tree import CHANGES, changes, statement_around, tree_of
+from tpulint.finding import Applicability, Change, Edit, Fix, Location, Span
 
 PATTERN = "match x:\n    case {}:\n        f(x)\n"
 
@@ -72,7 +73,7 @@ def test_only_the_argument_goes_whatever_the_rows_end_with(newline: str, tmp_pat
     assert edited_text(text.format(", name='a'"), actual.fix.edits, newline) == text.format("")
 
 
-def test_a_file_with_many_findings_is_parsed_once(
+def test_of_a_file_with_many_findings_each_statement_is_parsed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[str] = []
@@ -84,4 +85,66 @@ def test_a_file_with_many_findings_is_parsed_once(
         program(f"import tensorflow.compat.v1 as tf\ndef f(x):\n    return x\n{rows}"), tmp_path
     )
     assert sum(each.fix is not None for each in reported) == 9
-    assert len(parsed) == 1
+    assert [text.count("tf.tpu.rewrite") for text in parsed] == [1] * 9
+
+
+MANY_STATEMENTS = """
+import a
+@a.b
+def f(x):
+    return g(x,
+             y)
+class C:
+    z = g(1)
+
+    @property
+    def h(self):
+        if self:
+            return g(
+                'é', 2)
+i = 1; j = g(3)
+text = '''
+''' + g(4)
+k = g(5)
+"""
+
+
+def called_at(text: str, start: int) -> Span:
+    """The place of a call of `g` at an offset."""
+    end = text.index(")", start) + 1
+    places = []
+    for offset in (start, end):
+        before = text[:offset].split("\n")
+        places.append(Location(len(before), len(before[-1]) + 1))
+    return Span("", *places)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_statement_alone_gives_the_edits_of_the_whole_file(newline: str) -> None:
+    starts = [match.start() for match in re.finditer(r"g\(", MANY_STATEMENTS)]
+    text = MANY_STATEMENTS.replace("\n", newline)
+    alone = 0
+    for start in starts:
+        span = called_at(MANY_STATEMENTS, start)
+        statement = statement_around(text, span)
+        alone += statement is not None
+        change = Change("with_keyword", span.start, span.end, ("name", "1"))
+        fix = with_edits(Fix(Applicability.SAFE, "", (), (change,)), text)
+        tree = tree_of(text)
+        assert tree is not None
+        assert fix is not None
+        assert fix.edits == CHANGES["with_keyword"](tree, span, "name", "1")
+    assert alone == len(starts) - 1
+
+
+def test_no_more_than_the_statement_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = cst.parse_module
+    monkeypatch.setattr(cst, "parse_module", lambda text: parsed.append(text) or parse(text))
+    text = "a = 1\n" * 50 + "class C:\n    def f(self):\n        return g(1)\n" + "b = 2\n" * 50
+    place = called_at(text, text.index("g("))
+    change = Change("with_keyword", place.start, place.end, ("name", "1"))
+    assert with_edits(Fix(Applicability.SAFE, "", (), (change,)), text) is not None
+    (part,) = parsed
+    assert "b = 2" not in part
+    assert "a = 1" not in part
