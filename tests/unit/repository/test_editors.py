@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import tpulint
@@ -36,3 +37,12 @@ def test_the_extensions_main_file_and_commands_exist() -> None:
     main = (EXTENSION / MANIFEST["main"]).read_text(encoding="utf-8")
     for command in MANIFEST["contributes"]["commands"]:
         assert f'registerCommand("{command["command"]}"' in main
+
+
+def test_the_extension_is_built_without_the_environment_of_the_tests() -> None:
+    """That has TensorFlow, which takes minutes; the page says that Node suffices."""
+    command = ["make", "--dry-run", "vscode", "PYTHON=python3"]
+    steps = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "npm run package" in steps
+    assert "pip" not in steps
+    assert ".venv" not in steps
