@@ -28,6 +28,19 @@ def computation(x):
     return x * abs(rate) * np.sign(len([rate]))
 """
     + REWRITTEN,
+    "a missed alarm: Python asks one of two tensors": V1
+    + """
+import sys
+
+def computation(x):
+    loss, extra = tf.reduce_sum(x), 0.0
+    if len(sys.argv) > 1:
+        loss = extra = tf.reduce_mean(x)
+    if float(loss) > 1.0:  # error: TPU507
+        x = x * float(extra)
+    return x
+"""
+    + REWRITTEN,
     "one of several tensors": SYSTEM
     + """
 import sys

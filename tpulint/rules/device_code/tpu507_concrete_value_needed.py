@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.absint.domain.context import CALLED, COMPUTATION, DATA, GUESSES, TRY
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance
-from tpulint.absint.domain.values import Const, Value
+from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
@@ -129,12 +129,18 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     converts = last in CONVERTED and call.context.converts_control_flow
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
     if home == "math" or is_python or (home == "numpy" and last in NUMPY_FUNCTIONS):
-        argument = call.arguments[0].value if call.arguments else None
-        if isinstance(argument, Variable) and home != "numpy":
-            return argument
-        tensor = symbolic_tensor(argument) if isinstance(argument, Tensor) else None
-        return tensor if tensor is not None and tensor.data else None
+        argument = call.arguments[0].value if call.arguments else UNKNOWN
+        needed = [_has_no_value(option, home) for option in options(argument)]
+        return None if None in needed else needed[0]
     return None
+
+
+def _has_no_value(argument: Value, home: str) -> Tensor | Variable | None:
+    """Return what a function of the module `home` asks for its value, if that has none."""
+    if isinstance(argument, Variable):
+        return None if home == "numpy" else argument
+    tensor = symbolic_tensor(argument) if isinstance(argument, Tensor) else None
+    return tensor if tensor is not None and tensor.data else None
 
 
 def _weights(owner: Value | None) -> Variable | None:
