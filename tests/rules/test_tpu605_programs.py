@@ -7,10 +7,40 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked
-from tests.rules.openings import ESTIMATOR, INPUT_FN, NETWORK, REMOTE, STRATEGY
+from tests.rules.openings import ESTIMATOR, INPUT_FN, NETWORK, REMOTE, STRATEGY, V1
 
 TRAIN_ESTIMATOR = ESTIMATOR + "\nestimator.train(input_fn, max_steps=1)\n"
 PROGRAMS = {
+    "missed alarms: input functions beside a model_fn, which nothing calls": V1
+    + """
+def model_fn(features, labels, mode, params):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
+
+def input_fn_builder(files, is_training, drop_remainder):
+    def input_fn(params):
+        data = tf.data.TFRecordDataset(files)
+        if is_training:
+            data = data.repeat()
+        return data.batch(params["batch_size"])  # possible: TPU605
+    def as_told(params):
+        data = tf.data.TFRecordDataset(files)
+        return data.batch(params["batch_size"], drop_remainder=drop_remainder)
+    return input_fn if is_training else as_told
+
+class Builder:
+    @staticmethod
+    def get_input_fn(file):
+        def input_fn(params):
+            data = tf.data.TFRecordDataset(file).repeat()
+            return data.batch(params["batch_size"])  # possible: TPU605
+        return input_fn
+
+def predict_input_fn(params):
+    return tf.data.TFRecordDataset("gs://bucket/rows").batch(params["batch_size"])
+
+def input_fn_of_cpu(batch_size):
+    return lambda: tf.data.TFRecordDataset("rows").batch(batch_size)
+""",
     # False alarms in two projects: to drop records would be wrong.
     "loops that score and evaluate, and one that trains": STRATEGY
     + """

@@ -48,6 +48,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 )
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL_FNS
+from tpulint.frontends.tensorflow.models.feeds import read_uncalled_input_fns
 from tpulint.frontends.tensorflow.models.table import Call
 from tpulint.frontends.tensorflow.prefilter import may_make_tpu_strategy, opens_clusters
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
@@ -198,6 +199,7 @@ def read_all(
     for function in list(interpreter.closures.values()):
         if not makes_spec(function):
             _read_function(interpreter, function, None, names)
+    read_uncalled_input_fns(interpreter, modules)
 
 
 class UncalledMethod(NamedTuple):
@@ -361,10 +363,7 @@ def makes_spec(function: Function) -> bool:
 
 
 def _leads_to_spec(function: Function) -> bool:
-    """Return whether this is a model_fn by its parameters; another function makes its spec.
-
-    Its own module names the specification: a method of an object that it makes may build it.
-    """
+    """Return whether this is a model_fn by its parameters, whose module names the specification."""
     taken = {parameter.name for parameter in function.code.parameters.named}
     return (
         function.name.endswith(tf_names.MODEL_FN)

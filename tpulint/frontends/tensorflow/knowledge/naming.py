@@ -96,6 +96,10 @@ EVALUATION = _row(
     r"EVAL\b|['\"]eval['\"]",
     "a test of an Estimator's mode: `mode` may have come by way of unseen code",
 )
+INPUT_FN = _row(
+    r"^(?!.*(?:predict|infer|serving|test)).*input_fn",
+    "an input function for training or evaluation that nothing calls: nobody says what it is for",
+)
 PREDICTION = _row(
     r"(?:PREDICT|INFER)\b|['\"](?:predict|infer)['\"]",
     "a test of an Estimator's mode, as above",

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from tpulint.absint.domain.context import DATA, Scope
-from tpulint.absint.domain.events import Argument, Tensor
-from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
+from tpulint.absint.domain.context import CALLED, DATA, NO_KNOWN_CALLER, ConditionKey, Scope
+from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.objects import (
+    Class,
+    Env,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    function_of,
+)
 from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import end_of, start_of
 from tpulint.absint.domain.values import (
     NONE,
@@ -25,10 +35,11 @@ from tpulint.absint.domain.values import (
     options,
 )
 from tpulint.absint.interpreter import calls, operators, transfer
+from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.keras_models import is_dataset
-from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
@@ -234,6 +245,50 @@ def _pretrained(call: Call) -> Value | None:
     if parts[0] != "transformers" or not parts[-2].startswith("TF"):
         return None
     return ExternalObject(call.path, call.site, call.frame.context)
+
+
+def read_uncalled_input_fns(interpreter: Interpreter, modules: Iterable[Module]) -> None:
+    """Read input functions that nothing calls, beside model_fns for a TPU: their users call them.
+
+    Some are made by functions that are called so, too.
+    """
+    for module in modules:
+        if not module.facts.names_any(frozenset(["TPUEstimatorSpec"])):
+            continue
+        for value in list(interpreter.module_env(module).names.values()):
+            members = value.names.values() if isinstance(value, Class) else (value,)
+            for function in members:
+                if isinstance(function, Function) and function.module is module:
+                    is_callable = function is value or "staticmethod" in function.hints
+                    if is_callable and naming.INPUT_FN.is_in(function.name):
+                        _read_uncalled(interpreter, function)
+
+
+def _read_uncalled(interpreter: Interpreter, function: Function) -> None:
+    if id(function.code) in interpreter.called:
+        return
+    site = Site(function.module, function.code.place)
+    context = interpreter.new_run().inside(Scope(NO_KNOWN_CALLER, site))
+    frame = interpreter.frame(
+        function.module, Env({}), context.when(ConditionKey(CALLED, site), True)
+    )
+    with interpreter.guarded(f"{function.module.filename}: {function.name}"):
+        made: Value = function
+        if not _takes_params(function):
+            made = calls.call_function(
+                frame, function, calls.opaque_arguments(function, None), site
+            )
+        estimator = ExternalObject("tensorflow.estimator.tpu.TPUEstimator", site, frame.context)
+        record = ApiCall(estimator.path, site, frame.context, (), None, estimator)
+        for option in options(made):
+            inner = function_of(option)
+            is_unread = inner is not None and id(inner.code) not in interpreter.called
+            if inner is not None and is_unread and _takes_params(inner):
+                _read(Call(frame, record), "train", estimator, option, _params(NONE))
+
+
+def _takes_params(function: Function) -> bool:
+    return "params" in {parameter.name for parameter in function.code.parameters.named}
 
 
 def _note(call: Call, feed: Feed) -> None:
