@@ -16,6 +16,9 @@ from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import is_behind_guard
 from tpulint.rules.base import Report, Rule, register
 
+# tensorflow/python/ops/stateful_random_ops.py: it keeps its state in a variable.
+GENERATOR = "Generator"
+
 
 @register
 class VariableCreatedOnDevice(Rule):
@@ -81,10 +84,12 @@ def creations(computation: Computation) -> Iterator[Creation]:
 
 
 def owner_of_variables(call: ApiCall) -> str | None:
-    """Return "layer", "optimizer" or "metric" where the call makes one that owns variables."""
+    """Return what the call makes, a "layer" or "metric", if that owns variables."""
     parts = call.path.split(".")
     if call.receiver is not None or len(parts) < 3:
         return None
+    if GENERATOR in parts and tf_names.is_tensorflow(call.path):
+        return "generator" if parts[-1] == GENERATOR or parts[-1].startswith("from_") else None
     if "keras" not in parts:
         return None
     if parts[-1] in tf_names.LAYERS_WITH_WEIGHTS:
