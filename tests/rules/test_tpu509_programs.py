@@ -31,6 +31,32 @@ for epoch in range(60):
     step(tokens, rate)  # error: TPU509
     rate *= 0.5
 """,
+    "a function that is wrapped in each round": """
+def plain(x):
+    return strategy.run(replica_step, args=(x,))
+
+for x in strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True)):
+    tf.function(plain)(x)  # error: TPU509
+for number in range(1000):
+    wrapped = tf.function(plain)
+    wrapped(tokens)  # error: TPU509
+""",
+    "a function that is wrapped once, or a few times": """
+def plain(x):
+    return strategy.run(replica_step, args=(x,))
+
+wrapped = None
+for x in strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True)):
+    if wrapped is None:
+        wrapped = tf.function(plain)
+    wrapped(x)
+for number in range(3):
+    tf.function(plain)(tokens)
+for number in range(1000):
+    once = tf.function(plain)
+    for x in strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True)):
+        once(x)
+""",
     "a counter of batches": """
 number = 0
 for x in strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True)):

@@ -187,9 +187,13 @@ def _of_loop(
         _counters(program, loop, node) if isinstance(node, For) else (False, frozenset())
     )
     codes = [module.facts.functions[item.function] for item in inside if isinstance(item, Define)]
-    if function.code in codes and is_over_data:
+    if is_over_data and (function.code in codes or is_traced_anew(call, node.body)):
         yield Retraced(computation, function, traced.site, traced.site, loop.site, "")
+        return
     if _has_few_rounds(loop.payload):
+        return
+    if is_traced_anew(call, node.body) and _counts_rounds(program, loop):
+        yield Retraced(computation, function, traced.site, traced.site, loop.site, "")
         return
     counters |= kept_numbers(module, node)
     counters |= derived(node.body, counters)
@@ -197,6 +201,23 @@ def _of_loop(
         place = module.site(argument.place)
         for counter, is_shape in changing(argument.value, node.body, counters):
             yield Retraced(computation, function, traced.site, place, loop.site, counter, is_shape)
+
+
+def is_traced_anew(call: CallNode, body: Sequence[Statement]) -> bool:
+    """Return whether `tf.function` is called in the loop that calls its result."""
+    callee = call.callee
+    if isinstance(callee, Name):
+        assigned = [
+            item.value for item in body if isinstance(item, Assign) and _is_set(item, callee.id)
+        ]
+        callee = assigned[0] if len(assigned) == 1 else callee
+    return isinstance(callee, CallNode) and last_name(callee.callee) in tf_names.TRACERS
+
+
+def _counts_rounds(program: Program, loop: Scope) -> bool:
+    """Return whether the loop is over a `range`."""
+    calls = program.by_result.get(id(loop.payload), ())
+    return any(call.path == "builtins.range" for call in calls)
 
 
 def derived(body: Sequence[Statement], counters: frozenset[str]) -> frozenset[str]:
