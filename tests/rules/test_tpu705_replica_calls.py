@@ -36,6 +36,22 @@ def step(x):
     return strategy.extended.reduce_to("SUM", x, x)  # error: TPU705
 """
     + RUN,
+    # A missed alarm: the error says that the batch is to be passed.
+    "the next batch of all replicas": SYSTEM
+    + """
+batches = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True)))
+numbers = iter([1.0, 2.0])
+plain = iter(tf.data.Dataset.range(64).batch(8, True))
+
+def step(x):
+    y = next(batches)  # error: TPU705
+    return x + tf.cast(y, tf.float32) + next(numbers)
+
+@tf.function
+def train_on_next():
+    return strategy.run(step, args=(next(batches),))
+"""
+    + RUN,
     "methods of others that have the name": SYSTEM
     + """
 import functools

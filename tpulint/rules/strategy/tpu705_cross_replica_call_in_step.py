@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.objects import ExternalObject
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -17,7 +18,9 @@ from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
 METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS
+NEXT = "builtins.next"
 INSTEAD = {
+    "next": "pass it: `{run}(step, args=(next(iterator),))`",
     "reduce": "sum with `all_reduce` of the replica context, or reduce what `{run}` returns",
     "gather": "use `all_gather` of the replica context, or gather what `{run}` returns",
 }
@@ -36,7 +39,8 @@ class CrossReplicaCallInStep(Rule):
             if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
             for call in computation.calls:
-                if call.last not in METHODS or strategy_of(call.receiver) is None:
+                is_refused = call.last in METHODS and strategy_of(call.receiver) is not None
+                if not is_refused and not takes_next_batch(computation, call):
                     continue
                 if is_on_replica(call.context):
                     lane = DEVICE_LANE if call.context.on_device else HOST_LANE
@@ -52,11 +56,22 @@ class CrossReplicaCallInStep(Rule):
                     )
 
 
+def takes_next_batch(computation: Computation, call: ApiCall) -> bool:
+    """Return whether a replica asks the iterator of all replicas for a batch."""
+    # tensorflow/python/distribute/input_lib.py, `DistributedIteratorBase.get_next`
+    if computation.kind == "experimental_run" or call.path != NEXT or not call.arguments:
+        return False
+    iterator = call.arguments[0].value
+    if not isinstance(iterator, ExternalObject) or iterator.last != "DistributedDataset":
+        return False
+    return iterator.context is None or iterator.context.computation is not computation
+
+
 def certainty(computation: Computation, call: ApiCall) -> Certainty:
     """Return the certainty: values made for all replicas do no harm until something takes them."""
     is_unseen = bool(call.context.with_blocks(UNSEEN)) or call.context.is_guess
     # Nothing fails before a replica takes its part of the value.
-    if is_unseen or call.last not in REFUSED_ON_REPLICAS:
+    if is_unseen or call.last not in (*REFUSED_ON_REPLICAS, "next"):
         return Certainty.POSSIBLE
     return Certainty.DEFINITE if call.last in REFUSED_BY_EACH else computation.certainty
 
