@@ -16,19 +16,18 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
-from tpulint.frontends.tensorflow.keras_models import is_dataset
-from tpulint.frontends.tensorflow.knowledge.operations import builds
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    EVALUATION,
-    MODEL_FN,
-    PREDICTION,
+from tpulint.frontends.tensorflow.map_facts import (
+    EVALUATED,
+    MODES,
+    OTHER_STEPS,
     SENT,
-    TRAINING,
+    has_modes,
+    is_dataset,
+    maker_of,
+    operations_on_host,
 )
-from tpulint.frontends.tensorflow.models.feeds import FITS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import (
-    EVALUATED,
     EventBoxes,
     OpenBox,
     Part,
@@ -50,12 +49,6 @@ from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 FOLDED = 24  # boxes above which control flow without a host cluster is folded away
 MOST = 60  # boxes of a picture
 CHAIN = 8  # last steps of an input pipeline
-# The pipeline of a call of `fit` that each step of Keras does not get: `fit` has both.
-OTHER_STEPS = {"train_step": "evaluate", "test_step": "fit"}
-
-
-# What the calls of an estimator do, by the values that `mode` has then.
-MODES = {"train": TRAINING, "evaluate": EVALUATION, "predict": PREDICTION}
 
 
 def maps_of(
@@ -81,18 +74,11 @@ def maps_of(
 
 
 def _asks_for_mode(computation: Computation) -> bool:
-    if computation.kind != MODEL_FN:
+    if not has_modes(computation):
         return False
     contexts = {event.context for event in timeline(computation)}
     has_metrics = any(cluster.kind == EVALUATED for cluster in computation.clusters)
     return has_metrics or any(map(depends_on_mode, contexts))
-
-
-def _maker(computation: Computation) -> str:
-    """Return what compiles the computation, as the program calls it."""
-    if computation.kind == MODEL_FN:
-        return "TPUEstimator"
-    return computation.call.last if computation.call.last in FITS else computation.kind
 
 
 def _feeds(program: Program, computation: Computation) -> Sequence[Feed]:
@@ -157,10 +143,10 @@ class _Drawing:
         red = {(wait.source, wait.target) for cycle in cycles for wait in cycle.waits}
         edges = tuple(self._edges(red))
         name = callee_name(self.computation.callee).replace("`", "")
-        article = "a " if self.computation.kind == MODEL_FN else ""
+        article = "a " if has_modes(self.computation) else ""
         purpose = f" to {self.part.mode}" if self.part.mode else ""
         return model.ComputationMap(
-            f"{name}, compiled by {article}{_maker(self.computation)}{purpose}",
+            f"{name}, compiled by {article}{maker_of(self.computation)}{purpose}",
             self.computation.site.span,
             tuple(self._notes()),
             tuple(self.nodes),
@@ -210,7 +196,7 @@ class _Drawing:
             "entry",
             HOST_LANE,
             model.ENTRY,
-            _maker(computation),
+            maker_of(computation),
             computation.site.span,
             tuple(lines),
         )
@@ -402,7 +388,7 @@ def moved_calls(program: Program, computation: Computation) -> frozenset[int]:
     return frozenset(
         id(call)
         for call in computation.calls
-        if is_compiled(call.context) and builds(call.path) is not None
+        if is_compiled(call.context) and operations_on_host(call.path)
     )
 
 
@@ -415,8 +401,8 @@ def moved_call(box: OpenBox) -> model.MapNode:
 
 def moved_host(box: OpenBox) -> model.MapNode:
     """Return the host's side."""
-    built = builds(box.moved[0].path)
-    lines = (model.Line(", ".join(built.operations)),) if built is not None else ()
+    operations = operations_on_host(box.moved[0].path)
+    lines = (model.Line(", ".join(operations)),) if operations else ()
     return _node(box, box.moved[0].last, lines)
 
 

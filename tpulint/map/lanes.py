@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tpulint.absint.domain.context import COND, LOOP, WHILE, Scope
-from tpulint.absint.domain.events import (
-    Access,
-    ApiCall,
-    Cluster,
-    Computation,
-    Context,
-    Operation,
-    Variable,
-)
-from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, function_of
+from tpulint.absint.domain.events import Access, ApiCall, Cluster, Computation, Context, Operation
+from tpulint.absint.domain.objects import function_of
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span
-from tpulint.frontends.tensorflow.knowledge.operations import builds as host_operations
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    BUILDS_NOTHING,
-    EVALUATION,
-    PREDICTION,
-    TRAINING,
-)
+from tpulint.frontends.tensorflow.map_facts import EVALUATED, MODES, may_build, operations_on_host
 from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion
 from tpulint.queries.happens_before import OUTFED as OUTFED_KINDS
 from tpulint.queries.happens_before import scopes_of
 
-ALL_MODES = TRAINING | EVALUATION | PREDICTION
+ALL_MODES = frozenset().union(*MODES.values())
 
 # A part of a program: a file, or one function of it with all that it leads to.
 
@@ -63,13 +48,10 @@ def definitions(text: str) -> Iterator[Definition]:
         unread += [(child, name) for child in reversed(children)]
 
 
-EVALUATED = "eval_metrics"  # the kind of cluster that runs only to evaluate
-
-
 class Part:
     """The rows of some definitions of the file at `path`; of none, everything.
 
-    mode: of a model_fn, the one call of an estimator of which the part is; None for all.
+    mode: the one mode of which the part is, where a computation has several; None for all.
     """
 
     def __init__(self, path: str, meant: Iterable[Definition] = ()) -> None:
@@ -107,7 +89,7 @@ class Part:
     def has_cluster(self, cluster: Cluster) -> bool:
         """Return whether it opens the cluster, or is the host function.
 
-        A TPUEstimator runs `eval_metrics` only to evaluate, whatever the model_fn returns.
+        A cluster that evaluates runs only for that, whatever the computation returns.
         """
         if cluster.kind == EVALUATED and self.mode not in (None, "evaluate"):
             return False
@@ -130,7 +112,7 @@ class Part:
 
 
 def depends_on_mode(context: Context) -> bool:
-    """Return whether an estimator's mode decides if a place is reached."""
+    """Return whether the mode decides if a place is reached."""
     return any(True for _ in _asked_modes(context))
 
 
@@ -217,8 +199,6 @@ def own_number(call: ApiCall) -> int | None:
 
 # The boxes of a computation while they are filled: what each function does in them.
 
-LOGGING = re.compile(r"(^|\.)(logging|logger|log)\.")  # it is given tensors, and builds nothing
-SCOPES = frozenset(["as_default", "record_if"])  # of summary writers: they build no operation
 LINES = 6  # functions in a box
 NAMES = 4  # operations of a function that are named
 
@@ -311,14 +291,7 @@ def _name(call: ApiCall) -> str:
 
 def builds(call: ApiCall) -> bool:
     """Return whether the call builds an operation, and not a layer, a scope or a line of log."""
-    kinds = (ContextManagerValue, ExternalObject, Variable)
-    if isinstance(call.result, kinds) or not call.last.isidentifier():
-        return False
-    if LOGGING.search(call.path) or call.path.partition(".")[0] in BUILDS_NOTHING:
-        return False
-    if call.last in SCOPES:
-        return False
-    return own_number(call) is not None or host_operations(call.path) is not None
+    return may_build(call) and (own_number(call) is not None or bool(operations_on_host(call.path)))
 
 
 def _function(context: Context) -> str:
@@ -350,7 +323,7 @@ class Regions:
         return tuple(dict.fromkeys(keys))[:DEPTH]
 
     def on_tensors(self) -> frozenset[str]:
-        """Return the keys of the bodies that TensorFlow traces: not those of Python's own loops."""
+        """Return the keys of the bodies that are traced: not those of Python's own loops."""
         return frozenset(self.met) - self._unrolled
 
     def shown(self, keys: Iterable[str]) -> tuple[MapRegion, ...]:

@@ -22,11 +22,14 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Const
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.frontends.tensorflow.keras_models import steps
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    FUNCTIONS_WITH_WEIGHTS,
-    LAYERS_WITH_WEIGHTS,
-    OPTIMIZER_UPDATES,
+from tpulint.frontends.tensorflow.map_facts import (
+    TAKEN,
+    has_own_weights,
+    is_update,
+    is_update_name,
+    is_whole_step,
+    may_have_weights,
+    steps,
 )
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import EventBoxes, Part
@@ -38,9 +41,6 @@ MOST_TOUCHES = 8  # touches of a variable
 TRAINED = ("variable", "weights")  # sorts that an optimizer writes
 # What the modes that only the map shows are to a reader.
 SHOWN = {AVERAGES: "write", MAYBE_AVERAGES: "unknown", REGULARIZER: "read"}
-KERAS_STEP = "keras.Model.train_step"  # of a model whose class is Keras' own
-TAKEN = frozenset(["gradient", "gradients", "jacobian"])  # a variable is named, and not touched
-HOLDERS = frozenset(["Sequential", "Model", "TimeDistributed", "Bidirectional", "RNN", "Wrapper"])
 
 
 def variables_of(
@@ -96,17 +96,11 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
         if creations.is_there(access.variable)
     ]
     touches += _reads_of_layer_functions(computation, lanes)
-    updates = [
-        call
-        for call in computation.calls
-        if call.last in OPTIMIZER_UPDATES or call.path == KERAS_STEP
-    ]
+    updates = [call for call in computation.calls if is_update(call)]
     updated = {call.site for call in updates}
     for access in touches:
         # An optimizer is given a variable in order to write it.
-        is_given = (
-            access.site in updated and access.mode == "read" and access.how in OPTIMIZER_UPDATES
-        )
+        is_given = access.site in updated and access.mode == "read" and is_update_name(access.how)
         if is_given and creations.is_trained(access.variable):
             yield _written(access, access, lanes)
         else:
@@ -134,13 +128,12 @@ def _moved(access: Access, variable: Variable, mode: str, lanes: EventBoxes) -> 
 
 
 def _reads_of_layer_functions(computation: Computation, lanes: EventBoxes) -> Iterator[Access]:
-    """Yield a read of the weights that each call of a function such as `tf.layers.dense` makes."""
+    """Yield a read of the weights that each call of a function makes with weights of its own."""
     for call in computation.calls:
-        library, _, function = call.path.rpartition(".")
-        if function in FUNCTIONS_WITH_WEIGHTS and library.endswith(("layers", "slim")):
-            weights = Variable(f"{function}.weights", "weights", call.site, call.context)
+        if has_own_weights(call):
+            weights = Variable(f"{call.last}.weights", "weights", call.site, call.context)
             operation = next((tensor.operation for tensor in tensors(call.result)), None)
-            read = Access(weights, "read", function, call.site, call.context, operation)
+            read = Access(weights, "read", call.last, call.site, call.context, operation)
             if id(call) in lanes.of_event:
                 lanes.of_event[id(read)] = lanes.of_event[id(call)]
             yield read
@@ -165,13 +158,13 @@ def _read_before(
 ) -> Iterator[Access]:
     """Yield a read of each variable that is read on the way to what the optimizer is given.
 
-    Keras' own step gives it the loss of all that the model computes.
+    A library's whole step gives it the loss of all that the model computes.
     """
     sources = [tensor.operation for tensor in tensors(update.result)]
     before = _ancestors(operation for operation in sources if operation is not None)
     yielded: set[int] = set()
     for access in touches:
-        is_before = update.path == KERAS_STEP or id(access.operation) in before
+        is_before = is_whole_step(update) or id(access.operation) in before
         if is_before and access.context.cluster is None and id(access.variable) not in yielded:
             yielded.add(id(access.variable))
             yield access
@@ -207,13 +200,9 @@ class _Creations:
         return variable.sort in TRAINED and not is_fixed
 
     def is_there(self, variable: Variable) -> bool:
-        """Return whether there is such a variable: losses and most layers of Keras have none."""
+        """Return whether there is such a variable: not all objects have weights."""
         call = self._of(variable)
-        if variable.sort != "weights" or call is None or "keras" not in call.path:
-            return True
-        if ".layers." in call.path:
-            return call.last in LAYERS_WITH_WEIGHTS or call.last in HOLDERS
-        return ".losses." not in call.path
+        return variable.sort != "weights" or call is None or may_have_weights(call)
 
     def before_outputs(self, variable: Variable) -> set[object]:
         """Return the sites and the operations of what makes a functional model's outputs.
@@ -259,7 +248,7 @@ def _without_layers_of_models(rows: Sequence[Row], lanes: EventBoxes) -> list[Ro
         touched += [
             _moved(access, of_model, access.mode, lanes)
             for access in row[1]
-            if access.mode != "read" and access.how not in OPTIMIZER_UPDATES
+            if access.mode != "read" and not is_update_name(access.how)
         ]
     return remaining
 

@@ -130,7 +130,7 @@ def worker(port: int, storage: str | None = None) -> int:
         raise ConfigError("--port: must be a whole number below 65536, or 0 for any that is free")
     require_packages("worker", storage)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from tpulint.runtime.pods.server import serve
+    from tpulint.runtime.pods.workers import serve
 
     with serving(storage):
         try:

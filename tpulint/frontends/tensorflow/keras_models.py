@@ -29,6 +29,8 @@ CLASSES = FUNCTIONAL | {SEQUENTIAL}
 MODELS = MODELS_WITH_VARIABLES | CLASSES
 # An attribute of an object of another library, which `compile` has shown to be a model.
 IS_MODEL = "compiled as a model"
+# The calls that run a model over a pipeline, with the parameters that take one.
+FITS = {"fit": ("x", "validation_data"), "evaluate": ("x",), "predict": ("x",)}
 COMPILES = frozenset(["optimizer", "loss", "metrics"])
 
 

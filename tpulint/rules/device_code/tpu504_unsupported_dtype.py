@@ -22,6 +22,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
+from tpulint.frontends.tensorflow.keras_models import FITS
 from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -95,7 +96,6 @@ SIGNS = {
 }
 HALVES = ("bfloat16", "float16")  # a mixture without one of these fails on every device
 PROMOTES = frozenset(["experimental_enable_numpy_behavior", "enable_numpy_behavior"])
-FITS = frozenset(["fit", "evaluate", "predict"])
 # Steps of a pipeline whose elements are those before, or batches of them.
 KEEP_ELEMENTS = frozenset(["batch", "cache", "prefetch", "repeat", "shuffle", "take", "skip"])
 KEEP_ELEMENTS |= {"with_options"}

@@ -1,4 +1,8 @@
-"""Hosts of an emulated pod that are processes on this machine."""
+"""Hosts of an emulated pod that are processes on this machine, and what such a process runs.
+
+A host is TensorFlow's server. The process that started it reads its address from its standard
+output, and it ends when its standard input does.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import os
 import subprocess
 import sys
 import threading
+
+import tensorflow as tf
 
 from tpulint.storage.session import storage_environment
 
@@ -44,7 +50,7 @@ def start_workers(count: int) -> tuple[str, ...]:
 
 def _started() -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tpulint.runtime.pods.server"],
+        [sys.executable, "-c", f"from {__name__} import serve_until_end; serve_until_end()"],
         stdin=subprocess.PIPE,  # its end is the end of this process
         stdout=subprocess.PIPE,
         text=True,
@@ -63,3 +69,39 @@ def _address(process: subprocess.Popen[str]) -> str:
     if not address:
         raise RuntimeError("a process for a host of the pod has not started: see its output above")
     return address
+
+
+# What such a process runs.
+
+JOB = "tpulint_worker"
+"""The job's name until a program connects, and names it. A session would refuse to name it so."""
+
+
+def serve(port: int) -> str:
+    """Start a server at `port` of all interfaces, or at a free one if it is 0; return its address.
+
+    TensorFlow cannot end it: it runs until the process does. Whoever connects names the hosts, so
+    it does not matter that it calls itself the first one.
+
+    Raises:
+        OSError: the port is not free.
+    """
+    os.environ.setdefault("GRPC_FAIL_FAST", "true")  # or it waits for hosts that are gone
+    address = f"localhost:{port}"
+    try:
+        server = tf.distribute.Server({JOB: [address]}, job_name=JOB, task_index=0)
+    except tf.errors.OpError as error:
+        raise OSError(f"no server can listen at port {port}: {error.message}") from error
+    _servers.append(server)
+    return str(server.target).rpartition("://")[2]
+
+
+_servers: list[tf.distribute.Server] = []
+"""The servers of this process; TensorFlow refuses to delete one."""
+
+
+def serve_until_end() -> None:
+    """Serve at a free port, and end with the process that holds the other end of the input."""
+    print(serve(0), flush=True)
+    sys.stdin.read()
+    os._exit(0)  # TensorFlow's server would hold up the end of the interpreter

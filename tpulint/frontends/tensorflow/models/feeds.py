@@ -38,7 +38,7 @@ from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
-from tpulint.frontends.tensorflow.keras_models import is_dataset
+from tpulint.frontends.tensorflow.keras_models import FITS, is_dataset
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
 from tpulint.frontends.tensorflow.models.table import (
@@ -53,7 +53,6 @@ from tpulint.frontends.tensorflow.shapes import described, dtype_of
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
-FITS = {"fit": ("x", "validation_data"), "evaluate": ("x",), "predict": ("x",)}
 DISTRIBUTES = frozenset(["experimental_distribute_dataset", "make_dataset_iterator"])
 FROM_FUNCTION = frozenset(
     [
