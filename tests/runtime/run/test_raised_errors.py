@@ -259,6 +259,23 @@ step(iter(strategy.experimental_distribute_dataset(dataset, options)))
     assert linked(error, tmp_path) == [("TPU605", "TPU605")], error
 
 
+if tf.keras.__version__ < "3":
+
+    def test_the_first_layer_leads_to_the_policy_that_it_refuses(tmp_path: Path) -> None:
+        program = f"""{STRATEGY}
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(tf.ones([4, 1]), tf.ones([4, 1]), batch_size=4)
+"""
+        try:
+            error = error_of(program, tmp_path)
+        finally:
+            tf.keras.mixed_precision.set_global_policy("float32")
+        assert linked(error, tmp_path) == [("TPU504", "TPU504")], error
+
+
 def test_an_error_of_another_kind_is_not_linked_to_a_finding_at_its_line(tmp_path: Path) -> None:
     error = error_of(SPENT, tmp_path)
     assert isinstance(error, tf.errors.OutOfRangeError)
