@@ -50,6 +50,7 @@ from tpulint.absint.interpreter.frame import Frame
 from tpulint.syntax.nodes import Constant, Expression
 
 Arguments = tuple[Argument, ...]
+POST_INIT = "__post_init"  # what dataclasses, Pydantic's, too, call after their `__init__`
 NESTED_TOO_DEEPLY = "calls nested too deeply"
 
 
@@ -176,6 +177,10 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
             return instance
     frame.library.initialize(frame, instance, args, site)
     dataclass_fields.fill(instance, args)
+    for base in bases:
+        for name, method in base.names.items() if isinstance(base, Class) else ():
+            if name.startswith(POST_INIT) and isinstance(method, Function):
+                call(frame, Bound(method, instance), (), site)
     return instance
 
 
