@@ -190,8 +190,10 @@ def _words(command: str, names: Mapping[str, Any]) -> list[str]:
 
 
 def _downloaded_to(words: Sequence[str]) -> str:
-    """Return the file that `wget` or `curl` makes; "" for another command."""
+    """Return what `wget`, `curl` or a copy out of a bucket makes; "" for another command."""
     name, *rest = words or ("",)
+    if name == "!gsutil" or (name == "!gcloud" and rest[:1] == ["storage"]):
+        return _copied_to(rest)
     if name not in ("!wget", "!curl"):
         return ""
     values = dict(itertools.pairwise(rest))
@@ -203,6 +205,21 @@ def _downloaded_to(words: Sequence[str]) -> str:
     if not addresses or not (name == "!wget" or "-O" in rest):
         return ""
     return os.path.join(values.get("-P", ""), addresses[0].partition("?")[0].rpartition("/")[2])
+
+
+def _copied_to(words: Sequence[str]) -> str:
+    """Return what `gsutil cp` and its successor copy out of a bucket; "" for another command."""
+    if "cp" not in words:
+        return ""
+    options = [word for word in words if word.startswith("-")]
+    paths = [word for word in words[words.index("cp") + 1 :] if not word.startswith("-")]
+    if len(paths) != 2 or not paths[0].startswith("gs://") or "://" in paths[1]:
+        return ""
+    source, target = paths
+    is_file = "*" not in source and not {"-r", "-R", "--recursive"} & set(options)
+    if is_file and (target.endswith("/") or os.path.isdir(target)):
+        return os.path.normpath(os.path.join(target, source.rpartition("/")[2]))
+    return target
 
 
 # The commands: each is given its words, and returns what it prints.

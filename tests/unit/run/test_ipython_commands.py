@@ -117,6 +117,15 @@ DOWNLOADS = {
     "!curl -LO https://example.org/data.csv": "",
     "!curl https://example.org": "",
     "!wget -O here.txt https://example.org/here": "",
+    "!gsutil -q cp gs://data/train.csv .": "train.csv",
+    "!gsutil -m cp gs://data/train.csv raw/": "raw/train.csv",
+    "!gsutil cp -r gs://data/train {folder}": "/none",
+    "!gsutil cp gs://data/here.txt .": "",
+    "!gsutil cp gs://data/*.csv .": "",
+    "!gsutil cp here.txt gs://data/train.csv": "",
+    "!gsutil ls gs://data": "",
+    "!gcloud storage cp gs://data/train.csv train.csv": "train.csv",
+    "!gcloud config set project mine": "",
 }
 
 
