@@ -108,9 +108,9 @@ def one_file(corpus: Path, runs: int, folder: Path) -> Measured:
     project = grown(corpus, 500, folder / "project")
     (project / "pyproject.toml").touch()
     cached = [*CHECK, "--cache-dir", str(folder / ".one")]
-    asked = next(path for path in sorted(project.rglob("*.py")) if passes(path.read_bytes()))
-    once([*cached, str(asked)])
-    return measure("tpulint check FILE, 500 files", [*cached, str(asked)], runs)
+    module = next(path for path in sorted(project.rglob("*.py")) if passes(path.read_bytes()))
+    once([*cached, str(module)])
+    return measure("tpulint check FILE, 500 files", [*cached, str(module)], runs)
 
 
 def settle(*paths: Path) -> None:
@@ -124,7 +124,7 @@ def grown(corpus: Path, files: int, folder: Path) -> Path:
     """Return a folder with `files` files of the corpus, some of them more than once if need be."""
     paths = sorted(corpus.rglob("*.py"))
     projects = sorted({path.relative_to(corpus).parts[0] for path in paths})
-    order = [each for name in projects for each in paths if each.is_relative_to(corpus / name)]
+    order = [path for name in projects for path in paths if path.is_relative_to(corpus / name)]
     for number in range(files):
         copied = folder / f"copy{number // len(order)}"
         target = copied / order[number % len(order)].relative_to(corpus)
@@ -178,7 +178,7 @@ def on_hits(corpus: Path, runs: int) -> str:
     request = driver.Request(Config(jobs=1), frozenset(CODES))
     batch, around = driver.programs_around(driver.Task(request, tuple(names)), names[0])
     results = [driver.analyze_program(batch, job).dependencies for job in around.programs.jobs]
-    read = {path for asked in results if asked is not None for path in asked.files}
+    read = {path for result in results if result is not None for path in result.files}
     # What was asked for and is not there, like a package's `__init__.py`, is a dependency, too.
     imported = [
         path for path in map(Path, read - set(names)) if path.suffix == ".py" and path.is_file()

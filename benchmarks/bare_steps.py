@@ -38,11 +38,11 @@ def steps(name: str, count: int, *, compiled: bool) -> Any:
             loss = tf.reduce_mean(losses)
         gradients = tape.gradient(loss, weights)
         dense = map(tf.convert_to_tensor, gradients)
-        updated = [old - 0.01 * each for old, each in zip(weights, dense, strict=True)]
+        updated = [old - 0.01 * gradient for old, gradient in zip(weights, dense, strict=True)]
         return loss, updated, changed
 
     # Weights of their own keep TensorFlow from making one step of all.
-    of_steps = [[each + 0.001 * number for each in trained] for number in range(count)]
+    of_steps = [[weight + 0.001 * number for weight in trained] for number in range(count)]
     return tf.function(lambda: [one(weights, inputs, labels) for weights in of_steps])
 
 

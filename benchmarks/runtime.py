@@ -39,10 +39,10 @@ def medians(rounds: int, *functions: Callable[[], Any]) -> list[float]:
         function()
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(rounds):
-        for function, found in zip(functions, times, strict=True):
+        for function, seconds in zip(functions, times, strict=True):
             start = time.perf_counter()
             function()
-            found.append(time.perf_counter() - start)
+            seconds.append(time.perf_counter() - start)
     return [statistics.median(time_taken) for time_taken in times]
 
 
@@ -62,8 +62,8 @@ def steps() -> Iterator[Row]:
         return tpu.replicate(layers, [[x]])
 
     @tf.function
-    def eight(*given: Any) -> Any:
-        return tpu.replicate(layers, [[x] for x in given])
+    def eight(*arguments: Any) -> Any:
+        return tpu.replicate(layers, [[x] for x in arguments])
 
     values = [tf.random.stateless_normal([256, 256], [1, seed]) for seed in range(8)]
     ours, theirs = medians(
@@ -107,7 +107,7 @@ def round_trips() -> Iterator[Row]:
     jax_loop = jaxs_round_trips()
     if jax_loop:
         contestants.append(jax_loop)
-    mine, numpys, *jaxs = (found / ITERATIONS for found in medians(15, *contestants))
+    mine, numpys, *jaxs = (seconds / ITERATIONS for seconds in medians(15, *contestants))
     yield compared("a round trip in a loop", mine, numpys, "tf.numpy_function", 1.0)
     if jaxs:
         yield compared(
@@ -152,8 +152,8 @@ def building() -> Iterator[Row]:
 
     def build(replicas: int) -> None:
         with tf.Graph().as_default():
-            given = [[tf.compat.v1.placeholder(tf.float32, [8, 8])] for _ in range(replicas)]
-            tpu.replicate(model, given)
+            inputs = [[tf.compat.v1.placeholder(tf.float32, [8, 8])] for _ in range(replicas)]
+            tpu.replicate(model, inputs)
 
     many, one = medians(7, lambda: build(64), lambda: build(1))
     yield compared("building 64 replicas", many, one, "building 1", 3.0)
@@ -190,8 +190,8 @@ def many_replicas(replicas: int = 1024) -> Iterator[Row]:
     """Measure building, compiling and running many replicas of a small computation."""
     start = time.perf_counter()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        given = [[tf.constant(float(number))] for number in range(replicas)]
-        outputs = tpu.replicate(lambda x: tf.tanh(x * 2.0) + 1.0, given)
+        inputs = [[tf.constant(float(number))] for number in range(replicas)]
+        outputs = tpu.replicate(lambda x: tf.tanh(x * 2.0) + 1.0, inputs)
         session.run(outputs)
     seconds = time.perf_counter() - start
     gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

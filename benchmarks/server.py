@@ -152,7 +152,7 @@ def report(files: int, lines: int, keystrokes: int) -> str:
         long = make(root, files, lines)
         first, seconds, busy = measured(root, long, keystrokes)
         size = len(long.read_text(encoding="utf-8").splitlines())
-    milliseconds = sorted(1000 * each for each in seconds)
+    milliseconds = sorted(1000 * second for second in seconds)
     median = statistics.median(milliseconds)
     most = milliseconds[int(0.95 * len(milliseconds))]
     verdict = "met" if median <= GOAL else "missed"

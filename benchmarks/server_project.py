@@ -146,9 +146,9 @@ def make(root: Path, files: int, lines: int) -> Path:
 
 
 def model(number: int, blocks: int) -> str:
-    shared = [f"shared_{(number + each) % SHARED}" for each in range(3)]
+    shared = [f"shared_{(number + offset) % SHARED}" for offset in range(3)]
     head = HEAD.format(imports=", ".join(shared), number=number)
-    uses = [f"    hidden = block_{each}(hidden, 64, training)" for each in range(blocks)]
+    uses = [f"    hidden = block_{block}(hidden, 64, training)" for block in range(blocks)]
     uses += [f"    hidden = {name}.block_{name}_0(hidden, 64, training)" for name in shared]
     return head + "\n" + layers(blocks, "") + MODEL.format(blocks="\n".join(uses))
 

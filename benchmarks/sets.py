@@ -51,13 +51,19 @@ def read_sets() -> dict[str, dict[str, str]]:
 
 def folders_of(checkouts: Path, sets: Mapping[str, Mapping[str, str]]) -> dict[str, list[Path]]:
     """Return the folders of each set. Raises SystemExit where a repository is not checked out."""
-    named = {repository: commit for one in sets.values() for repository, commit in one.items()}
-    missing = [each for each in named if not (checkouts / each.rpartition("/")[2]).is_dir()]
+    named = {
+        repository: commit for commits in sets.values() for repository, commit in commits.items()
+    }
+    missing = [
+        repository
+        for repository in named
+        if not (checkouts / repository.rpartition("/")[2]).is_dir()
+    ]
     if missing:
-        needed = ", ".join(f"{each} at {named[each]}" for each in missing)
+        needed = ", ".join(f"{repository} at {named[repository]}" for repository in missing)
         raise SystemExit(f"not in {checkouts}: {needed}")
     return {
-        name: [checkouts / each.rpartition("/")[2] for each in repositories]
+        name: [checkouts / repository.rpartition("/")[2] for repository in repositories]
         for name, repositories in sets.items()
     }
 

@@ -79,7 +79,7 @@ def report(corpus: Path, runs: int) -> Iterator[str]:
     yield "| | seconds of a core | a million lines |"
     yield "|---|--:|--:|"
     for name in ("search", "divide", "pack", "read"):
-        seconds = statistics.median(getattr(each, name) for each in taken)
+        seconds = statistics.median(getattr(run, name) for run in taken)
         yield f"| {name} | {seconds:.2f} | {seconds / lines * 1e6:.2f} |"
     yield ""
     yield f"The tasks have {taken[0].task_bytes / 1e6:.1f} MB together."

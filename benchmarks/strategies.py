@@ -47,7 +47,7 @@ def training() -> Iterator[Row]:
             for _ in range(ROUNDS)
         ]
         for key, what, limit in (("step", "a step", 1.0), ("first", "the first step", 2.0)):
-            ours, theirs = (statistics.median(one[key] for one in side) for side in zip(*runs))
+            ours, theirs = (statistics.median(run[key] for run in side) for side in zip(*runs))
             text = f"{what} of {name}, {REPLICAS} replicas"
             yield compared(text, ours, theirs, beside, limit)
 

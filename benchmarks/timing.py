@@ -71,5 +71,5 @@ def in_turns(commands: Sequence[Command], runs: int) -> list[Measured]:
 
 def measure(name: str, words: Sequence[str], runs: int) -> Measured:
     """Measure the median of `runs` runs of one command."""
-    (found,) = in_turns([Command(name, words)], runs)
-    return found
+    (timing,) = in_turns([Command(name, words)], runs)
+    return timing

@@ -44,12 +44,13 @@ def without_assertion(folder: Path) -> Iterator[str]:
     """Yield the place and name of each test in `folder` that asserts nothing."""
     trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(folder.rglob("*.py"))}
     modules = {path: _dotted(path, folder) for path in trees}
-    known = callables({modules[path]: tree for path, tree in trees.items()})
+    functions = callables({modules[path]: tree for path, tree in trees.items()})
     for path, tree in trees.items():
         for node in ast.walk(tree):
             match node:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if (
-                    name.startswith("test") and not asserts(node, modules[path], known, frozenset())
+                    name.startswith("test")
+                    and not asserts(node, modules[path], functions, frozenset())
                 ):
                     yield f"{path.relative_to(folder.parent)}:{node.lineno} {name}"
 
@@ -66,16 +67,16 @@ def callables(trees: Mapping[str, ast.Module]) -> Callables:
                 source = node.module or ""
                 names |= {name.asname or name.name: (source, name.name) for name in node.names}
             elif isinstance(node, ast.ClassDef):
-                for each in node.body:
-                    if isinstance(each, Function):
-                        methods.setdefault(each.name, []).append(each)
+                for member in node.body:
+                    if isinstance(member, Function):
+                        methods.setdefault(member.name, []).append(member)
         functions |= {(module, node.name): node for node in tree.body if isinstance(node, Function)}
         imported[module] = names
     return Callables(functions, methods, imported)
 
 
 def asserts(
-    function: Function, module: str, known: Callables, calling: frozenset[Function]
+    function: Function, module: str, functions: Callables, calling: frozenset[Function]
 ) -> bool:
     """Return whether `function`, of `module`, or a helper that it calls asserts something."""
     if function in calling:
@@ -84,7 +85,8 @@ def asserts(
     if any(isinstance(node, ast.Assert) or _checks(node) for node in ast.walk(function)):
         return True
     return any(
-        asserts(helper, home, known, around) for helper, home in _helpers(function, module, known)
+        asserts(helper, home, functions, around)
+        for helper, home in _helpers(function, module, functions)
     )
 
 
@@ -104,7 +106,9 @@ def _checks(node: ast.AST) -> bool:
     return name in CHECKS or name.startswith("assert") or (checked and name in PROCESSES)
 
 
-def _helpers(function: Function, module: str, known: Callables) -> Iterator[tuple[Function, str]]:
+def _helpers(
+    function: Function, module: str, functions: Callables
+) -> Iterator[tuple[Function, str]]:
     """Yield the functions and methods of the tests that `function` calls."""
     names = set()
     for node in ast.walk(function):
@@ -112,16 +116,16 @@ def _helpers(function: Function, module: str, known: Callables) -> Iterator[tupl
             names.add(node.func.id)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if isinstance(node.func.value, ast.Name):
-                source, name = known.imported[module].get(node.func.value.id, ("", ""))
+                source, name = functions.imported[module].get(node.func.value.id, ("", ""))
                 inside = (f"{source}.{name}", node.func.attr)
-                if inside in known.functions:
-                    yield known.functions[inside], inside[0]
-            for method in known.methods.get(node.func.attr, ()):
+                if inside in functions.functions:
+                    yield functions.functions[inside], inside[0]
+            for method in functions.methods.get(node.func.attr, ()):
                 yield method, module
     for name in names:
-        home = known.imported[module].get(name, (module, name))
-        if home in known.functions:
-            yield known.functions[home], home[0]
+        home = functions.imported[module].get(name, (module, name))
+        if home in functions.functions:
+            yield functions.functions[home], home[0]
 
 
 def _dotted(path: Path, folder: Path) -> str:

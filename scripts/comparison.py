@@ -126,12 +126,12 @@ def is_sound(block: Block) -> bool:
     return not block.expected
 
 
-def caught_by(said: list[Report], code: str, faulty: Block) -> set[str]:
+def caught_by(reports: list[Report], code: str, faulty: Block) -> set[str]:
     """Return the checker's rules that fire in a marked row and nowhere in the twin."""
     home = f"{code.lower()}/"
     marked = {(f"{home}faulty/{filename}", row) for filename, row in of(code, faulty)}
-    style = {each.code for each in said if each.filename.startswith(f"{home}twin/")}
-    return {each.code for each in said if (each.filename, each.row) in marked} - style
+    style = {report.code for report in reports if report.filename.startswith(f"{home}twin/")}
+    return {report.code for report in reports if (report.filename, report.row) in marked} - style
 
 
 def lay_out(block: Block, folder: Path) -> None:

@@ -14,13 +14,13 @@ RUNS_PROGRAMS = ("run", "runtime", "storage")
 
 def in_file(path: Path) -> int:
     """Return how often a file says `Any`, in strings of annotations and casts too."""
-    found = 0
+    count = 0
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Name) and node.id == "Any":
-            found += 1
+            count += 1
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "cast":
-            found += isinstance(node.args[0], ast.Constant) and "Any" in str(node.args[0].value)
-    return found
+            count += isinstance(node.args[0], ast.Constant) and "Any" in str(node.args[0].value)
+    return count
 
 
 def main() -> int:

@@ -53,19 +53,19 @@ def main() -> int:
     parser.add_argument("before", help="a git revision")
     parser.add_argument("after", nargs="?", help="a git revision; default: the checkout")
     parser.add_argument("--folder", action="append", default=[], type=Path, metavar="FOLDER")
-    asked = parser.parse_args()
-    packages = [*corpus_packages(), *(folder.resolve() for folder in asked.folder)]
+    options = parser.parse_args()
+    packages = [*corpus_packages(), *(folder.resolve() for folder in options.folder)]
     try:
-        before = findings_of_revision(asked.before, packages)
+        before = findings_of_revision(options.before, packages)
         after = (
-            findings_of_revision(asked.after, packages)
-            if asked.after
+            findings_of_revision(options.after, packages)
+            if options.after
             else findings_of(ROOT, packages)
         )
     except subprocess.CalledProcessError as error:
         print(error.stderr.decode(errors="replace"), file=sys.stderr)
         return 2
-    print(report(f"`{asked.before}` → `{asked.after or 'checkout'}`", before, after))
+    print(report(f"`{options.before}` → `{options.after or 'checkout'}`", before, after))
     return 0
 
 
@@ -106,19 +106,19 @@ def findings_of(checkout: Path, packages: list[Path]) -> Findings:
     return {place(finding, packages): finding["message"] for finding in findings}
 
 
-def place(found: dict[str, object], packages: list[Path]) -> Place:
+def place(finding: dict[str, object], packages: list[Path]) -> Place:
     """Return the place of a finding of the JSON output."""
-    path = Path(str(found["filename"]))
-    package = next(each for each in packages if path.is_relative_to(each))
-    location = found["location"]
+    path = Path(str(finding["filename"]))
+    package = next(folder for folder in packages if path.is_relative_to(folder))
+    location = finding["location"]
     assert isinstance(location, dict)
     return Place(
         package.name,
         path.relative_to(package).as_posix(),
         location["row"],
         location["column"],
-        str(found["code"]),
-        str(found["certainty"]),
+        str(finding["code"]),
+        str(finding["certainty"]),
     )
 
 
@@ -131,24 +131,24 @@ def report(title: str, before: Findings, after: Findings) -> str:
     if added or gone:
         lines += ["", "| package | rule | definite | possible |", "|---|---|---|---|"]
         lines += table(added, gone)
-    for package in sorted({each.package for each in added | gone}):
+    for package in sorted({place.package for place in added | gone}):
         lines += ["", f"## {package}", ""]
         for sign, places, messages in (("added", added, after), ("gone", gone, before)):
-            here = sorted(each for each in places if each.package == package)
-            lines += [f"- {sign}: `{each}` {messages[each]}" for each in here]
+            here = sorted(place for place in places if place.package == package)
+            lines += [f"- {sign}: `{place}` {messages[place]}" for place in here]
     return "\n".join(lines)
 
 
 def table(added: set[Place], gone: set[Place]) -> list[str]:
     """Return a row for each package and rule that changed."""
-    more = Counter((each.package, each.code, each.certainty) for each in added)
-    less = Counter((each.package, each.code, each.certainty) for each in gone)
+    more = Counter((place.package, place.code, place.certainty) for place in added)
+    less = Counter((place.package, place.code, place.certainty) for place in gone)
     rows = sorted({key[:2] for key in more | less})
     return [
         f"| {package} | {code} | "
         + " | ".join(
-            f"+{more[package, code, sure]} -{less[package, code, sure]}"
-            for sure in ("definite", "possible")
+            f"+{more[package, code, certainty]} -{less[package, code, certainty]}"
+            for certainty in ("definite", "possible")
         )
         + " |"
         for package, code in rows

@@ -64,7 +64,7 @@ def train_by_hand(replicas: int) -> None:
             return call(self, features, labels, mode, config)
         specs = []
         for shard in range(replicas):
-            own = [_shard(shard, replicas, given) for given in (features, labels)]
+            own = [_shard(shard, replicas, batch) for batch in (features, labels)]
             # Its name scopes are its own; the names of its variables are those of the others.
             with v1.variable_scope(v1.get_variable_scope(), reuse=v1.AUTO_REUSE):
                 specs.append(call(self, *own, mode, config))
@@ -81,7 +81,7 @@ def _added(copies: Any) -> tuple[Any, Any]:
     return (None if gradients[0] is None else tf.add_n(gradients)), variable
 
 
-def _shard(shard: int, replicas: int, given: Any) -> Any:
-    if given is None:
+def _shard(shard: int, replicas: int, whole: Any) -> Any:
+    if whole is None:
         return None
-    return tf.nest.map_structure(lambda tensor: tf.split(tensor, replicas)[shard], given)
+    return tf.nest.map_structure(lambda tensor: tf.split(tensor, replicas)[shard], whole)

@@ -32,8 +32,8 @@ def fix_what_is_random() -> None:
     tf.keras.layers.Dropout.call = lambda self, inputs, training=None: inputs
 
 
-def _as_it_is(given: Any, *_: Any, **__: Any) -> Any:
-    return given
+def _as_it_is(value: Any, *_: Any, **__: Any) -> Any:
+    return value
 
 
 def _keep_order(parallel_interleave: Any) -> Any:

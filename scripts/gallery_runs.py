@@ -51,10 +51,10 @@ def result_of(
         make_data(program.data, data, python)
 
     def arguments(out: str, extra: tuple[str, ...], records: str = records_of(1)) -> list[str]:
-        given = (program.module, *program.arguments, *extra)
+        words = (program.module, *program.arguments, *extra)
         files = {"data": data, "records": data / records, "out": folder / out}
-        known = {**files, "replicas": replicas, "tpu": tpu}
-        return [word.format(**known) for word in given]
+        values = {**files, "replicas": replicas, "tpu": tpu}
+        return [word.format(**values) for word in words]
 
     pod = ["--replicas", str(replicas), "--hosts", str(hosts)]
     pod += ["--storage", str(folder / "buckets")]

@@ -52,7 +52,7 @@ def imports(path: Path, *, at_import: bool = False) -> tuple[tuple[str, int], ..
 
     `at_import` leaves out what only runs later, in functions, or only for type checkers.
     """
-    found: list[tuple[str, int]] = []
+    names: list[tuple[str, int]] = []
     package = path.relative_to(ROOT).parent.parts
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
@@ -62,13 +62,13 @@ def imports(path: Path, *, at_import: bool = False) -> tuple[tuple[str, int], ..
         if at_import and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
         if isinstance(node, ast.Import):
-            found += [(alias.name, node.lineno) for alias in node.names]
+            names += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             up = package[: len(package) - node.level + 1] if node.level else ()
             base = ".".join([*up, *([node.module] if node.module else [])])
-            found += [(f"{base}.{alias.name}", node.lineno) for alias in node.names]
+            names += [(f"{base}.{alias.name}", node.lineno) for alias in node.names]
         waiting.extend(ast.iter_child_nodes(node))
-    return tuple(found)
+    return tuple(names)
 
 
 def dotted(path: Path) -> str:
@@ -96,8 +96,8 @@ ANALYZER = [path for path in MODULES if package_of(dotted(path)) != "runtime"]
 
 
 def layer(package: str) -> int:
-    (found,) = [height for height, packages in enumerate(LAYERS) if package in packages]
-    return found
+    (height,) = [height for height, packages in enumerate(LAYERS) if package in packages]
+    return height
 
 
 def import_graph() -> dict[str, set[str]]:
@@ -119,11 +119,11 @@ def circular(graph: dict[str, set[str]]) -> list[str]:
     """Return the nodes that are in circles, or on a way from one circle to another."""
     left = dict(graph)
     while True:
-        imported = {name for found in left.values() for name in found}
-        outside = {name for name, found in left.items() if not found or name not in imported}
+        imported = {name for targets in left.values() for name in targets}
+        outside = {name for name, targets in left.items() if not targets or name not in imported}
         if not outside:
             return sorted(left)
-        left = {name: found - outside for name, found in left.items() if name not in outside}
+        left = {name: targets - outside for name, targets in left.items() if name not in outside}
 
 
 def upward() -> list[str]:
@@ -142,8 +142,8 @@ def main() -> int:
     circles, arrows = circular(import_graph()), upward()
     print(f"modules in circles: {len(circles)}")
     print(f"imports upward: {len(arrows)}")
-    for each in (*circles, *arrows):
-        print(f"  {each}")
+    for line in (*circles, *arrows):
+        print(f"  {line}")
     return int(bool(circles or arrows))
 
 

@@ -112,16 +112,16 @@ def written(tables: Mapping[str, Mapping[str, Fact]]) -> str:
             add(kinds.setdefault(name, {}), fact.kind, index)
             if fact.parameters:
                 add(parameters.setdefault(name, {}), fact.parameters, index)
-    lists = sorted({each for parameter in parameters.values() for each in parameter})
-    number = {each: str(index) for index, each in enumerate(lists)}
+    lists = sorted({listed for parameter in parameters.values() for listed in parameter})
+    number = {listed: str(index) for index, listed in enumerate(lists)}
     blocks: dict[str, list[str]] = {}
     for name in sorted(kinds):
         base, _, last = name.rpartition(".")
         row = [last, ",".join(f"{mask:x}{kind}" for kind, mask in kinds[name].items())]
         arguments = parameters.get(name, {})
-        row += [",".join(f"{mask:x}:{number[each]}" for each, mask in arguments.items())] * bool(
-            arguments
-        )
+        row += [
+            ",".join(f"{mask:x}:{number[listed]}" for listed, mask in arguments.items())
+        ] * bool(arguments)
         blocks.setdefault(base, []).append("\t".join(row))
     lines = ["\t".join(tables), *lists]
     for base, rows in sorted(blocks.items()):

@@ -91,7 +91,7 @@ def facts_of(library: Library, roots: Roots) -> dict[str, Fact]:
             reader.read(public, module)
         elif library.file_of(module):
             reader.found[public] = Fact(OPEN)
-            for name in (each.partition(".")[0] for each in WATCHED):
+            for name in (prefix.partition(".")[0] for prefix in WATCHED):
                 inner = f"{public}.{name}"
                 if inner not in roots.public and library.file_of(f"{module}.{name}"):
                     reader.read_watched(inner, f"{module}.{name}")
@@ -112,7 +112,7 @@ def facts_of(library: Library, roots: Roots) -> dict[str, Fact]:
 def watched(public: str) -> bool:
     """Return whether all names below the dotted name `public` are kept."""
     inner = shortened(public)
-    return any(inner == each or inner.startswith(each + ".") for each in WATCHED)
+    return any(inner == prefix or inner.startswith(prefix + ".") for prefix in WATCHED)
 
 
 def in_class(public: str) -> bool:
@@ -140,7 +140,7 @@ class Reader:
         for name in self.library.submodules(module):
             inner = f"{public}.{name}"
             short = shortened(inner)
-            if any(each == short or each.startswith(short + ".") for each in WATCHED):
+            if any(prefix == short or prefix.startswith(short + ".") for prefix in WATCHED):
                 self.read_watched(inner, f"{module}.{name}")
 
     def read(self, public: str, module: str, depth: int = 0) -> None:
@@ -175,21 +175,21 @@ class Reader:
                 kind = {ast.FunctionDef: FUNCTION, ast.ClassDef: CLASS}.get(type(statement), OTHER)
                 self.found.setdefault(f"{module}.{name}", Fact(kind))
 
-    def put(self, public: str, found: Found, depth: int) -> None:
-        if found.node is None:
-            if found.module and self.library.file_of(found.module) and depth < 8:
-                if found.module.startswith(GENERATED):
-                    self.read(public, found.module, depth + 1)
+    def put(self, public: str, fact: Found, depth: int) -> None:
+        if fact.node is None:
+            if fact.module and self.library.file_of(fact.module) and depth < 8:
+                if fact.module.startswith(GENERATED):
+                    self.read(public, fact.module, depth + 1)
                 else:
                     self.found[public] = Fact(UNREADABLE)
             else:
                 self.found[public] = Fact(OTHER)
             return
-        if isinstance(found.node, ast.FunctionDef):
-            self.found[public] = Fact(FUNCTION, parameters_of(found.node))
+        if isinstance(fact.node, ast.FunctionDef):
+            self.found[public] = Fact(FUNCTION, parameters_of(fact.node))
             return
-        members = dict(self.members(found.module, found.node))
-        self.found[public] = Fact(CLASS, constructor(members, found.node))
+        members = dict(self.members(fact.module, fact.node))
+        self.found[public] = Fact(CLASS, constructor(members, fact.node))
         if in_class(public) and "?" not in members and "__getattr__" not in members:
             self.found[public] = Fact(MODULE, self.found[public].parameters)
             for name, node in members.items():
@@ -232,11 +232,11 @@ def constructor(members: Mapping[str, ast.FunctionDef | None], node: ast.ClassDe
     ):
         return ""
     methods = [members.get(name) for name in ("__new__", "__init__")]
-    arguments = [parameters_of(each, 1) for each in methods if each is not None]
-    own = [each for each in node.body if isinstance(each, ast.FunctionDef)]
-    if "?" in members and not any(each in own for each in methods):
+    arguments = [parameters_of(method, 1) for method in methods if method is not None]
+    own = [statement for statement in node.body if isinstance(statement, ast.FunctionDef)]
+    if "?" in members and not any(method in own for method in methods):
         return ""
-    specific = [each for each in arguments if each and not each.endswith("**)")]
+    specific = [listed for listed in arguments if listed and not listed.endswith("**)")]
     return specific[0] if len(specific) == 1 and "" not in arguments else ""
 
 
@@ -272,15 +272,15 @@ def spelled(args: ast.arguments, skip: int = 0) -> str:
     """Return `(a,b=,*,c=,**)`: names in order, `=` after those with a default."""
     plain = [*args.posonlyargs, *args.args]
     optional = len(plain) - len(args.defaults)
-    words = [each.arg + ("=" if index >= optional else "") for index, each in enumerate(plain)][
-        skip:
-    ]
+    words = [
+        parameter.arg + ("=" if index >= optional else "") for index, parameter in enumerate(plain)
+    ][skip:]
     if args.vararg is not None:
         words.append("*")
     elif args.kwonlyargs:
         words.append("|")
-    for each, default in zip(args.kwonlyargs, args.kw_defaults):
-        words.append(each.arg + ("=" if default is not None else ""))
+    for parameter, default in zip(args.kwonlyargs, args.kw_defaults):
+        words.append(parameter.arg + ("=" if default is not None else ""))
     if args.kwarg is not None:
         words.append("**")
     return f"({','.join(words)})"

@@ -60,23 +60,27 @@ def kernels() -> dict[str, dict[str, set[str]]]:
         if kernel.device_type != "XLA_CPU_JIT":
             continue
         constraints = by_operation.setdefault(kernel.op, {})
-        for each in kernel.constraint:
-            listed = {dtypes.as_dtype(number).name for number in each.allowed_values.list.type}
-            constraints.setdefault(each.name, set()).update(listed)
+        for constraint in kernel.constraint:
+            listed = {
+                dtypes.as_dtype(number).name for number in constraint.allowed_values.list.type
+            }
+            constraints.setdefault(constraint.name, set()).update(listed)
     return by_operation
 
 
-def lacking(known: Mapping[str, Mapping[str, set[str]]], dtypes: set[str]) -> dict[str, Ops]:
+def lacking(
+    kernels_by_operation: Mapping[str, Mapping[str, set[str]]], dtypes: set[str]
+) -> dict[str, Ops]:
     """Operation -> the dtypes of its tensors (`T`) that it takes, and its kernel does not."""
     from tensorflow.python.framework import dtypes as all_dtypes
     from tensorflow.python.framework import op_def_registry
 
     missing_dtypes = {}
-    for op, attributes in known.items():
+    for op, attributes in kernels_by_operation.items():
         definition = op_def_registry.get(op)
-        for each in definition.attr if definition is not None else ():
-            if each.name == "T" and each.type == "type" and "T" in attributes:
-                listed = each.allowed_values.list.type
+        for attribute in definition.attr if definition is not None else ():
+            if attribute.name == "T" and attribute.type == "type" and "T" in attributes:
+                listed = attribute.allowed_values.list.type
                 taken = {all_dtypes.as_dtype(number).name for number in listed} or dtypes
                 missing = (taken & dtypes) - attributes["T"]
                 if missing:
@@ -99,7 +103,7 @@ def uncompiled(compiled: Collection[str]) -> dict[str, str]:
         definition = op_def_registry.get(name)
         if name in compiled or name in STRUCTURAL or definition is None:
             continue
-        types = {each.type for each in [*definition.input_arg, *definition.output_arg]}
+        types = {argument.type for argument in [*definition.input_arg, *definition.output_arg]}
         deals = {dtypes.as_dtype(kind) for kind in types if kind} & foreign
         stateful = definition.is_stateful and not SAMPLES.search(name)
         kinds[name] = HOST if deals or stateful or "PyFunc" in name else NUMERIC
@@ -112,24 +116,24 @@ def table_of(library: Library, compiled: set[str], dtypes: set[str]) -> str:
     `compiled`: operations that a TPU compiles although they have no kernel here; `dtypes`:
     those that a TPU has.
     """
-    known = kernels()
+    kernels_by_operation = kernels()
     lines = ["compiled"]
-    for op, attributes in sorted(known.items()):
+    for op, attributes in sorted(kernels_by_operation.items()):
         limits = [
             f"{name}={','.join(sorted(taken & dtypes))}"
             for name, taken in sorted(attributes.items())
             if not dtypes <= taken
         ]
         lines.append("\t".join([op, *limits]))
-    lines += sorted(compiled - set(known))
-    partly = lacking(known, dtypes)
+    lines += sorted(compiled - set(kernels_by_operation))
+    partly = lacking(kernels_by_operation, dtypes)
     narrow = Builder(library, partly).table()
     lines += ["", "lacks"]
     lines += [
         f"{name}\t{','.join(sorted(frozenset.intersection(*(partly[op] for op in ops))))}"
         for name, ops in sorted(narrow.items())
     ]
-    others = uncompiled(set(known) | compiled)
+    others = uncompiled(set(kernels_by_operation) | compiled)
     lines += ["", "uncompiled", *(f"{op}\t{sort}" for op, sort in sorted(others.items()))]
     built = Builder(library, others).table()
     lines += ["", "builds"]
@@ -263,7 +267,7 @@ class Builder:
                 continue
             if isinstance(node, ast.IfExp):
                 stack.append(node.test)
-                ways = [self._called(module, [each], hops) for each in (node.body, node.orelse)]
+                ways = [self._called(module, [branch], hops) for branch in (node.body, node.orelse)]
                 built |= common(ways)
                 continue
             if isinstance(node, ast.Call):

@@ -75,10 +75,10 @@ def reduced(graph: Graph) -> dict[str, set[str]]:
     """Return `graph`, which has no circle, without the arrows that follow from others."""
 
     def reached(name: str) -> set[str]:
-        return set[str]().union(*({each} | reached(each) for each in graph[name]))
+        return set[str]().union(*({imported} | reached(imported) for imported in graph[name]))
 
     return {
-        name: imported - set[str]().union(*(reached(each) for each in imported))
+        name: imported - set[str]().union(*(reached(target) for target in imported))
         for name, imported in graph.items()
     }
 

@@ -123,8 +123,8 @@ def roots(version: str, packages: Library) -> Roots:
 def wheel_of(requirement: str, wheels: Path) -> Path:
     """Return the wheel that `requirement` (`name==version`) names."""
     name, _, version = requirement.partition("==")
-    (found,) = wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl")
-    return found
+    (wheel,) = wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl")
+    return wheel
 
 
 def download(wheels: Path) -> Iterator[str]:

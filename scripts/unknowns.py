@@ -53,8 +53,8 @@ def losses_in(folder: Path) -> Iterator[LostValue]:
     task = driver.discover(request)
     if not task.filenames:
         return
-    batch, found = driver.programs_around(task, task.filenames[0])
-    for job in found.programs.jobs:
+    batch, result = driver.programs_around(task, task.filenames[0])
+    for job in result.programs.jobs:
         losses = Losses()
         with losses.noting():
             driver.read_program(batch, job)

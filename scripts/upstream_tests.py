@@ -94,10 +94,10 @@ def _run_apart(path: Path, options: argparse.Namespace) -> list[Outcome]:
         report = Path(folder) / "report"
         report.touch()
         while True:
-            given = [str(path), "--report", str(report), "--only", options.only]
-            given += ["--cores", str(options.cores), "--seconds", str(options.seconds)]
+            arguments = [str(path), "--report", str(report), "--only", options.only]
+            arguments += ["--cores", str(options.cores), "--seconds", str(options.seconds)]
             done = subprocess.run(
-                [sys.executable, __file__, *given],
+                [sys.executable, __file__, *arguments],
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

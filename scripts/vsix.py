@@ -22,13 +22,13 @@ def problems(path: Path) -> list[str]:
     with zipfile.ZipFile(path) as package:
         names = package.namelist()
         manifest = json.loads(package.read("extension/package.json"))
-    found = [f"missing: {each}" for each in NEEDED if f"extension/{each}" not in names]
-    found += [f"unwanted: {name}" for name in names if name.startswith(UNWANTED)]
+    problems = [f"missing: {name}" for name in NEEDED if f"extension/{name}" not in names]
+    problems += [f"unwanted: {name}" for name in names if name.startswith(UNWANTED)]
     if CLIENT not in names:
-        found.append(f"missing: {CLIENT}")
+        problems.append(f"missing: {CLIENT}")
     if manifest["version"] != tpulint.__version__:
-        found.append(f"version {manifest['version']}, and tpulint is {tpulint.__version__}")
-    return found
+        problems.append(f"version {manifest['version']}, and tpulint is {tpulint.__version__}")
+    return problems
 
 
 def main() -> int:

@@ -225,5 +225,5 @@ def literal_names(value: ast.expr) -> list[str] | None:
     if not isinstance(value, (ast.List, ast.Tuple)):
         return None
     values = [elt.value for elt in value.elts if isinstance(elt, ast.Constant)]
-    texts = [each for each in values if isinstance(each, str)]
+    texts = [value for value in values if isinstance(value, str)]
     return texts if len(texts) == len(value.elts) else None

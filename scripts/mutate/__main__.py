@@ -38,20 +38,20 @@ def main() -> None:
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--public", nargs="?", const=public.DEFAULT, type=Path, metavar="FOLDER")
-    asked = parser.parse_args()
-    if asked.public is not None:
-        print_public(asked.public, asked.each, asked.a_file, with_list=asked.list)
+    options = parser.parse_args()
+    if options.public is not None:
+        print_public(options.public, options.each, options.a_file, with_list=options.list)
         return
     folder = bring()
-    packages = asked.package or [path.name for path in folder.iterdir() if path.is_dir()]
-    results = measured(folder, packages, asked.each, asked.a_file)
+    packages = options.package or [path.name for path in folder.iterdir() if path.is_dir()]
+    results = measured(folder, packages, options.each, options.a_file)
     causes = {result: cause_of(result, folder) for result in results if result.certainty is None}
-    if asked.list:
+    if options.list:
         for result in results:
             print(described(result, folder), causes.get(result, ""))
     page = report(results, Counter(causes.values()))
     print(page)
-    if not asked.dry:
+    if not options.dry:
         reasons = reasons_in(PAGE.read_text(encoding="utf-8"))
         PAGE.write_text(with_reasons(page, reasons), encoding="utf-8")
 

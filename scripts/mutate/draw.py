@@ -50,7 +50,7 @@ def sites_under(folder: Path, *, whole: bool = False) -> tuple[dict[str, str], l
         text = path.read_text(encoding="utf-8", errors="replace")
         of_file = sites_of(str(path), text, whole=whole)
         if not whole and of_file and not speaks_of_estimators(path.parent):
-            of_file = [each for each in of_file if each.kind != BATCH]
+            of_file = [site for site in of_file if site.kind != BATCH]
         if of_file:
             texts[str(path)] = text
             sites += of_file
@@ -86,7 +86,9 @@ def drawn(
 
     unbounded: the codes of operators that seed a fault at every site.
     """
-    pairs = [(site, each) for site in sites for each in OPERATORS if site.kind in each.kinds]
+    pairs = [
+        (site, operator) for site in sites for operator in OPERATORS if site.kind in operator.kinds
+    ]
     by_operator: Counter[str] = Counter()
     by_file: Counter[str] = Counter()
     chosen = []

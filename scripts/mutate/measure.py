@@ -35,28 +35,30 @@ class Checked:
         self.task = driver.discover(request)
         self.base = Counter(map(key_of, self.findings({})))
 
-    def findings(self, given: Mapping[str, bytes]) -> Sequence[Finding]:
+    def findings(self, contents: Mapping[str, bytes]) -> Sequence[Finding]:
         """Return the findings in the packages of the files given, or in all."""
-        packages = set(map(self.package, given))
-        asked = (filename for filename in self.task.filenames if self.package(filename) in packages)
-        task = self.task.only(frozenset(asked)) if given else self.task
-        return driver.check(task, given).findings
+        packages = set(map(self.package, contents))
+        wanted = (
+            filename for filename in self.task.filenames if self.package(filename) in packages
+        )
+        task = self.task.only(frozenset(wanted)) if contents else self.task
+        return driver.check(task, contents).findings
 
     def package(self, filename: str) -> str:
         return Path(filename).relative_to(self.folder).parts[0]
 
     def results(self, batch: Sequence[Mutant]) -> list[Result]:
         """Return the outcome of mutants of different files, seeded together."""
-        reported = self.findings({each.site.filename: each.text.encode() for each in batch})
+        reported = self.findings({mutant.site.filename: mutant.text.encode() for mutant in batch})
         new = fresh(reported, self.base)
-        return [Result(each, best(each, new)) for each in batch]
+        return [Result(mutant, best(mutant, new)) for mutant in batch]
 
 
-def fresh(found: Sequence[Finding], base: Counter[Key]) -> list[Finding]:
+def fresh(findings: Sequence[Finding], base: Counter[Key]) -> list[Finding]:
     """Return the findings beyond those of the programs as they are; rows are left aside."""
     left = Counter(base)
     new = []
-    for item in found:
+    for item in findings:
         if left[key_of(item)] > 0:
             left[key_of(item)] -= 1
         else:
@@ -70,7 +72,7 @@ def key_of(finding: Finding) -> Key:
 
 def best(mutant: Mutant, new: Iterable[Finding]) -> Certainty | None:
     """Return how certain a finding names the fault: by its code, at one of its rows."""
-    certainties = {each.certainty for each in new if names(each, mutant)}
+    certainties = {finding.certainty for finding in new if names(finding, mutant)}
     for certainty in (Certainty.DEFINITE, Certainty.POSSIBLE):
         if certainty in certainties:
             return certainty
@@ -90,4 +92,4 @@ def names(finding: Finding, mutant: Mutant) -> bool:
     if not mutant.operator.insert:
         return bool(here)
     first, last = mutant.rows
-    return any(first <= each.end.row and each.start.row <= last for each in here)
+    return any(first <= span.end.row and span.start.row <= last for span in here)

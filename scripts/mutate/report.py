@@ -32,8 +32,8 @@ def report(results: Sequence[Result], causes: Mapping[str, int]) -> str:
     parts = [
         INTRODUCTION,
         "\n".join([FOUND, *whole]) + "\n",
-        section("By operator", results, lambda each: operator_of(each)),
-        section("By site", results, lambda each: f"`{each.mutant.site.kind}`"),
+        section("By operator", results, lambda result: operator_of(result)),
+        section("By site", results, lambda result: f"`{result.mutant.site.kind}`"),
         missed(causes),
     ]
     return "\n".join(parts)

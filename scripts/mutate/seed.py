@@ -51,17 +51,17 @@ def replaced(text: str, site: Site, operator: Operator) -> str | None:
         present = keyword(node, name)
         if name == "host_call" and present is not None:
             return None
-        known = {"PARAMS": ast.get_source_segment(text, present) or ""} if present else {}
-        template = filled(operator.template, site, known)
+        names = {"PARAMS": ast.get_source_segment(text, present) or ""} if present else {}
+        template = filled(operator.template, site, names)
         if present is not None:
             return spliced(text, present, template.partition("=")[2])
         call = ast.get_source_segment(text, node) or ""
         body = call.rstrip()[:-1].rstrip().removesuffix(",")
         return spliced(text, node, f"{body}, {template})")
-    known = {}
+    names = {}
     if isinstance(node, ast.Call) and node.args:
-        known["ARGS"] = ast.get_source_segment(text, node.args[0]) or ""
-    return spliced(text, node, filled(operator.template, site, known))
+        names["ARGS"] = ast.get_source_segment(text, node.args[0]) or ""
+    return spliced(text, node, filled(operator.template, site, names))
 
 
 def without(text: str, node: ast.stmt | ast.expr) -> str:
@@ -76,9 +76,9 @@ def without_keyword(text: str, node: ast.keyword) -> str:
     return BETWEEN_COMMAS.sub("", marked, count=1)
 
 
-def filled(template: str, site: Site, known: dict[str, str]) -> str:
+def filled(template: str, site: Site, extra: dict[str, str]) -> str:
     """Return the template with the names of the site."""
-    names = {"TF": site.tf, "TENSOR": site.tensor, "STRATEGY": site.strategy, **known}
+    names = {"TF": site.tf, "TENSOR": site.tensor, "STRATEGY": site.strategy, **extra}
     return WORD.sub(lambda match: names.get(match[0], match[0]), template)
 
 

@@ -54,7 +54,7 @@ def sites_of(filename: str, text: str, *, whole: bool = False) -> list[Site]:
         *batches(tree, filename, tf, whole=whole),
         *compiled_loops(tree, filename, tf),
     ]
-    return sorted(sites, key=lambda each: (each.row, each.node.col_offset, each.kind))
+    return sorted(sites, key=lambda site: (site.row, site.node.col_offset, site.kind))
 
 
 def alias_of_tensorflow(tree: ast.Module) -> str | None:
@@ -148,7 +148,7 @@ def is_for_gpus(tree: ast.Module, run: ast.Call) -> bool:
         if isinstance(node, ast.Assign)
         and ast.unparse(node.targets[0]) == ast.unparse(run.func.value)
     ]
-    return bool(strategies) and all(each == "MirroredStrategy" for each in strategies)
+    return bool(strategies) and all(strategy == "MirroredStrategy" for strategy in strategies)
 
 
 def share_function(tree: ast.Module, call: ast.Call, step: ast.FunctionDef) -> bool:
