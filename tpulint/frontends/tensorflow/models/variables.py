@@ -13,6 +13,8 @@ from tpulint.absint.domain.objects import (
     ContextManagerValue,
     ExternalObject,
     Function,
+    Instance,
+    Sequence,
     function_of,
 )
 from tpulint.absint.domain.site import Site
@@ -37,6 +39,7 @@ from tpulint.frontends.tensorflow.strategy import scope_strategy
 
 ROOT = Const("")
 NAME, REUSE = "full name", "reuse"
+UPDATES = ("apply_gradients", "minimize")  # how an optimizer updates variables
 EVERY_N_STEPS = "record_summaries_every_n_global_steps"
 
 
@@ -359,6 +362,24 @@ def _update_unseen(call: Call) -> Value:
     _count(call)
     transfer.touch(call.frame, call.values, call.site, call.name, Certainty.DEFINITE, "unknown")
     return transfer.result(call.frame, call.values, call.site, "operation")
+
+
+# tensorflow/python/tpu/tpu_optimizer.py: the wrapper sums the gradients, and hands them on.
+@observe(*(f"tf.tpu.CrossShardOptimizer.{name}" for name in UPDATES))
+def _update_by_wrapped(call: Call) -> None:
+    """Call the `apply_gradients` of an optimizer of the project in a wrapper."""
+    if not isinstance(call.receiver, ExternalObject):
+        return
+    for optimizer in options(call.receiver.argument("opt", 0) or UNKNOWN):
+        method = get(call.frame, optimizer, UPDATES[0], call.site)
+        if not isinstance(optimizer, Instance) or function_of(method) is None:
+            continue
+        arguments = call.arguments
+        if call.name != UPDATES[0]:
+            pair = [transfer.result(call.frame, call.values, call.site) for _ in range(2)]
+            pairs = Sequence("list", [Sequence("tuple", [*pair])], True)
+            arguments = (calls.positional_argument(pairs, call.site),)
+        calls.call(call.frame, method, arguments, call.site)
 
 
 # `optimize_loss` of tf_slim and tf.contrib.layers applies gradients by what it is given
