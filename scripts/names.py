@@ -17,7 +17,8 @@ from scripts.wheels import Found, Library, bound, literal_names, top_level
 # OPEN: a module of which only the watched names are kept; UNREADABLE: it may hold any name.
 MODULE, OPEN, UNREADABLE, CLASS, FUNCTION, OTHER = "moucfx"
 
-# The part of TensorFlow's API that TPU programs are written against.
+# The part of TensorFlow's API that TPU programs are written against. Not `losses`, `metrics` and
+# `layers`: TensorFlow 2 takes them from Keras when it is imported.
 WATCHED = (
     "tpu",
     "distribute",
@@ -27,6 +28,10 @@ WATCHED = (
     "summary",
     "xla",
     "data.experimental",
+    "train",
+    "nn",
+    "math",
+    "image",
     "contrib.tpu",
     "contrib.cluster_resolver",
     "contrib.distribute",

@@ -100,7 +100,10 @@ class Library:
         name = self.file_of(dotted)
         if name is None:
             return None
-        return ast.parse(self._files[name].read(name))
+        try:
+            return ast.parse(self._files[name].read(name))
+        except SyntaxError:  # releases for Python 3.6 name parameters `async`
+            return None
 
     def _names(self, dotted: str) -> Mapping[str, ast.stmt] | None:
         """Every name that the module binds at its top, with the statement; None: unreadable."""

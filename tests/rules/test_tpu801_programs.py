@@ -9,6 +9,34 @@ import pytest
 from tests.rules.analysis import assert_marked
 
 PROGRAMS = {
+    "missed alarms: misspelt names of modules that train, and keywords of their functions": """
+        import tensorflow as tf
+        def model_fn(features, labels, mode, params):
+            step = tf.compat.v1.train.get_global_step()
+            rate = tf.compat.v1.train.exponential_deacy(0.1, step, 10, 0.9)  # error: TPU801
+            rows = tf.nn.sofmax(features)  # error: TPU801
+            loss = tf.math.reduce_men(rows)  # error: TPU801
+            loss += tf.nn.l2_normalize(rows, axes=1)  # error: TPU801
+            optimizer = tf.compat.v1.train.AdamOptimizer(rate)
+            train_op = tf.compat.v1.tpu.CrossShardOptimizer(optimizer).minimize(loss, step)
+            return tf.compat.v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    """,
+    "names of modules that train, in some release or with their older keywords": """
+        import tensorflow as tf
+        def model_fn(features, labels, mode, params):
+            step = tf.train.get_or_create_global_step()
+            rate = tf.train.cosine_decay(0.1, step, 10)
+            rows = tf.nn.softmax(features, dim=-1)
+            dense = tf.layers.dense(rows, 10, use_bias=False)
+            loss = tf.losses.softmax_cross_entropy(labels, logits=dense, weights=2.0)
+            loss += tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=dense)
+            loss += tf.compat.v2.losses.mse(labels, rows) + tf.compat.v2.metrics.mse(labels, rows)
+            cell = tf.compat.v1.nn.rnn_cell.LSTMCell(8)
+            rows, _ = tf.compat.v1.nn.dynamic_rnn(cell, rows, dtype=tf.float32)
+            optimizer = tf.train.AdamOptimizer(rate)
+            train_op = tf.contrib.tpu.CrossShardOptimizer(optimizer).minimize(loss, step)
+            return tf.contrib.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    """,
     "an alias that is something else in one place": """
         import tensorflow as tf
         from compat import tf1 as tf

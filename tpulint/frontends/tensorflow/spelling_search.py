@@ -112,7 +112,10 @@ def _in_code(
 
 PACKAGE = b"tensorflow"
 # The text that may follow `tf.` for a name to be in the table (scripts/names.py).
-_WATCHED = rb"contrib|tpu|distribute|estimator|keras|config|summary|xla|data\.experimental|compat"
+_WATCHED = (
+    rb"contrib|tpu|distribute|estimator|keras|config|summary|xla|data\.experimental|compat"
+    rb"|train|nn|math|image"
+)
 _ROOTS = frozenset(["tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"])
 # Each expression begins with its letters: then it is searched as fast as they are.
 _FROM = re.compile(rb"from tensorflow((?:\.\w+)*) import[ \t]*(\([^)]*\)|[^\n#;]*)")
