@@ -217,12 +217,15 @@ def train(data):
 """,
     "models of another library": SYSTEM
     + """
+import keras_hub
 import transformers
 
 one = transformers.TFBertModel.from_pretrained("bert-base-uncased")  # error: TPU702
+backbone = keras_hub.models.ImageClassifier.from_preset("resnet_18")  # error: TPU702
 two = transformers.TFBertModel(transformers.BertConfig())  # possible: TPU702
 with strategy.scope():
     one.compile(optimizer="adam")
+    backbone.compile(optimizer="adam")
     two.compile(optimizer="adam")
     three = transformers.TFBertModel(transformers.BertConfig())
     three.compile(optimizer="adam")

@@ -238,10 +238,12 @@ def _note_fit(call: Call) -> None:
 
 
 # transformers/modeling_tf_utils.py: classes whose names begin so are models of Keras.
-@model("?.from_pretrained")
+# keras_hub/src/models/task.py: so are those that have presets.
+@model("?.from_pretrained", "?.from_preset")
 def _pretrained(call: Call) -> Value | None:
     parts = call.path.split(".")
-    if parts[0] != "transformers" or not parts[-2].startswith("TF"):
+    is_of_keras = call.name == "from_preset" and parts[0].startswith("keras_")
+    if not is_of_keras and (parts[0] != "transformers" or not parts[-2].startswith("TF")):
         return None
     return ExternalObject(call.path, call.site, call.frame.context)
 
