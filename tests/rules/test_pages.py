@@ -72,12 +72,12 @@ def test_the_output_of_an_alarm_is_shown_and_its_fix(page: Page) -> None:
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
     """Return the outcomes of the blocks whose tests were selected."""
-    asked = {
+    wanted = {
         item.callspec.params["block"].name
         for item in request.session.items
         if "outcomes" in getattr(item, "fixturenames", ())
     }
-    return execute(block for block in RUN_BLOCKS if block.name in asked)
+    return execute(block for block in RUN_BLOCKS if block.name in wanted)
 
 
 @waits_for_all
@@ -109,12 +109,12 @@ SLOW_BLOCKS = [
 def test_the_counts_of_the_messages_are_those_of_the_report(
     block: Block, outcomes: dict[str, Outcome], tmp_path: Path
 ) -> None:
-    own = [each for each in findings(block, tmp_path) if each.code == block.own_code]
+    own = [finding for finding in findings(block, tmp_path) if finding.code == block.own_code]
     report = outcomes[block.name].report
-    for each in own:
-        counted = COUNTED[each.code](report, each.span.start.row)
+    for finding in own:
+        counted = COUNTED[finding.code](report, finding.span.start.row)
         assert counted
-        assert [words for words in counted if words not in each.message] == []
+        assert [words for words in counted if words not in finding.message] == []
 
 
 def launches(report: dict[str, Any], _: int) -> list[str]:
@@ -130,9 +130,9 @@ def reads(report: dict[str, Any], row: int) -> list[str]:
 
 
 def examples(report: dict[str, Any], _: int) -> list[str]:
-    (one,) = report["computations"]
+    (computation,) = report["computations"]
     image_and_label = 4 * (8 * 8 * 3 + 1)
-    size = one["input_bytes"] / one["steps"] / image_and_label
+    size = computation["input_bytes"] / computation["steps"] / image_and_label
     return [f"for each of {size:.0f} examples of a step"]
 
 

@@ -24,40 +24,40 @@ BLOCKS = [
 
 def drawn_of(block: Block, folder: Path) -> list[ComputationMap]:
     """Return the maps of all files of a block; of some there is nothing to show."""
-    made: list[ComputationMap] = []
+    maps: list[ComputationMap] = []
     refusals: list[str] = []
     write(block, folder)
     for name in block.files:
         if name.endswith(".py"):
             try:
-                made += of_file(folder / name).program.computations
+                maps += of_file(folder / name).program.computations
             except ConfigError as error:
                 refusals.append(str(error))
     assert all("nothing to map" in text or "cannot be parsed" in text for text in refusals)
-    return made
+    return maps
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=[each.name for each in BLOCKS])
+@pytest.mark.parametrize("block", BLOCKS, ids=[block.name for block in BLOCKS])
 def test_a_cycle_is_there_where_a_deadlock_is_reported(block: Block, tmp_path: Path) -> None:
     map_drawn = drawn_of(block, tmp_path)
-    cycles = [cycle for each in map_drawn for cycle in each.cycles]
-    expected = {(each.code, each.certainty) for each in block.expected}
+    cycles = [cycle for computation_map in map_drawn for cycle in computation_map.cycles]
+    expected = {(mark.code, mark.certainty) for mark in block.expected}
     if ("TPU101", "definite") in expected:
-        assert any(each.certainty is Certainty.DEFINITE for each in cycles)
+        assert any(cycle.certainty is Certainty.DEFINITE for cycle in cycles)
     if not any(code in DEADLOCKS for code, _ in expected):
         assert not cycles
-    for each in map_drawn:
-        assert_is_whole(each)
-        assert_is_red(each)
+    for computation_map in map_drawn:
+        assert_is_whole(computation_map)
+        assert_is_red(computation_map)
 
 
 def assert_is_red(drawn: ComputationMap) -> None:
     """The legs are between boxes that are there, and the arrow to the host is marked."""
-    keys = {each.key for each in drawn.nodes} | {each.key for each in drawn.variables}
+    keys = {box.key for box in drawn.nodes} | {variable.key for variable in drawn.variables}
     for cycle in drawn.cycles:
         assert closes(cycle)
         assert cycle.nodes <= keys
-        assert {each.lane for each in cycle.waits} == {"device", "host"}
+        assert {wait.lane for wait in cycle.waits} == {"device", "host"}
         assert any(
             edge.alarm
             for wait in cycle.waits

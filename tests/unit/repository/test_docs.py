@@ -89,14 +89,14 @@ def test_the_comparison_has_a_row_for_each_rule() -> None:
     """Write it again with `python scripts/comparison.py --write` where a rule is new."""
     page = (ROOT / "docs/comparison.md").read_text("utf-8")
     rows = re.findall(r"^\| (TPU\d+) ([\w-]+) \|", page, re.M)
-    asked = [(row.code, row.name) for row in CODES.values() if not row.code.startswith("TPU0")]
-    missing = sorted(set(asked) - set(rows))
-    assert set(rows) <= set(asked)
+    expected = [(row.code, row.name) for row in CODES.values() if not row.code.startswith("TPU0")]
+    missing = sorted(set(expected) - set(rows))
+    assert set(rows) <= set(expected)
     assert len(missing) <= NOT_COMPARED_YET, missing
 
 
 def test_every_option_that_a_document_names_exists() -> None:
-    known = {word for command in parser().commands().values() for word in command.options()}
+    options = {word for command in parser().commands().values() for word in command.options()}
     named = {
         option
         for document in (ROOT / "README.md", ROOT / "docs/configuration.md")
@@ -104,7 +104,7 @@ def test_every_option_that_a_document_names_exists() -> None:
         for option in re.findall(r"(?<=\s)--[a-z-]+", line)
     }
     assert named
-    assert named <= known
+    assert named <= options
 
 
 def test_the_examples_of_the_configuration_are_read(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def test_no_import_of_the_runtime_runs_up_its_layers() -> None:
 )
 def test_each_step_is_called_once_and_by_the_driver(driver: str, step: str) -> None:
     name = f"tpulint.{driver}.{step}"
-    (importing,) = [path for path in MODULES if name in {each for each, _ in imports(path)}]
+    (importing,) = [path for path in MODULES if name in {target for target, _ in imports(path)}]
     expected = "runtime" if driver == "runtime" else "check"
     assert importing == PACKAGE / expected / "driver.py"
     calls = [
@@ -279,7 +279,7 @@ def test_the_architecture_is_one_page() -> None:
     assert len(page.splitlines()) <= 92
     named = re.findall(r"`((?:check|frontends|runtime|cli)/[a-z_/]+\.py)`", page)
     assert len(named) >= 10
-    assert [each for each in named if not (PACKAGE / each).is_file()] == []
+    assert [name for name in named if not (PACKAGE / name).is_file()] == []
 
 
 def test_no_two_public_classes_have_one_name() -> None:
@@ -289,7 +289,7 @@ def test_no_two_public_classes_have_one_name() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(dotted(path))
     assert len(places) > 300
-    assert not {name: each for name, each in places.items() if len(each) > 1}
+    assert not {name: modules for name, modules in places.items() if len(modules) > 1}
 
 
 def test_only_one_file_imports_private_modules_of_tensorflow_and_no_stage_needs_them() -> None:

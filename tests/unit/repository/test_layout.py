@@ -29,7 +29,9 @@ def test_each_folder_of_tests_is_a_package(tests: str) -> None:
         for path in (ROOT / "tests" / tests).rglob("*.*")
         if "__pycache__" not in path.parts
     }
-    assert {each for each in folders - others if not (ROOT / package / each).is_dir()} == set()
+    assert {
+        folder for folder in folders - others if not (ROOT / package / folder).is_dir()
+    } == set()
     assert others <= folders
 
 

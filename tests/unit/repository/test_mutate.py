@@ -165,7 +165,7 @@ def test_a_broken_file_has_no_sites() -> None:
     assert sites_of("a.py", "import tensorflow as tf\nprint 1\n") == []
 
 
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.name)
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 def test_each_operator_changes_a_program_and_leaves_it_python(operator: Operator) -> None:
     written = [
         seeded(text, site, operator)
@@ -173,14 +173,14 @@ def test_each_operator_changes_a_program_and_leaves_it_python(operator: Operator
         for site in sites_of("a.py", text)
         if site.kind in operator.kinds
     ]
-    assert any(each not in (None, PROGRAM, STEPS) for each in written)
-    for each in written:
-        assert each is None or ast.parse(each)
+    assert any(text not in (None, PROGRAM, STEPS) for text in written)
+    for text in written:
+        assert text is None or ast.parse(text)
 
 
 def test_a_replaced_expression_is_all_that_changes() -> None:
-    (site,) = [each for each in sites_of("a.py", PROGRAM) if each.kind == "cross shard"]
-    (operator,) = [each for each in OPERATORS if each.kinds == ("cross shard",)]
+    (site,) = [site for site in sites_of("a.py", PROGRAM) if site.kind == "cross shard"]
+    (operator,) = [operator for operator in OPERATORS if operator.kinds == ("cross shard",)]
     optimizer = "tf.train.GradientDescentOptimizer(0.1)"
     expected = PROGRAM.replace(f"tf.tpu.CrossShardOptimizer({optimizer})", optimizer)
     assert seeded(PROGRAM, site, operator) == expected
@@ -189,7 +189,7 @@ def test_a_replaced_expression_is_all_that_changes() -> None:
 def test_a_keyword_behind_letters_of_two_bytes_is_replaced() -> None:
     text = 'import tensorflow as tf\ntf.TPUEstimator("é", params=params)\n'
     (site,) = sites_of("a.py", text)
-    (operator,) = [each for each in OPERATORS if each.kinds == ("estimator",)]
+    (operator,) = [operator for operator in OPERATORS if operator.kinds == ("estimator",)]
     expected = text.replace("params=params", "params=dict(params, batch_size=8)")
     assert seeded(text, site, operator) == expected
 
@@ -198,7 +198,7 @@ def test_the_draw_keeps_its_bounds_and_repeats_itself() -> None:
     sites = sites_of("a.py", PROGRAM)
     few = drawn({"a.py": PROGRAM}, sites, each=1, a_file=5)
     assert len(few) == 5
-    assert len({each.operator.name for each in few}) == 5
+    assert len({mutant.operator.name for mutant in few}) == 5
     assert few == drawn({"a.py": PROGRAM}, sites, each=1, a_file=5)
 
 
@@ -218,7 +218,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
         (folder / name / "program.py").write_text(text, encoding="utf-8")
         (folder / name / "test_program.py").write_text(text, encoding="utf-8")
     texts, sites = sites_under(folder)
-    assert {Path(each).name for each in texts} == {"program.py"}
+    assert {Path(path).name for path in texts} == {"program.py"}
     checked = Checked(folder, ["one", "two"], folder / "cache")
     mutants = drawn(texts, sites, each=99, a_file=99)
     return [result for batch in batches(mutants) for result in checked.results(batch)]
@@ -230,7 +230,7 @@ def test_every_fault_in_a_plain_program_is_found(results: list[Result]) -> None:
 
 def test_what_always_happens_in_a_plain_program_is_definite(results: list[Result]) -> None:
     always = [result for result in results if result.mutant.always]
-    assert [label(each) for each in always if each.certainty is not Certainty.DEFINITE] == []
+    assert [label(result) for result in always if result.certainty is not Certainty.DEFINITE] == []
 
 
 def test_the_page_counts_what_was_found(results: list[Result]) -> None:
@@ -290,7 +290,7 @@ def test_a_public_repository_is_seeded_at_every_batch_and_optimizer(tmp_path: Pa
 )
 def test_whatever_drops_a_remainder_is_a_site(call: str, seeded_call: str | None) -> None:
     text = f"import tensorflow as tf\nmade = {call}\n"
-    (operator,) = [each for each in OPERATORS if each.kinds == ("drop remainder",)]
+    (operator,) = [operator for operator in OPERATORS if operator.kinds == ("drop remainder",)]
     actual = [seeded(text, site, operator) for site in sites_of("a.py", text, whole=True)]
     assert actual == ([text.replace(call, seeded_call)] if seeded_call else [])
 
@@ -317,8 +317,8 @@ def test_one_commit_of_a_repository_is_fetched(
     author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
     for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "first"]):
         subprocess.run(["git", *arguments], cwd=origin, check=True)
-    asked = ["git", "rev-parse", "HEAD"]
-    commit = subprocess.run(asked, cwd=origin, check=True, capture_output=True, text=True)
+    command = ["git", "rev-parse", "HEAD"]
+    commit = subprocess.run(command, cwd=origin, check=True, capture_output=True, text=True)
     monkeypatch.setattr(public, "HOST", str(tmp_path))
     (tmp_path / "cache").mkdir()
     folder = tmp_path / "cache" / "owner+name"

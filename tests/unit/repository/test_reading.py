@@ -51,7 +51,7 @@ def is_opening(called: ast.expr) -> bool:
 
 
 def test_files_of_users_are_read_by_one_function() -> None:
-    opening = {each.relative_to(PACKAGE).as_posix() for each in ANALYZER if opens(each)}
+    opening = {path.relative_to(PACKAGE).as_posix() for path in ANALYZER if opens(path)}
     assert opening == {READER} | OF_THE_PACKAGE | RUNNING | STORAGE | TESTING | WRITING
 
 

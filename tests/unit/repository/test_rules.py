@@ -30,12 +30,12 @@ def test_a_rule_is_one_class_in_one_module_beside_its_page() -> None:
 
 def test_the_command_line_explains_every_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rule", "--all", "--output-format", "json"]) == 0
-    output = {each["code"]: each for each in json.loads(capsys.readouterr().out)}
+    output = {row["code"]: row for row in json.loads(capsys.readouterr().out)}
     assert set(output) == set(CODES)
-    for code, each in output.items():
-        assert each["name"] == CODES[code].name
+    for code, row in output.items():
+        assert row["name"] == CODES[code].name
         for heading in HEADINGS:
-            assert f"\n## {heading}\n" in each["explanation"], (code, heading)
+            assert f"\n## {heading}\n" in row["explanation"], (code, heading)
 
 
 def test_the_rules_about_names_alone_are_those_that_ask_for_absent_names() -> None:

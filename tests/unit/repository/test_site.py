@@ -73,9 +73,9 @@ def test_every_link_leads_to_a_file(site: Path) -> None:
 
 def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     loaded = {
-        each
+        address
         for page in site.rglob("*.html")
-        for each in Links(page.read_text(encoding="utf-8")).loaded
+        for address in Links(page.read_text(encoding="utf-8")).loaded
     }
     assert loaded
-    assert {each for each in loaded if "//" in each} == set()
+    assert {address for address in loaded if "//" in address} == set()
