@@ -177,12 +177,15 @@ def is_for_keras_2(program: Program, site: Site) -> bool:
     keras_3 = allowed([KERAS_3])
     if not program.targets.run_on(site.module.filename) & keras_3:
         return True
-    return is_written_for(program, KERAS, ~keras_3) or any(
-        call.path.startswith(OPTIMIZERS)
-        and not call.context.conditions
-        and any(argument.keyword == KERAS_2_KEYWORD for argument in call.arguments)
-        for call in program.all_calls()
-    )
+    answer: bool | None = program.answers.get(is_for_keras_2)
+    if answer is None:  # each optimizer asks
+        answer = program.answers[is_for_keras_2] = is_written_for(program, KERAS, ~keras_3) or any(
+            call.path.startswith(OPTIMIZERS)
+            and not call.context.conditions
+            and any(argument.keyword == KERAS_2_KEYWORD for argument in call.arguments)
+            for call in program.all_calls()
+        )
+    return answer
 
 
 def is_for_tensorflow_1(program: Program, site: Site) -> bool:

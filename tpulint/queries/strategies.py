@@ -129,6 +129,17 @@ class Scopes:
         """The call that made a value, by the value's identity."""
         return {id(call.result): call for call in self.program.calls}
 
+    @cached_property
+    def _built_outside(self) -> set[int]:
+        """The (ids of the) values that make their variables under no scope, with their parts."""
+        holders = {
+            id(call.receiver): call.receiver
+            for name in MAKE_VARIABLES
+            for call in self.program.named.get(name, ())
+            if not call.context.with_blocks(SCOPE)
+        }
+        return {id(value) for holder in holders.values() for value in [holder, *_parts(holder)]}
+
     def misplaced(self) -> Iterator[Misplaced]:
         # A scope that is entered by hand may be open anywhere.
         if self.by_hand:
@@ -299,14 +310,8 @@ class Scopes:
             weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in _parts(part))
             is_built = part.last == "Model" or _begins_with_input(part.argument("layers", 0))
             return Certainty.DEFINITE if weighted and is_built else None
-        built = any(
-            part is holder or any(part is inner for inner in _parts(holder))
-            for name in MAKE_VARIABLES
-            for call in self.program.named.get(name, ())
-            if not call.context.with_blocks(SCOPE)
-            for holder in [call.receiver]
-        )
-        return Certainty.POSSIBLE if built and "keras" not in part.path else None
+        is_built = id(part) in self._built_outside
+        return Certainty.POSSIBLE if is_built and "keras" not in part.path else None
 
     def _taken(
         self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty
