@@ -120,6 +120,23 @@ def of_numbers(params):
 for input_fn in (of_arrays, with_sizes, cast, of_doubles, of_numbers):
     estimator.train(input_fn, max_steps=1)
 """,
+    "a false positive: under a flag, a decoded image replaces its bytes": NETWORK
+    + """
+import sys
+
+def input_fn(params):
+    data = tf.data.TFRecordDataset("gs://bucket/records").repeat()
+    def decode(record):
+        example = tf.parse_single_example(record, {"image": tf.FixedLenFeature([], tf.string)})
+        example["image"] = tf.reshape(tf.image.decode_jpeg(example["image"]), [224, 224, 3])
+        return example
+    return data.map(decode).batch(params["batch_size"], drop_remainder=True)
+"""
+    + ESTIMATOR
+    + """
+if "--train" in sys.argv:
+    estimator.train(input_fn, max_steps=1)
+""",
     "strings that the compiler holds for an assertion": """
         import tensorflow.compat.v1 as tf
         def computation(x):

@@ -347,7 +347,8 @@ def _load_dataset(call: Call) -> Value | None:
         loaded: Value = Sequence("list", [_loaded(call) for _ in split.items], site=call.site)
     elif split is None or split == NONE:
         names = ("train", "test", "validation")
-        loaded = Mapping({name: _loaded(call) for name in names}, True, call.site)
+        splits = {name: _loaded(call) for name in names}
+        loaded = Mapping(splits, True, call.site, made=call.frame.context)
     else:
         loaded = _loaded(call)
     if is_load and call.get("with_info") == Const(True):
@@ -521,7 +522,7 @@ def _parse(call: Call) -> Value | None:
         return None
     parsed = call.operation("structure")
     items = {key: _feature(parsed, value) for key, value in features.items.items()}
-    return Mapping(dict(items), site=call.site)
+    return Mapping(dict(items), site=call.site, made=call.frame.context)
 
 
 def _feature(parsed: Tensor, feature: Value) -> Tensor:
