@@ -347,7 +347,7 @@ def _load_dataset(call: Call) -> Value | None:
         loaded: Value = Sequence("list", [_loaded(call) for _ in split.items], site=call.site)
     elif split is None or split == NONE:
         names = ("train", "test", "validation")
-        splits = {name: _loaded(call) for name in names}
+        splits: dict[object, Value] = {name: _loaded(call) for name in names}
         loaded = Mapping(splits, True, call.site, made=call.frame.context)
     else:
         loaded = _loaded(call)
