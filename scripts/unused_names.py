@@ -14,6 +14,9 @@ used: Any = None
 used.Plugin
 used.write_chrome_trace
 
+# A process that tpulint starts calls it.
+used.serve_until_end
+
 # Plug-ins use them, and the tests.
 used.page_tests
 used.uses_runtime
@@ -23,6 +26,7 @@ used.__class__
 used.__delitem__
 used.create_module
 used.close_connection
+used.commenters
 used.do_CONNECT
 used.do_DELETE
 used.do_GET
@@ -35,6 +39,7 @@ used.num_tickets
 used.protocol_version
 used.timeout
 used.wbufsize
+used.whitespace_split
 
 # TensorFlow, or what is built on it, calls them, or gives arguments by these names.
 used.EnterGradientColocation
