@@ -27,6 +27,7 @@ def train(x):
 """
 USE = "train(tf.ones([4]))"
 IN_MAIN = f"def main():\n    {USE}\n\nmain()"
+IN_A_FUNCTION = "def evaluate():\n    return strategy.run(tf.ones, args=([4],))"
 PROGRAMS = {
     "nothing": ("", "TPUStrategy", USE, True),
     "in a main": ("", "TPUStrategy", IN_MAIN, True),
@@ -62,26 +63,9 @@ PROGRAMS = {
     "a library that takes the resolver": ("library.start(resolver)", "TPUStrategy", USE, False),
     "a library that says so": ("library.init_devices()", "TPUStrategy", USE, False),
     "a resolver that is not seen": ("resolver = library.found", "TPUStrategy", USE, False),
+    "no step": ("", "TPUStrategy", "", False),
+    "a function that nothing calls": ("", "TPUStrategy", IN_A_FUNCTION, False),
 }
-
-
-UNCALLED = {
-    "a step": (PROGRAM, ["possible"]),
-    "a function that is no tf.function": (PROGRAM.replace("@tf.function\n", ""), []),
-    "a strategy that a function makes": (
-        PROGRAM.replace("\nresolver", "\ndef make():\n  resolver").replace(
-            "\nstrategy =", "\n  global strategy\n  strategy ="
-        ),
-        [],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", UNCALLED)
-def test_a_step_that_nothing_calls_is_possible(name: str, tmp_path: Path) -> None:
-    text, expected = UNCALLED[name]
-    text = text.format(before="", strategy="TPUStrategy", use="")
-    assert certainties(text, tmp_path, "TPU707") == expected
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -16,7 +16,6 @@ from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
-from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import Attribute, last_name
@@ -31,8 +30,7 @@ class SystemNotInitialized(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         first_steps: dict[int, tuple[Computation, ApiCall]] = {}
-        steps = sorted(definite_steps(program), key=lambda step: is_uncalled(step[0]))
-        for computation, creation in steps:
+        for computation, creation in definite_steps(program):
             first_steps.setdefault(id(creation), (computation, creation))
         built = [started for started in program.computations if is_run_by_hand(started)]
         if not (first_steps or built) or may_be_initialized(program):
@@ -50,20 +48,12 @@ class SystemNotInitialized(Rule):
                 creation.site.span,
                 f"nothing initializes the TPU system of this `{creation.last}`, so its first step"
                 " fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
-                certainty=definite_if(not is_uncalled(computation)),
+                certainty=Certainty.DEFINITE,
                 trace=(
                     traces.step(HOST_LANE, creation.site, f"makes the `{creation.last}`"),
                     traces.entry(computation),
                 ),
-                doubt="unless who calls the step initializes it"
-                if is_uncalled(computation)
-                else "",
             )
-
-
-def is_uncalled(computation: Computation) -> bool:
-    """Return whether nothing that was read calls the function that runs the step."""
-    return any(scope.kind == NO_KNOWN_CALLER for scope in computation.context.scopes)
 
 
 def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
@@ -101,7 +91,7 @@ def strategy_behind(receiver: Value | None) -> Strategy | None:
 
 
 def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
-    """Return whether what ran before the step is seen, but for who calls its tf.function."""
+    """Return whether all that ran before is seen: no function is around that nothing calls."""
     argument = creation.argument("tpu_cluster_resolver", 0)
     if (
         argument is not None
@@ -109,10 +99,11 @@ def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
         and not isinstance(argument.value, ExternalObject)
     ):
         return False
-    if any(scope.kind == NO_KNOWN_CALLER for scope in creation.context.scopes):
-        return False
-    # Who calls a tf.function of a program may be a person; a plain function is a library's.
-    return computation.context.traced or not is_uncalled(computation)
+    return not any(
+        scope.kind == NO_KNOWN_CALLER
+        for context in (computation.context, creation.context)
+        for scope in context.scopes
+    )
 
 
 def may_be_initialized(program: Program) -> bool:
