@@ -330,6 +330,8 @@ FORKED = {"TPUEstimator": "model_fn", "TPUEstimatorSpec": "mode"}
 # Packages that are taken as installed even where the project has a folder of that name.
 INSTALLED = words("tensorflow keras tf_keras numpy sonnet absl six tpulint")
 TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
+# Keras's own packages of models, which are no more the program's code than `keras` is.
+KERAS_PACKAGES = words("keras_cv keras_hub keras_nlp")
 # Roots of names whose functions compute with Python values and arrays, and build no operation.
 BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", "six"}
 

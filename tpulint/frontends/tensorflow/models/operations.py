@@ -286,12 +286,16 @@ def unseen(call: Call) -> Value:
     return UNKNOWN
 
 
+# Roots of names whose code no program expects to be followed.
+NOT_FOLLOWED = tf_names.BUILDS_NOTHING | tf_names.KERAS_PACKAGES
+
+
 def note_outside(frame: Frame, path: str, values: Iterable[Value], site: Site) -> None:
     """Note that device code hands tensors to a function that is not in the project."""
     if not frame.context.on_device:
         return
     root = path.lstrip(".").partition(".")[0]
-    if not root or root in tf_names.BUILDS_NOTHING or is_tensorflow(path):
+    if not root or root in NOT_FOLLOWED or is_tensorflow(path):
         return
     if path[0] == "." or frame.session.project.files.locate(frame.module.path, root, 0):
         note_unread(frame, path, "its module was not read", UNREAD, values, site)
