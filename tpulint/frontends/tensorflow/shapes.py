@@ -117,8 +117,8 @@ def _of_array(array: ExternalObject) -> tuple[str | None, Shape | None]:
         return "float64", tuple(_number(value) for _, value in array.arguments)
     name = _SIZED.get(array.last)
     size = array.argument(*name) if name is not None else None
-    given = array.argument("dtype", _DTYPES.get(array.last))
-    dtype = dtype_of(given) if given is not None else _FILLS.get(array.last)
+    dtype_argument = array.argument("dtype", _DTYPES.get(array.last))
+    dtype = dtype_of(dtype_argument) if dtype_argument is not None else _FILLS.get(array.last)
     if isinstance(size, Const) and size != NONE:
         return dtype, (_number(size),)
     return dtype, shape_of(size)

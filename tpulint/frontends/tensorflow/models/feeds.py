@@ -274,14 +274,14 @@ def _read_uncalled(interpreter: Interpreter, function: Function) -> None:
         function.module, Env({}), context.when(ConditionKey(CALLED, site), True)
     )
     with interpreter.guarded(f"{function.module.filename}: {function.name}"):
-        made: Value = function
+        input_function: Value = function
         if not _takes_params(function):
-            made = calls.call_function(
+            input_function = calls.call_function(
                 frame, function, calls.opaque_arguments(function, None), site
             )
         estimator = ExternalObject("tensorflow.estimator.tpu.TPUEstimator", site, frame.context)
         record = ApiCall(estimator.path, site, frame.context, (), None, estimator)
-        for option in options(made):
+        for option in options(input_function):
             inner = function_of(option)
             is_unread = inner is not None and id(inner.code) not in interpreter.called
             if inner is not None and is_unread and _takes_params(inner):
