@@ -86,6 +86,72 @@ def test_a_variable_that_drifts_inside_control_flow(strategy: Any, inside: str) 
         step()
 
 
+def sum_of(value: Any) -> Any:
+    return tf.distribute.get_replica_context().all_reduce("SUM", value)
+
+
+def in_a_loop(function: Any) -> Any:
+    return tf.while_loop(lambda i, _: i < 2, lambda i, x: (i + 1, x + function()), [0, 0.0])[1]
+
+
+@pytest.mark.parametrize(
+    ("use", "warns"),
+    [
+        ("sum_of(collected / 2.0)", False),
+        ("tf.cond(alike > 0.0, lambda: sum_of(2.0 * collected), lambda: 0.0)", False),
+        ("tf.function(lambda: sum_of(tf.square(collected)))()", False),
+        ("in_a_loop(lambda: sum_of(collected))", False),
+        ("sum_of(collected) + collected", True),
+        ("sum_of(tf.cond(collected > 0.0, lambda: 1.0, lambda: 2.0))", True),
+        ("sum_of(in_a_loop(lambda: other.assign(collected)))", True),
+        ("tf.function(lambda: collected + 1.0)()", True),
+        ("tf.shape(in_a_loop(lambda: collected))", True),
+        ("alike", True),
+    ],
+)
+def test_what_is_only_summed_may_differ(strategy: Any, use: str, warns: bool) -> None:
+    """Each core collects the gradients of its own rows; a sum makes one of them."""
+    with strategy.scope():
+        collected = tf.Variable(0.0, name="collected")
+        alike, other = tf.Variable(1.0), tf.Variable(1.0)
+    names = {"collected": collected, "alike": alike, "other": other}
+
+    def replica_fn() -> Any:
+        collected.assign_add(rank())
+        return eval(use, {**globals(), **names})
+
+    @tf.function
+    def step() -> Any:
+        return strategy.run(replica_fn)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        step()
+    output = [str(warning.message) for warning in caught if "The copies of" in str(warning.message)]
+    assert any("'collected'" in text for text in output) == warns
+
+
+if tf.keras.__version__ >= "3":
+
+    def test_an_optimizer_that_accumulates_gradients_is_not_reported(strategy: Any) -> None:
+        with strategy.scope():
+            weight = tf.Variable(1.0)
+            optimizer = tf.keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
+            optimizer.build([weight])
+
+        @tf.function
+        def step() -> None:
+            strategy.run(lambda: optimizer.apply_gradients([(rank(), weight)]))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", tpu.UnsynchronizedVariableWarning)
+            step()
+            step()
+        replicas = strategy.num_replicas_in_sync
+        gradient = sum(range(replicas))
+        assert local(strategy, weight) == pytest.approx([1.0 - 0.1 * gradient] * replicas)
+
+
 @pytest.mark.parametrize("synchronized", [True, False])
 def test_the_averages_of_batch_normalization(strategy: Any, synchronized: bool) -> None:
     """Some releases of Keras let them drift, and a layer that synchronizes does not."""

@@ -11,7 +11,9 @@ program asks for an `aggregation`; without one each core writes its own, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,9 +22,11 @@ from tpulint.runtime.errors import UnsupportedOpError
 from tpulint.runtime.extract.bodies import (
     CASE,
     IF,
+    READS,
     WHILE,
     arguments,
     bodies,
+    holds_bodies,
     is_call,
     is_resource,
     touches,
@@ -272,7 +276,11 @@ def _equal_draws(region: Region, inputs: Agreements) -> Iterator[Operation]:
 
 
 def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
-    """Return, by variable, the first write of a value that may differ between replicas."""
+    """Return, by variable, the first write of a value that may differ between replicas.
+
+    A variable is left out if the step only adds up all copies of it, or computes its next value:
+    so gradients are accumulated, and each core is meant to have its own.
+    """
     agreed_by_graph: dict[Graph, dict[str, Truth]] = {}
     _add_agreements(program.region, agreements_on_inputs(program), agreed_by_graph)
     writes: dict[str, Operation] = {}
@@ -283,7 +291,72 @@ def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
         of_graph = agreed_by_graph[touch.region.graph]
         if any(of_graph.get(tensor.name) is Truth.NO for tensor in values):
             writes.setdefault(touch.variable, touch.op)
-    return writes
+    bits = {variable: 1 << place for place, variable in enumerate(writes)}
+    reads = _Reads()
+    reads.differ |= _union(reads.follow(program.region, bits))
+    only_summed = reads.summed & ~reads.differ
+    return {variable: op for variable, op in writes.items() if not bits[variable] & only_summed}
+
+
+class _Reads:
+    """What a step does with its reads of some variables, each of which is a bit of a number.
+
+    The bit of a handle is its variable's; the bits of a value are those of all reads behind it.
+    """
+
+    def __init__(self) -> None:
+        self.summed = 0
+        """The variables that all replicas add up."""
+        self.differ = 0
+        """Those on whose copies more depends than a sum, or what is written to them."""
+
+    def follow(self, region: Region, inputs: Mapping[str, int]) -> list[int]:
+        """Return the bits of the outputs of `region`, given those of its inputs."""
+        bits = dict(inputs)
+        for op in region.ops:
+            if holds_bodies(op) and region.cluster_of(op) is None:
+                outputs = self._through_bodies(region, op, bits)
+            elif op.type in {"Identity", "IdentityN"}:
+                outputs = [bits.get(tensor.name, 0) for tensor in op.inputs]
+            else:
+                outputs = [self._through(region, op, bits)] * len(op.outputs)
+            bits.update(zip((tensor.name for tensor in op.outputs), outputs))
+        return [bits.get(tensor.name, 0) for tensor in region.outputs]
+
+    def _through(self, region: Region, op: Operation, bits: Mapping[str, int]) -> int:
+        taken = [(tensor, bits.get(tensor.name, 0)) for tensor in op.inputs]
+        handles = _union(bit for tensor, bit in taken if is_resource(tensor))
+        values = _union(bit for tensor, bit in taken if not is_resource(tensor))
+        if handles and op.type in READS:
+            return handles | values
+        if op.type in AGREEMENTS:
+            self.summed |= values
+            return 0
+        if not (op.op_def.is_stateful or side_of(region, op) is not Side.DEVICE):
+            return values
+        self.differ |= values & ~handles
+        return 0
+
+    def _through_bodies(self, region: Region, op: Operation, bits: Mapping[str, int]) -> list[int]:
+        if op.type in IF | CASE:
+            self.differ |= bits.get(op.inputs[0].name, 0)
+        handed_in = [bits.get(tensor.name, 0) for tensor in arguments(op)]
+        results: list[int] = []
+        while results != handed_in:
+            handed_in = results or handed_in
+            held = [
+                self.follow(body, dict(zip(body.inputs, handed_in))) for body in bodies(region, op)
+            ]
+            if op.type not in WHILE:
+                return [_union(outputs) for outputs in zip(*held)]
+            condition, carried = held
+            self.differ |= _union(condition)
+            results = [before | after for before, after in zip(handed_in, carried)]
+        return results
+
+
+def _union(bits: Iterable[int]) -> int:
+    return functools.reduce(operator.or_, bits, 0)
 
 
 def _add_agreements(
