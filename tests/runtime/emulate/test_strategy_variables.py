@@ -152,6 +152,32 @@ if tf.keras.__version__ >= "3":
         assert local(strategy, weight) == pytest.approx([1.0 - 0.1 * gradient] * replicas)
 
 
+@pytest.mark.parametrize(("left", "warns"), [(0.0, False), (1e-4, True)])
+def test_rounding_is_no_drift(strategy: Any, left: float, warns: bool) -> None:
+    """Sharpness-aware minimization moves the weights by each core's own gradient, and back."""
+    with strategy.scope():
+        weight = tf.Variable([0.1, 0.3, 0.7])
+    moves = []
+
+    def replica_fn() -> Any:
+        move = 0.9 / (rank() + 1.7)
+        weight.assign_add([move, move, move])
+        moved = tf.identity(weight)
+        weight.assign_sub([move, move, move * (1.0 - left)])
+        return moved
+
+    @tf.function
+    def step() -> Any:
+        return strategy.run(replica_fn)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        moves += local(strategy, step())
+    assert len({tuple(values) for values in moves}) > 1
+    assert len({tuple(values) for values in local(strategy, weight)}) > 1, "nothing is rounded"
+    assert any("The copies of" in str(warning.message) for warning in caught) == warns
+
+
 @pytest.mark.parametrize("synchronized", [True, False])
 def test_the_averages_of_batch_normalization(strategy: Any, synchronized: bool) -> None:
     """Some releases of Keras let them drift, and a layer that synchronizes does not."""
