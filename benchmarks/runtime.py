@@ -155,8 +155,8 @@ def building() -> Iterator[Row]:
             inputs = [[tf.compat.v1.placeholder(tf.float32, [8, 8])] for _ in range(replicas)]
             tpu.replicate(model, inputs)
 
-    many, one = medians(7, lambda: build(64), lambda: build(1))
-    yield compared("building 64 replicas", many, one, "building 1", 3.0)
+    many, single = medians(7, lambda: build(64), lambda: build(1))
+    yield compared("building 64 replicas", many, single, "building 1", 3.0)
 
 
 def deadlocks() -> Iterator[Row]:

@@ -155,8 +155,8 @@ def model(number: int, blocks: int) -> str:
 
 def layers(number: int, prefix: str) -> str:
     return "".join(
-        LAYER.format(index=f"{prefix}{each}", call="tf.nn.dropout(outputs, rate=0.1)")
-        for each in range(number)
+        LAYER.format(index=f"{prefix}{index}", call="tf.nn.dropout(outputs, rate=0.1)")
+        for index in range(number)
     )
 
 

@@ -193,21 +193,21 @@ class Builder:
             if depth < 6 and not name.startswith("_") and name not in ("v1", "v2"):
                 yield from self._names(f"{public}.{name}", f"{module}.{name}", depth + 1)
 
-    def of(self, found: Found, hops: int = 0) -> Ops:
+    def of(self, definition: Found, hops: int = 0) -> Ops:
         """Return the operations that a call of the function always builds."""
-        node = found.node
+        node = definition.node
         if not isinstance(node, ast.FunctionDef) or hops > HOPS:
             return frozenset()
-        key = (found.module, node.name)
+        key = (definition.module, node.name)
         if key in self._active:
             return frozenset()
         if key not in self._known:
             self._active.add(key)
-            generated = found.module.rpartition(".")[2].startswith("gen_")
+            generated = definition.module.rpartition(".")[2].startswith("gen_")
             if generated:
                 ops = wrapped(node) & frozenset(self.wanted)
             else:
-                ops = self._block(found.module, node.body, hops)[0] or frozenset()
+                ops = self._block(definition.module, node.body, hops)[0] or frozenset()
             self._known[key] = ops
             self._active.discard(key)
         return self._known[key]

@@ -13,9 +13,9 @@ from tpulint.incremental.model import Batch, Job
 
 
 def read_program(
-    filenames: Iterable[str], given: Mapping[str, bytes] | None = None
+    filenames: Iterable[str], unsaved: Mapping[str, bytes] | None = None
 ) -> BuiltProgram:
-    """Read the files as one program; `given` holds the bytes of those that are not on disk."""
+    """Read the files as one program; `unsaved` holds the bytes of those that are not on disk."""
     names = tuple(filenames)
-    batch = Batch(names, frozenset(), Disk(given), frozenset(CODES), Settings())
+    batch = Batch(names, frozenset(), Disk(unsaved), frozenset(CODES), Settings())
     return driver.read_program(batch, Job(names, (), len(names)))

@@ -56,10 +56,10 @@ def main() -> None:
         PAGE.write_text(with_reasons(page, reasons), encoding="utf-8")
 
 
-def print_public(folder: Path, each: int, a_file: int, *, with_list: bool) -> None:
+def print_public(folder: Path, per_operator: int, a_file: int, *, with_list: bool) -> None:
     """Print the outcomes on public repositories, which are not in the page."""
     try:
-        results, text = public.report(folder, each, a_file)
+        results, text = public.report(folder, per_operator, a_file)
     except public.NoRepositories as error:
         sys.exit(str(error))
     if with_list:
@@ -68,15 +68,15 @@ def print_public(folder: Path, each: int, a_file: int, *, with_list: bool) -> No
     print(text, end="")
 
 
-def measured(folder: Path, packages: list[str], each: int, a_file: int) -> list[Result]:
+def measured(folder: Path, packages: list[str], per_operator: int, a_file: int) -> list[Result]:
     """Return the outcome of every mutant that is drawn."""
     texts: dict[str, str] = {}
     sites: list[Site] = []
     for package in sorted(packages):
-        here, found = sites_under(folder / package)
+        here, found_sites = sites_under(folder / package)
         texts |= here
-        sites += found
-    mutants = drawn(texts, sites, each, a_file)
+        sites += found_sites
+    mutants = drawn(texts, sites, per_operator, a_file)
     with tempfile.TemporaryDirectory() as summaries:
         checked = Checked(folder, packages, Path(summaries))
         return [result for batch in batches(mutants) for result in checked.results(batch)]

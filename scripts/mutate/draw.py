@@ -78,11 +78,11 @@ def never_on_tpu(folder: Path) -> bool:
 def drawn(
     texts: dict[str, str],
     sites: Iterable[Site],
-    each: int,
+    per_operator: int,
     a_file: int,
     unbounded: Collection[str] = (),
 ) -> list[Mutant]:
-    """Return at most `each` mutants of an operator, and at most `a_file` of one file.
+    """Return at most `per_operator` mutants of an operator, and at most `a_file` of one file.
 
     unbounded: the codes of operators that seed a fault at every site.
     """
@@ -96,7 +96,9 @@ def drawn(
     rare = Counter(operator.name for _, operator in pairs)
     for site, operator in sorted(pairs, key=lambda pair: (rare[pair[1].name], lot(*pair))):
         is_bounded = not set(operator.codes) & set(unbounded)
-        if is_bounded and (by_operator[operator.name] >= each or by_file[site.filename] >= a_file):
+        if is_bounded and (
+            by_operator[operator.name] >= per_operator or by_file[site.filename] >= a_file
+        ):
             continue
         text = seeded(texts[site.filename], site, operator)
         if text is None:

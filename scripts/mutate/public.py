@@ -69,7 +69,7 @@ def fetch(folder: Path, repository: str, commit: str) -> bool:
     return True
 
 
-def measured(folder: Path, names: Iterable[str], each: int, a_file: int) -> list[Result]:
+def measured(folder: Path, names: Iterable[str], per_operator: int, a_file: int) -> list[Result]:
     """Return the outcome of the mutants, of which no two stand in one repository at a time."""
     folder = folder.resolve()
     texts: dict[str, str] = {}
@@ -78,7 +78,7 @@ def measured(folder: Path, names: Iterable[str], each: int, a_file: int) -> list
         here, there = sites_under(folder / name, whole=True)
         texts |= here
         sites += there
-    mutants = drawn(texts, sites, each, a_file, EVERYWHERE)
+    mutants = drawn(texts, sites, per_operator, a_file, EVERYWHERE)
     filenames = [Path(mutant.site.filename) for mutant in mutants]
     packages = sorted({filename.relative_to(folder).parts[0] for filename in filenames})
     with tempfile.TemporaryDirectory() as summaries:
@@ -95,7 +95,7 @@ def table(results: Iterable[Result]) -> str:
     return "\n".join([FOUND, *(row(code, rules[code]) for code in sorted(rules))]) + "\n"
 
 
-def report(folder: Path, each: int, a_file: int) -> tuple[list[Result], str]:
+def report(folder: Path, per_operator: int, a_file: int) -> tuple[list[Result], str]:
     """Return the outcomes on the repositories in `folder`, and what to print about them."""
     names, missing = bring(folder)
     if not names:
@@ -103,7 +103,7 @@ def report(folder: Path, each: int, a_file: int) -> tuple[list[Result], str]:
             f"No repository of {PINS.name} is in {folder}, and none can be fetched: is there a"
             " network? Or name a folder that holds them, each as OWNER+NAME."
         )
-    results = measured(folder, names, each, a_file)
+    results = measured(folder, names, per_operator, a_file)
     text = f"{len(results)} faults in {len(names)} repositories\n"
     if missing:
         text += f"not there, and not fetched: {', '.join(missing)}\n"

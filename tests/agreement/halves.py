@@ -70,14 +70,14 @@ class Seen:
 def findings_of(program: Program) -> Outcome:
     """Return the findings of `tpulint check` for the program as a file of its own."""
     text = f"{PRELUDE}\n\n{program.source}\n\n{CALL[program.mode == 'function']}"
-    read = read_program([FILENAME], given={FILENAME: text.encode()})
+    read = read_program([FILENAME], unsaved={FILENAME: text.encode()})
     assert read.program is not None
     assert not read.program.failures
     findings = rules.run(read.program, frozenset(CODES))
-    sure = frozenset(
+    definite = frozenset(
         finding.code for finding in findings if finding.certainty is Certainty.DEFINITE
     )
-    return Outcome(sure, frozenset(finding.code for finding in findings))
+    return Outcome(definite, frozenset(finding.code for finding in findings))
 
 
 def seen(program: Program) -> Seen:

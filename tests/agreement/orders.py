@@ -119,9 +119,15 @@ class _Writer:
             self._lines([f"return {self._returned(scope)}"])
 
     def _returned(self, scope: _Scope) -> str:
-        one, other = self._tensor(scope), self._tensor(scope)
+        first, other = self._tensor(scope), self._tensor(scope)
         return self.chance.choice(
-            [one, f"{one} * 1.0", f"{one}, {other}", f"{{'a': {one}}}", f"{one} + {other}"]
+            [
+                first,
+                f"{first} * 1.0",
+                f"{first}, {other}",
+                f"{{'a': {first}}}",
+                f"{first} + {other}",
+            ]
         )
 
     def _tensor(self, scope: _Scope) -> str:
@@ -201,10 +207,10 @@ class _Writer:
         host, count = self._fresh("host"), self.chance.choice([0, 1, 1, 2])
         arguments = [self._tensor(scope) for _ in range(count)]
         parameters = [self._fresh("a") for _ in arguments]
-        known = tuple(parameters)
-        if not known or self.chance.random() < 0.2:
-            known = (*known, *scope.tensors[:1])
-        inner = _Scope(known, (), True, scope.depth + 1)
+        tensors = tuple(parameters)
+        if not tensors or self.chance.random() < 0.2:
+            tensors = (*tensors, *scope.tensors[:1])
+        inner = _Scope(tensors, (), True, scope.depth + 1)
         returns = self.chance.random() < 0.75
         with self._block(f"def {host}({', '.join(parameters)}):"):
             inner = self._statements(inner, self.chance.randint(1, 3))

@@ -26,13 +26,13 @@ DEADLOCK, STALE = "TPU101", "TPU103"
 
 def code_of(program: OrderProgram) -> str | None:
     """Return the worst of what the analyzer is sure of."""
-    read = read_program([FILENAME], given={FILENAME: program.source.encode()})
+    read = read_program([FILENAME], unsaved={FILENAME: program.source.encode()})
     assert read.program is not None
     assert not read.program.failures
     findings = rules.run(read.program, frozenset([DEADLOCK, STALE]))
-    sure = {finding.code for finding in findings if finding.certainty is Certainty.DEFINITE}
-    assert sure == {finding.code for finding in findings}, f"it can be known: {program}"
-    return min(sure, default=None)
+    definite = {finding.code for finding in findings if finding.certainty is Certainty.DEFINITE}
+    assert definite == {finding.code for finding in findings}, f"it can be known: {program}"
+    return min(definite, default=None)
 
 
 def seen(program: OrderProgram) -> str | None:

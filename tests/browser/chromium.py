@@ -51,7 +51,7 @@ class Chromium:
         self._session: str | None = None
         from_us, self._write = os.pipe()
         self._read, from_it = os.pipe()
-        ends = [fcntl.fcntl(each, fcntl.F_DUPFD, BEYOND) for each in (from_us, from_it)]
+        ends = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, BEYOND) for descriptor in (from_us, from_it)]
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-c", LAUNCHER, *map(str, ends), program, *OPTIONS),
@@ -62,8 +62,8 @@ class Chromium:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for each in (from_us, from_it, *ends):
-            os.close(each)
+        for descriptor in (from_us, from_it, *ends):
+            os.close(descriptor)
         targets = self._call("Target.getTargets")["targetInfos"]
         page = next(target for target in targets if target["type"] == "page")
         attached = self._call("Target.attachToTarget", targetId=page["targetId"], flatten=True)

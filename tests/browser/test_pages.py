@@ -153,5 +153,5 @@ def test_a_cycle_is_red(folder: Path, browser: Chromium) -> None:
     stroke = browser.run(
         "getComputedStyle(document.querySelector('svg.wide polyline.alarm')).stroke"
     )
-    red, green, blue = (int(each) for each in stroke[4:-1].split(","))
+    red, green, blue = (int(channel) for channel in stroke[4:-1].split(","))
     assert red > 2 * max(green, blue)

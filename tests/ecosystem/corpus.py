@@ -72,11 +72,11 @@ class CorpusResult:
                 by_rule.setdefault(finding.code, set()).add(self.line(finding))
         return {line for lines in by_rule.values() for line in sorted(lines, key=drawn)[:SAMPLE]}
 
-    def line(self, found: Finding) -> str:
-        return f"{self.place(found)}:{found.span.start.row} {found.code}"
+    def line(self, finding: Finding) -> str:
+        return f"{self.place(finding)}:{finding.span.start.row} {finding.code}"
 
-    def place(self, found: Finding) -> str:
-        return Path(found.span.filename).resolve().relative_to(self.folder).as_posix()
+    def place(self, finding: Finding) -> str:
+        return Path(finding.span.filename).resolve().relative_to(self.folder).as_posix()
 
 
 def drawn(line: str) -> str:
@@ -114,7 +114,7 @@ def expected() -> dict[str, Any]:
 def main() -> None:
     """Write expected.toml from what is said now."""
     output = check(bring())
-    known = expected() if EXPECTED.exists() else {}
+    verdicts = expected() if EXPECTED.exists() else {}
     lines = ["# Written by tests/ecosystem/corpus.py; the verdicts by people.", ""]
     for package, row in output.counts().items():
         lines.append(f"[counts.{package}]")
@@ -123,7 +123,7 @@ def main() -> None:
     for certainty, places in (("definite", output.definite()), ("possible", output.possible())):
         lines.append(f"[{certainty}]")
         for place in sorted(places):
-            verdict, reason = known.get(certainty, {}).get(place, [UNREAD, ""])
+            verdict, reason = verdicts.get(certainty, {}).get(place, [UNREAD, ""])
             lines.append(f'"{place}" = ["{verdict}", {json.dumps(reason, ensure_ascii=False)}]')
         lines.append("")
     EXPECTED.write_text("\n".join(lines), encoding="utf-8")

@@ -45,9 +45,9 @@ def test_a_released_program_can_be_read(name: str) -> None:
     assert max(map(len, rows)) <= context.width
 
 
-def assert_is_readable(made: Drawing) -> None:
-    assert made.height < HIGHEST
-    for box in made.boxes:
+def assert_is_readable(picture: Drawing) -> None:
+    assert picture.height < HIGHEST
+    for box in picture.boxes:
         assert box.words or box.style
         assert box.x >= 0
-        assert box.right <= made.width
+        assert box.right <= picture.width

@@ -106,13 +106,13 @@ def emulate(pairs: Iterable[Pair]) -> dict[str, Result]:
 
     results = {}
     for pair in pairs:
-        said, longest = {}, 0.0
+        errors, longest = {}, 0.0
         for side in SIDES:
             status, text, seconds = run_in_fork(PROGRAMS / pair.name / side, run)
             match = re.search(ERRORS[pair.category], text)
-            said[side] = match[0] if match else ("" if status == 0 else f"exit status {status}")
+            errors[side] = match[0] if match else ("" if status == 0 else f"exit status {status}")
             longest = max(longest, seconds)
-        results[pair.name] = Result(said[FAULT], said[TWIN], longest)
+        results[pair.name] = Result(errors[FAULT], errors[TWIN], longest)
         print(f"{pair.name:40}{results[pair.name]}", file=sys.stderr, flush=True)
     return results
 
@@ -161,7 +161,7 @@ def _wait(process: int, until: float) -> int:
 class Matrix(NamedTuple):
     """A confusion matrix: programs at fault that a tool reports or misses, and twins."""
 
-    found: int
+    true_positives: int
     missed: int
     false_positives: int
     silent: int
@@ -169,9 +169,14 @@ class Matrix(NamedTuple):
 
 def matrix(results: Iterable[Result]) -> Matrix:
     results = list(results)
-    found = sum(bool(result.fault) for result in results)
+    true_positives = sum(bool(result.fault) for result in results)
     false_positives = sum(bool(result.twin) for result in results)
-    return Matrix(found, len(results) - found, false_positives, len(results) - false_positives)
+    return Matrix(
+        true_positives,
+        len(results) - true_positives,
+        false_positives,
+        len(results) - false_positives,
+    )
 
 
 def table(pairs: list[Pair], columns: Mapping[str, Mapping[str, Result]]) -> str:
@@ -187,9 +192,9 @@ def table(pairs: list[Pair], columns: Mapping[str, Mapping[str, Result]]) -> str
         lines.append(f"| {category.replace('_', ' ')} | {' | '.join(map(str, cells))} |")
     lines += ["", "| tool | recall | precision |", "|---|--:|--:|"]
     for tool, results in columns.items():
-        found, missed, false_positives, _ = matrix(results[pair.name] for pair in pairs)
-        recall = found / max(found + missed, 1)
-        precision = found / max(found + false_positives, 1)
+        true_positives, missed, false_positives, _ = matrix(results[pair.name] for pair in pairs)
+        recall = true_positives / max(true_positives + missed, 1)
+        precision = true_positives / max(true_positives + false_positives, 1)
         lines.append(f"| {tool} | {recall:.2f} | {precision:.2f} |")
     return "\n".join(lines)
 

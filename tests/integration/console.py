@@ -65,7 +65,7 @@ def printed(command: str, folder: Path, *path: Path) -> str:
     return "".join(line for line in lines if not NOISE.match(line))
 
 
-def assert_same(expected: str, found: str) -> None:
+def assert_same(expected: str, actual: str) -> None:
     """Compare as doctest does: `...` is anything, and white space does not count."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    assert doctest.OutputChecker().check_output(expected, found, flags), found
+    assert doctest.OutputChecker().check_output(expected, actual, flags), actual

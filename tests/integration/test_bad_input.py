@@ -38,7 +38,7 @@ def check(folder: Path, *arguments: str) -> tuple[list[dict[str, Any]], Answer]:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    ("name", "data", "words"),
     [
         ("latin.py", b"# outside_compilation\nx = '\xe9'\n", "not utf-8: byte 0xe9"),
         ("cookie.py", b"# coding: klingon\n# outside_compilation\n", "encoding cannot be used"),
@@ -53,14 +53,14 @@ def check(folder: Path, *arguments: str) -> tuple[list[dict[str, Any]], Answer]:
     ],
 )
 def test_what_cannot_be_parsed_is_one_finding(
-    folder: Path, name: str, data: bytes, said: str
+    folder: Path, name: str, data: bytes, words: str
 ) -> None:
     (folder / name).write_bytes(data)
-    (found,), answer = check(folder)
-    assert found["code"] == "TPU001"
-    assert found["filename"] == str(folder / name)
-    assert said in found["message"]
-    assert found["location"]["row"] >= 1
+    (finding,), answer = check(folder)
+    assert finding["code"] == "TPU001"
+    assert finding["filename"] == str(folder / name)
+    assert words in finding["message"]
+    assert finding["location"]["row"] >= 1
     assert (answer.status, answer.err) == (1, "")
 
 
@@ -107,8 +107,8 @@ def test_deep_nesting_ends_neither_the_process_nor_the_run(folder: Path, name: s
 def test_classes_that_hold_themselves_or_each_other(folder: Path) -> None:
     classes = "class A:\n    pass\n\nclass B:\n    a = A\n\nA.a = A\nA.b = B\n\n"
     (folder / "circle.py").write_text(classes + NESTED)
-    (found,), answer = check(folder)
-    assert (found["code"], answer.status, answer.err) == ("TPU201", 1, "")
+    (finding,), answer = check(folder)
+    assert (finding["code"], answer.status, answer.err) == ("TPU201", 1, "")
 
 
 def test_a_generated_file_of_two_megabytes(folder: Path) -> None:
@@ -123,9 +123,9 @@ def test_a_generated_file_of_two_megabytes(folder: Path) -> None:
 @pytest.mark.parametrize("text", ["x = 1\n" * 60_000, "x = 1; " * 500_000])
 def test_a_file_of_more_than_can_be_read_says_so(folder: Path, text: str) -> None:
     (folder / "long.py").write_text(WORD + text)
-    (found,), answer = check(folder)
-    assert (found["code"], answer.status) == ("TPU001", 1)
-    assert "longer than" in found["message"]
+    (finding,), answer = check(folder)
+    assert (finding["code"], answer.status) == ("TPU001", 1)
+    assert "longer than" in finding["message"]
 
 
 def notebook(*cells: dict[str, Any]) -> str:
@@ -148,8 +148,8 @@ def test_what_cells_have_printed_is_not_searched(folder: Path, data: dict[str, A
     """Numbers took minutes: they were taken for names that an import lists."""
     printed = {"source": NESTED, "outputs": [{"data": data}]}
     (folder / "printed.ipynb").write_text(notebook(printed))
-    (found,), answer = check(folder)
-    assert (found["code"], answer.status, answer.err) == ("TPU201", 1, "")
+    (finding,), answer = check(folder)
+    assert (finding["code"], answer.status, answer.err) == ("TPU201", 1, "")
 
 
 def test_many_suppressions_end(folder: Path) -> None:

@@ -85,10 +85,10 @@ def read_until(process: subprocess.Popen[bytes], word: bytes) -> bytes:
 
 def read(stream: int, word: bytes | None) -> bytes:
     """Read the stream up to `word`, or to its end."""
-    said = b""
+    output = b""
     deadline = time.monotonic() + PATIENCE
-    while word is None or word not in said:
-        assert time.monotonic() < deadline, said
+    while word is None or word not in output:
+        assert time.monotonic() < deadline, output
         if select.select([stream], [], [], 0.2)[0]:
             try:
                 part = os.read(stream, 65536)
@@ -96,8 +96,8 @@ def read(stream: int, word: bytes | None) -> bytes:
                 part = b""
             if not part:
                 break
-            said += part
-    return said
+            output += part
+    return output
 
 
 @pytest.fixture(scope="module")
@@ -355,12 +355,12 @@ def test_bash_completes(tmp_path: Path, words: str, expected: set[str]) -> None:
     assert script.status == 0
     (tmp_path / "completion.sh").write_text(script.out)
     typed = words.split(" ")
-    asked = (
+    typed_script = (
         "set -u; source ./completion.sh\n"
         f"COMP_WORDS=({' '.join(repr(word) for word in typed)}); COMP_CWORD={len(typed) - 1}\n"
         '_tpulint; printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
-    answer = run(["bash", "-c", asked], tmp_path)
+    answer = run(["bash", "-c", typed_script], tmp_path)
     assert answer.err == ""
     assert set(answer.out.split()) == expected
 
@@ -384,8 +384,10 @@ def test_powershell_completes(tmp_path: Path) -> None:
     if shutil.which("pwsh"):  # the machines of the workflow have it
         (tmp_path / "completion.ps1").write_text(script)
         line = "tpulint check --certainty p"
-        asked = (
+        typed_script = (
             ". ./completion.ps1;"
             f" (TabExpansion2 '{line}' {len(line)}).CompletionMatches.CompletionText"
         )
-        assert run(["pwsh", "-NoProfile", "-Command", asked], tmp_path).out.split() == ["possible"]
+        assert run(["pwsh", "-NoProfile", "-Command", typed_script], tmp_path).out.split() == [
+            "possible"
+        ]

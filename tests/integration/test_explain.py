@@ -117,12 +117,12 @@ def explained(capsys: pytest.CaptureFixture[str], place: str, *options: str) -> 
     return data
 
 
-def lanes(found: dict[str, Any]) -> dict[str, list[str]]:
-    return {function["name"]: function["lanes"] for function in found["file"]["functions"]}
+def lanes(explanation: dict[str, Any]) -> dict[str, list[str]]:
+    return {function["name"]: function["lanes"] for function in explanation["file"]["functions"]}
 
 
-def rule(found: dict[str, Any], code: str) -> str:
-    (state,) = {rule["state"] for rule in found["line"]["rules"] if rule["code"] == code}
+def rule(explanation: dict[str, Any], code: str) -> str:
+    (state,) = {rule["state"] for rule in explanation["line"]["rules"] if rule["code"] == code}
     return str(state)
 
 
@@ -169,7 +169,7 @@ class TestFile:
     ) -> None:
         explanation = explained(capsys, name)
         assert not explanation["read"]
-        assert any(each.startswith(reason) for each in explanation["reasons"])
+        assert any(line.startswith(reason) for line in explanation["reasons"])
 
     def test_an_ignored_file_is_read_when_it_is_named(
         self, capsys: pytest.CaptureFixture[str]
@@ -287,10 +287,12 @@ def test_a_place_that_is_none_is_wrong_usage(
 def test_a_check_finds_the_same_with_an_observer(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("loop.py", "estimator.py", "replicate.py"):
         main(["check", "--no-cache", "--output-format", "json", "--certainty", "possible", name])
-        expected = [(each["code"], each["message"]) for each in json.loads(capsys.readouterr().out)]
+        expected = [
+            (finding["code"], finding["message"]) for finding in json.loads(capsys.readouterr().out)
+        ]
         notes = explained(capsys, name, "--certainty", "possible")["file"]["findings"]
         reported = [note for note in notes if note["state"].startswith("reported")]
-        assert [each["code"] for each in reported] == [code for code, _ in expected]
+        assert [finding["code"] for finding in reported] == [code for code, _ in expected]
 
 
 class TestProject:

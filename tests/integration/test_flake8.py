@@ -136,11 +136,11 @@ def test_a_project_is_understood_once(
     write(tmp_path / "below", plain="x = 1\n")
     write(tmp_path, main=ACROSS, helper=HELPER)
     (tmp_path / "windows.py").write_bytes(b"\xef\xbb\xbf" + NESTED.replace("\n", "\r\n").encode())
-    asked = []
+    filenames = []
     analyze = driver.analyze
 
     def counted(*arguments: Any) -> Analysis:
-        asked.append(arguments)
+        filenames.append(arguments)
         return analyze(*arguments)
 
     monkeypatch.setattr(driver, "analyze", counted)
@@ -153,10 +153,10 @@ def test_a_project_is_understood_once(
     assert codes("helper", HELPER) == ["TPU201"]
     assert codes("windows", NESTED) == ["TPU201"]  # flake8 drops the mark and the line ends
     assert codes("below/plain", "x = 1\n") == []
-    assert len(asked) == 1
+    assert len(filenames) == 1
     assert codes("main", "x = 1\n") == []  # what an editor has not saved is analysed anew
     assert codes("helper", HELPER.replace("tf.tpu.outside_compilation", "map")) == []
-    assert len(asked) == 3
+    assert len(filenames) == 3
 
 
 def test_what_the_project_leaves_out_is_left_out(plugin: Path, tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ def test_what_the_project_leaves_out_is_left_out(plugin: Path, tmp_path: Path) -
     (tmp_path / ".gitignore").write_text("made.py\n")
     out = flake8(plugin, tmp_path, "main.py", "made.py", "old.py", "script").out
     assert [line.split(":")[0] for line in out.splitlines()] == ["main.py", "script"]
-    given = ("--stdin-display-name", "old.py", "-")
-    assert flake8(plugin, tmp_path, *given, data=b"#\n" + NESTED.encode()).out == ""
+    arguments = ("--stdin-display-name", "old.py", "-")
+    assert flake8(plugin, tmp_path, *arguments, data=b"#\n" + NESTED.encode()).out == ""
 
 
 def test_nothing_is_parsed_where_no_file_names_the_seam(plugin: Path, tmp_path: Path) -> None:

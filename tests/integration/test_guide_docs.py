@@ -12,7 +12,7 @@ from tests.integration.console import Page, assert_same, printed
 from tests.integration.installed import ROOT
 
 PAGES = {name: Page(name) for name in ("start.md", "adopting.md")}
-COMMANDS = [(name, *each) for name, page in PAGES.items() for each in page.commands]
+COMMANDS = [(name, *row) for name, page in PAGES.items() for row in page.commands]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(
-    ("page", "command", "expected"), COMMANDS, ids=[f"{each[0]}: {each[1]}" for each in COMMANDS]
+    ("page", "command", "expected"), COMMANDS, ids=[f"{row[0]}: {row[1]}" for row in COMMANDS]
 )
 def test_the_command_prints_the_output_on_the_page(
     page: str, command: str, expected: str, folders: dict[str, Path]

@@ -84,10 +84,10 @@ def test_the_configuration_of_the_folder_counts(tmp_path: Path) -> None:
     (tmp_path / "tpulint.toml").write_text('ignore = ["TPU201"]\n')
     assert run("%load_ext tpulint", HELPER, PROGRAM)[2] == "the cell runs\n"
     (tmp_path / "tpulint.toml").write_text("nonsense = 1\n")
-    (said,) = run("%load_ext tpulint", "print(1)")[1:]
-    assert said.startswith("tpulint: ")
-    assert said.endswith("1\n")
-    assert said.count("\n") == 2
+    (output,) = run("%load_ext tpulint", "print(1)")[1:]
+    assert output.startswith("tpulint: ")
+    assert output.endswith("1\n")
+    assert output.count("\n") == 2
 
 
 def test_a_cell_runs_on_an_emulated_tpu() -> None:

@@ -189,7 +189,7 @@ def test_without_tensorflow_one_line_says_so(folder: Path) -> None:
 
 
 def test_the_report_goes_to_the_file_that_is_asked_for(folder: Path) -> None:
-    asked = ["--report-file", "report.txt", "script.py"]
-    ours = tpulint_run(folder, *asked)
+    arguments = ["--report-file", "report.txt", "script.py"]
+    ours = tpulint_run(folder, *arguments)
     assert ours.stderr == "tpulint: the report is in report.txt\n"
     assert (folder / "report.txt").read_text().endswith(SILENT)

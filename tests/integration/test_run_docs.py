@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "expected"), PAGE.commands, ids=[each for each, _ in PAGE.commands]
+    ("command", "expected"), PAGE.commands, ids=[words for words, _ in PAGE.commands]
 )
 def test_the_command_prints_the_output_on_the_page(
     command: str, expected: str, folder: Path

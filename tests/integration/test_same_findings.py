@@ -73,8 +73,8 @@ def test_the_programs_hold_what_they_are_here_for(name: str, tmp_path: Path) -> 
     assert [item["code"] for item in items(tmp_path)] == EXPECTED[name]
 
 
-def in_lines(pattern: str, said: str) -> list[Row]:
-    matches = re.findall(pattern, said, re.MULTILINE)
+def in_lines(pattern: str, output: str) -> list[Row]:
+    matches = re.findall(pattern, output, re.MULTILINE)
     return sorted((name, int(row), int(column), code) for name, row, column, code in matches)
 
 

@@ -64,12 +64,12 @@ def test_the_status_of_findings_can_be_left_out(folder: Path) -> None:
     assert main(["merge", "all.json", "-o", "merged.json", "--exit-zero"]) == 0
 
 
-@pytest.mark.parametrize("given", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"])
+@pytest.mark.parametrize("value", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"])
 def test_a_shard_that_is_none_is_refused(
-    folder: Path, given: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert checked(f"--shard={given}") == 2
-    assert f"--shard: {given!r} is not K/N" in capsys.readouterr().err
+    assert checked(f"--shard={value}") == 2
+    assert f"--shard: {value!r} is not K/N" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

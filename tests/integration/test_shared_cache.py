@@ -48,9 +48,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     seen: list[tuple[str, ...]] = []
     read_program = driver.read_program
 
-    def counted(batch: Batch, job: Job, *given: Any) -> BuiltProgram:
+    def counted(batch: Batch, job: Job, *arguments: Any) -> BuiltProgram:
         seen.append(job.seeds)
-        return read_program(batch, job, *given)
+        return read_program(batch, job, *arguments)
 
     monkeypatch.setattr(driver, "read_program", counted)
     return seen
@@ -199,17 +199,17 @@ def test_a_storage_that_fails_is_said_once_and_left_alone(
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("nowhere://bucket", "--cache-dir: 'nowhere://bucket': Protocol not known: nowhere"),
         ("simplecache::nowhere://b", "Protocol not known: nowhere"),
     ],
 )
 def test_a_url_that_nothing_can_open_ends_the_run(
-    url: str, said: str, capsys: pytest.CaptureFixture[str]
+    url: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", "--cache-dir", url, "."]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_configuration_of_a_project_may_name_no_url(

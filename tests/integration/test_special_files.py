@@ -105,7 +105,7 @@ def test_the_language_server_and_flake8_read_no_more(
     monkeypatch.chdir(special)
     snapshot = ServerProject(str(special), ClientSettings()).analyze({})
     assert snapshot is not None
-    codes = [item.code for found in snapshot.findings.values() for item in found]
+    codes = [item.code for findings in snapshot.findings.values() for item in findings]
     assert codes == ["TPU201"]
     assert [
         finding.code for finding in per_file.check("main.py", PROGRAM.encode()).findings

@@ -17,7 +17,7 @@ KNOWLEDGE = Path("tpulint", "frontends", "tensorflow", "knowledge")
 
 
 class Fact(NamedTuple):
-    """`row` of `table`, and `command` where one writes another table of it: `said` of `program`.
+    """`row` of `table`, and `command` where one writes another table of it: `message` of `program`.
 
     All are for trial, and say what no row says yet.
     """
@@ -26,7 +26,7 @@ class Fact(NamedTuple):
     row: str
     command: tuple[str, ...]
     program: str
-    said: str
+    message: str
 
 
 FACTS = {
@@ -109,7 +109,7 @@ def test_a_row_is_enough(fact: Fact, copy: Path, tmp_path: Path) -> None:
     check += ("--output-format", "concise", str(program.parent))
     before = python(copy, *check)
     assert before.returncode in (0, 1), before.stderr
-    assert fact.said not in before.stdout
+    assert fact.message not in before.stdout
     with open(copy / KNOWLEDGE / fact.table, "a", encoding="utf-8") as table:
         table.write("\n" + fact.row)
     if fact.command:
@@ -117,4 +117,4 @@ def test_a_row_is_enough(fact: Fact, copy: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     after = python(copy, *check)
     assert after.returncode == 1, after.stderr
-    assert fact.said in after.stdout
+    assert fact.message in after.stdout

@@ -133,7 +133,7 @@ def patterns(draw: st.DrawFn) -> str:
 def repeated(draw: st.DrawFn) -> str:
     number = draw(st.integers(1, 3000))
     kind = draw(st.integers(0, 3))
-    rows = [REPEATED[kind].format(each) for each in range(number)]
+    rows = [REPEATED[kind].format(index) for index in range(number)]
     if kind == 2:
         rows = [f"    {row}".replace("\n    a", "\n        a") for row in rows]
     start = ("if unseen:\n    a = b\n", "", "match unseen:\n", "try:\n    unseen()\n")[kind]
@@ -146,15 +146,15 @@ def classes(draw: st.DrawFn) -> str:
     number = draw(st.integers(1, 1500))
     kind = draw(st.sampled_from(["many", "line", "lattice"]))
     rows = ["class B0: pass", "class C0: pass"]
-    for each in range(1, number):
+    for index in range(1, number):
         if kind == "many":
-            rows.append(f"class B{each}: pass")
+            rows.append(f"class B{index}: pass")
         elif kind == "line":
-            rows.append(f"class B{each}(B{each - 1}): pass")
-        elif each < 200:
-            rows.append(f"class B{each}(B{each - 1}, C{each - 1}): pass")
-            rows.append(f"class C{each}(C{each - 1}): pass")
-    bases = ", ".join(f"B{each}" for each in range(number)) if kind == "many" else "B0"
+            rows.append(f"class B{index}(B{index - 1}): pass")
+        elif index < 200:
+            rows.append(f"class B{index}(B{index - 1}, C{index - 1}): pass")
+            rows.append(f"class C{index}(C{index - 1}): pass")
+    bases = ", ".join(f"B{index}" for index in range(number)) if kind == "many" else "B0"
     last = min(number, 200) - 1 if kind == "lattice" else number - 1
     return "\n".join([*rows, f"class D({bases}): pass", f"a = B{last}().x; b = D().y()"]) + "\n"
 
@@ -176,7 +176,7 @@ def projects(draw: st.DrawFn) -> Mapping[str, bytes]:
     modules = [f"m{n}" for n in range(draw(st.integers(1, 4)))]
     for name in modules:
         imported = draw(st.lists(st.sampled_from(modules), max_size=3))
-        stars = "".join(f"from {each} import *\n" for each in imported)
+        stars = "".join(f"from {module} import *\n" for module in imported)
         used = "\ntpu.rewrite(nowhere, [a, x])\n"
         files[f"{name}.py"] = HEADER + stars + used
     return {name: text.encode() for name, text in files.items()}

@@ -40,16 +40,16 @@ def findings_in(files: Files) -> list[Finding]:
         for depth in range(1, name.count("/") + 1):
             package = "/".join(name.split("/")[:depth])
             contents.setdefault(f"{ROOT}/{package}/__init__.py", b"")
-    read = read_program(list(contents), given=contents)
+    read = read_program(list(contents), unsaved=contents)
     if read.program is None:  # nothing in it shows the seam
         return list(read.findings)
     assert not read.program.failures
     return [*read.findings, *rules.run(read.program, frozenset(CODES))]
 
 
-def shown(found: Iterable[Finding]) -> Counter[tuple[str, str, str]]:
+def shown(findings: Iterable[Finding]) -> Counter[tuple[str, str, str]]:
     """Findings without their places."""
-    return Counter((item.span.filename, item.code, item.certainty.value) for item in found)
+    return Counter((item.span.filename, item.code, item.certainty.value) for item in findings)
 
 
 def renamed(files: Files, suffix: str) -> Files:
@@ -78,7 +78,9 @@ def _locals(texts: Iterable[str]) -> set[str]:
                 public.add(node.name)
             elif isinstance(node, ast.ImportFrom) and node.module is not None:
                 public |= set(node.module.split("."))
-                public |= {name for each in node.names for name in (each.name, each.asname or "")}
+                public |= {
+                    name for alias in node.names for name in (alias.name, alias.asname or "")
+                }
             elif isinstance(node, ast.alias):
                 public |= set(node.name.split(".")) | {node.asname or ""}
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):

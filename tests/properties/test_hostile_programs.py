@@ -52,5 +52,5 @@ def test_a_hostile_file_costs_little_and_no_other_file(files: Mapping[str, bytes
         done = check(folder)
     assert done.returncode == 1
     assert NOTHING_BUT_COUNTS.fullmatch(done.stderr), done.stderr
-    codes = {Path(each["filename"]).name: each["code"] for each in json.loads(done.stdout)}
+    codes = {Path(row["filename"]).name: row["code"] for row in json.loads(done.stdout)}
     assert codes["good.py"] == "TPU201"

@@ -115,7 +115,9 @@ def found(top: Path, cache: Path | None, jobs: int = 1) -> list[Row]:
 def change(top: Path, before: dict[str, str], what: Change, earlier: float, alone: bool) -> None:
     """Change one file; if not `alone`, all others get its time: only its content says so."""
     kind, which, other = what
-    present = sorted(each.relative_to(top).as_posix() for each in top.rglob("*") if each.is_file())
+    present = sorted(
+        entry.relative_to(top).as_posix() for entry in top.rglob("*") if entry.is_file()
+    )
     name = sorted({*present, *NAMES})[which % len({*present, *NAMES})]
     path = top / name
     if kind == "write":
@@ -140,18 +142,18 @@ def change(top: Path, before: dict[str, str], what: Change, earlier: float, alon
     elif kind == "revert" and name in before:
         write({name: before[name]}, top)
     now = time.time() - 50
-    for each in top.rglob("*"):
-        if each.exists() and (not alone or os.stat(each).st_mtime > now):
-            os.utime(each, (earlier, earlier))
+    for entry in top.rglob("*"):
+        if entry.exists() and (not alone or os.stat(entry).st_mtime > now):
+            os.utime(entry, (earlier, earlier))
     settle()
 
 
-def swap(one: Path, other: Path) -> None:
+def swap(first: Path, other: Path) -> None:
     """Let two files change places, with their sizes and times."""
-    one.replace(one.with_name("between"))
+    first.replace(first.with_name("between"))
     if other.exists():
-        other.replace(one)
-    one.with_name("between").replace(other)
+        other.replace(first)
+    first.with_name("between").replace(other)
 
 
 def overwrite(path: Path) -> None:
@@ -162,8 +164,8 @@ def overwrite(path: Path) -> None:
 
 
 def age(top: Path, earlier: float) -> None:
-    for each in [top, *top.rglob("*")]:
-        os.utime(each, (earlier, earlier))
+    for path in [top, *top.rglob("*")]:
+        os.utime(path, (earlier, earlier))
     settle()
 
 
@@ -185,8 +187,8 @@ def test_increments_find_what_a_run_from_the_beginning_finds(
     earlier = time.time() - 100
     age(top, earlier)
     assert found(top, cache) == found(top, None)
-    for number, each in enumerate(steps):
-        change(top, files, each, earlier + number + 1, alone)
+    for number, step in enumerate(steps):
+        change(top, files, step, earlier + number + 1, alone)
         assert found(top, cache) == found(top, None)
     shutil.rmtree(folder)
 
@@ -197,9 +199,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     seen: list[tuple[str, ...]] = []
     read_program = driver.read_program
 
-    def counted(batch: Batch, job: Job, *given: Any) -> BuiltProgram:
+    def counted(batch: Batch, job: Job, *arguments: Any) -> BuiltProgram:
         seen.append(tuple(Path(seed).parent.name for seed in job.seeds))
-        return read_program(batch, job, *given)
+        return read_program(batch, job, *arguments)
 
     monkeypatch.setattr(driver, "read_program", counted)
     return seen

@@ -152,8 +152,8 @@ def test_the_folder_around_and_the_marks_in_it_say_nothing(
 def test_programs_say_different_things() -> None:
     """The trees hold both: programs under soft placement and others, with and without a package."""
     texts = [text for seed in range(8) for text in tree(seed).values()]
-    assert any(SOFT in each for each in texts)
-    assert any("strategy" in each and SOFT not in each for each in texts)
+    assert any(SOFT in piece for piece in texts)
+    assert any("strategy" in piece and SOFT not in piece for piece in texts)
 
 
 RING_MODULE = """from tensorflow.compat.v1 import tpu

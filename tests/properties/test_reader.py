@@ -112,8 +112,10 @@ def test_findings_move_with_their_lines(data: st.DataObject, files: Files) -> No
     before, after = findings_in(files), findings_in({**files, name: text})
     here = f"/program/{name}"
     wanted = [
-        (each.code, moved[each.span.start.row]) for each in before if each.span.filename == here
+        (finding.code, moved[finding.span.start.row])
+        for finding in before
+        if finding.span.filename == here
     ]
     assert [
-        (each.code, each.span.start.row) for each in after if each.span.filename == here
+        (finding.code, finding.span.start.row) for finding in after if finding.span.filename == here
     ] == wanted

@@ -46,7 +46,9 @@ def messages(text: str, folder: Path, code: str) -> list[tuple[str, str]]:
     return [(item.message, item.trace[-1].message if item.trace else "") for item in actual]
 
 
-def source_of(found: Finding) -> str:
+def source_of(finding: Finding) -> str:
     """Return the source that a finding of one row covers."""
-    lines = Path(found.span.filename).read_text(encoding="utf-8").split("\n")
-    return lines[found.span.start.row - 1][found.span.start.column - 1 : found.span.end.column - 1]
+    lines = Path(finding.span.filename).read_text(encoding="utf-8").split("\n")
+    return lines[finding.span.start.row - 1][
+        finding.span.start.column - 1 : finding.span.end.column - 1
+    ]

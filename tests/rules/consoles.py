@@ -76,7 +76,7 @@ def missing(page: Page) -> list[tuple[Block, list[str]]]:
     if not any(DIFF not in command for command in shown):
         needed.append((alarms[0], [CHECK + _certainty(page.code, alarms[0])]))
     if CODES[page.code].fixes and not any(DIFF in command for command in shown):
-        fixed = [each for block in alarms if (each := _fixed(page.code, block))]
+        fixed = [text for block in alarms if (text := _fixed(page.code, block))]
         if not fixed:
             raise ValueError(f"{page.path.name}: no alarm has a fix, and {page.code} has one")
         block, options = fixed[0]

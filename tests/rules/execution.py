@@ -178,10 +178,12 @@ def _child(script: Script, theirs: Connection) -> None:
             text = traceback.format_exc()[-3000:]
             failures.append(failure_of(error))
     ours = [item.message for item in caught if hasattr(item.message, "rule")]
-    failures += [failure_of(each) for each in ours if isinstance(each, Warning)]
-    warned = tuple((type(each).__name__, str(each.rule)) for each in ours)
-    found = tuple(_beside(path.parent, failure) for failure in failures if failure is not None)
-    theirs.send(Outcome(raised, rule, tuple(dict.fromkeys(warned)), text, found, report))
+    failures += [failure_of(problem) for problem in ours if isinstance(problem, Warning)]
+    warned = tuple((type(problem).__name__, str(problem.rule)) for problem in ours)
+    failures_here = tuple(
+        _beside(path.parent, failure) for failure in failures if failure is not None
+    )
+    theirs.send(Outcome(raised, rule, tuple(dict.fromkeys(warned)), text, failures_here, report))
     theirs.close()
     os._exit(0)
 

@@ -71,7 +71,7 @@ def _report(path: Path, group: str, start: int, lines: list[str]) -> Report:
         body = lines[opened + 1 : lines.index("```", opened)]
         name, line = path.name, start + opened + 1
         faulty = Block(name, line, "", "", "", split(_side(body, "-")))
-        corrected = [_MARKS.sub("", each) for each in _side(body, "+")]
+        corrected = [_MARKS.sub("", block) for block in _side(body, "+")]
         twin = Block(name, line, "", "", "", split(corrected))
     references = tuple(head.group(2).split(", "))
     output, pattern, silent = notes["said"], notes["pattern"], notes.get("silent", "")

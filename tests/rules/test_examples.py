@@ -34,8 +34,8 @@ TABLE = re.findall(
 
 @pytest.mark.parametrize(("name", "verdict"), TABLE)
 def test_the_table_has_the_findings_of_a_check(name: str, verdict: str) -> None:
-    sure = {found.code for found in check(name) if found.certainty is Certainty.DEFINITE}
-    assert sure == ({verdict} - {"silent"})
+    definite = {finding.code for finding in check(name) if finding.certainty is Certainty.DEFINITE}
+    assert definite == ({verdict} - {"silent"})
 
 
 def test_every_example_is_listed_in_the_table() -> None:

@@ -43,7 +43,7 @@ def test_a_fixed_block_parses_and_keeps_its_comments(
 def test_a_page_shows_a_finding_with_a_fix(code: str, tmp_path: Path) -> None:
     counted = 0
     for number, block in enumerate(
-        each for page in pages() if page.code == code for each in page.blocks
+        example for page in pages() if page.code == code for example in page.blocks
     ):
         folder = tmp_path / str(number)
         folder.mkdir()

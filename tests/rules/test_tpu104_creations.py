@@ -135,10 +135,10 @@ def train_step(x):
 }
 
 
-@pytest.mark.parametrize("made", MADE)
-def test_objects_that_own_variables_are_reported(made: str, tmp_path: Path) -> None:
-    assert certainties(STRATEGY + STEP.format(made), tmp_path, "TPU104") == (
-        ["definite"] if MADE[made] else []
+@pytest.mark.parametrize("creation", MADE)
+def test_objects_that_own_variables_are_reported(creation: str, tmp_path: Path) -> None:
+    assert certainties(STRATEGY + STEP.format(creation), tmp_path, "TPU104") == (
+        ["definite"] if MADE[creation] else []
     )
 
 

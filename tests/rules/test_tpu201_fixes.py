@@ -54,7 +54,7 @@ KEPT = [
 def test_the_host_function_is_called(
     text: str, code: str, call: str, plain: str, tmp_path: Path
 ) -> None:
-    call, plain = (each.replace("\\n", "\n") for each in (call, plain))
+    call, plain = (part.replace("\\n", "\n") for part in (call, plain))
     assert after(text.format(call=call), code, tmp_path) == text.format(call=plain).lstrip("\n")
 
 

@@ -15,8 +15,8 @@ TEST = ConditionKey(PLACE, Site(MODULE, 0))
 LOOPED = Scope(LOOP, Site(MODULE, 1))
 
 
-def use(made: Context, used: Context) -> SimpleNamespace:
-    return SimpleNamespace(tensor=SimpleNamespace(made=made), context=used)
+def use(maker: Context, used: Context) -> SimpleNamespace:
+    return SimpleNamespace(tensor=SimpleNamespace(made=maker), context=used)
 
 
 def test_a_run_takes_one_branch_of_a_test() -> None:

@@ -230,21 +230,21 @@ FIXES = {
 }
 
 
-@pytest.mark.parametrize("asked", FIXES)
-def test_the_fix_writes_the_named_dtype(asked: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dtype", FIXES)
+def test_the_fix_writes_the_named_dtype(dtype: str, tmp_path: Path) -> None:
     opening = V1 + "HALF = tf.float16\nfrom tensorflow import float16 as f\n"
-    text = opening + f"def computation(x):\n    return {asked}\n" + REWRITE
+    text = opening + f"def computation(x):\n    return {dtype}\n" + REWRITE
     (actual,) = (
         finding for finding in findings(program(text), tmp_path) if finding.code == "TPU504"
     )
-    assert written(actual, asked) == FIXES[asked]
+    assert written(actual, dtype) == FIXES[dtype]
 
 
-def written(found: Finding, line: str) -> str | None:
+def written(finding: Finding, line: str) -> str | None:
     """The line with the finding's fix."""
-    if found.fix is None:
+    if finding.fix is None:
         return None
-    (edit,) = found.fix.edits
+    (edit,) = finding.fix.edits
     before = len("    return ") + 1
     start, end = edit.start.column - before, edit.end.column - before
     return line[:start] + edit.content + line[end:]

@@ -213,8 +213,10 @@ def test_only_traced_tensors_have_no_value(name: str, tmp_path: Path) -> None:
 
 def the_finding(body: str, folder: Path) -> Finding:
     text = f"import math\n{SYSTEM}\ndef step(x):\n    {body}\n{RUN}"
-    (found,) = [finding for finding in findings(program(text), folder) if finding.code == "TPU507"]
-    return found
+    (reported,) = [
+        finding for finding in findings(program(text), folder) if finding.code == "TPU507"
+    ]
+    return reported
 
 
 def test_the_call_is_named(tmp_path: Path) -> None:

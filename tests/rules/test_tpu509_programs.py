@@ -279,6 +279,8 @@ def test_exactly_the_marked_findings_are_reported(loop: str, tmp_path: Path) -> 
 def test_exactly_the_marked_findings_of_a_step(body: str, tmp_path: Path) -> None:
     text = GRADIENT.format(body=body.strip("\n"))
     if "history" in body:
-        made = 'history = tf.Variable(tf.zeros([0]), shape=[None], name="history", trainable=False)'
-        text = text.replace("    weight =", f"    {made}\n    weight =")
+        creation = (
+            'history = tf.Variable(tf.zeros([0]), shape=[None], name="history", trainable=False)'
+        )
+        text = text.replace("    weight =", f"    {creation}\n    weight =")
     assert_marked(text, tmp_path)

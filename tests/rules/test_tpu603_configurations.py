@@ -17,8 +17,8 @@ FEEDING = {
     "tpu.RunConfig(tpu_config=library.tpu_config())": "possible",
     "library.config()": "possible",
     **{
-        f"tpu.RunConfig(tpu_config=tpu.TPUConfig(per_host_input_for_training={mode}))": sure
-        for mode, sure in {
+        f"tpu.RunConfig(tpu_config=tpu.TPUConfig(per_host_input_for_training={mode}))": certainty
+        for mode, certainty in {
             "True": "definite",
             "Input.PER_HOST_V2": "definite",
             "Input.PER_HOST_V1 if len(sys.argv) > 1 else Input.PER_HOST_V2": "definite",

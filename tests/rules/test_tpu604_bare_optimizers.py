@@ -99,12 +99,12 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("made", OPTIMIZERS)
-def test_an_optimizer_is_as_certainly_bare_as_it_looks(made: str, tmp_path: Path) -> None:
-    update = f"\n    optimizer = {made}\n    train_op = optimizer.minimize(loss)"
+@pytest.mark.parametrize("creation", OPTIMIZERS)
+def test_an_optimizer_is_as_certainly_bare_as_it_looks(creation: str, tmp_path: Path) -> None:
+    update = f"\n    optimizer = {creation}\n    train_op = optimizer.minimize(loss)"
     findings = reported(BEGIN + update + END, tmp_path, FAMILY)
     assert [finding.certainty for finding in findings] == (
-        [OPTIMIZERS[made]] if OPTIMIZERS[made] else []
+        [OPTIMIZERS[creation]] if OPTIMIZERS[creation] else []
     )
 
 
@@ -127,16 +127,16 @@ OPTIMIZES = {
 
 
 @pytest.mark.parametrize("library", ["tf_slim", "tf_slim.training", "tf.contrib.layers"])
-@pytest.mark.parametrize("given", OPTIMIZES)
+@pytest.mark.parametrize("chosen", OPTIMIZES)
 def test_optimize_loss_applies_gradients_by_what_it_is_given(
-    given: str, library: str, tmp_path: Path
+    chosen: str, library: str, tmp_path: Path
 ) -> None:
     update = f"""
     step = tf.train.get_global_step()
-    train_op = {library}.optimize_loss(loss, step, 0.1, optimizer={given}, clip_gradients=1.0)"""
+    train_op = {library}.optimize_loss(loss, step, 0.1, optimizer={chosen}, clip_gradients=1.0)"""
     findings = reported("import tf_slim\n" + BEGIN + update + END, tmp_path, FAMILY)
     assert [finding.certainty for finding in findings] == (
-        [OPTIMIZES[given]] if OPTIMIZES[given] else []
+        [OPTIMIZES[chosen]] if OPTIMIZES[chosen] else []
     )
 
 
@@ -156,14 +156,14 @@ GRADIENTS = {
 }
 
 
-@pytest.mark.parametrize("given", GRADIENTS)
-def test_unseen_gradients_may_be_summed(given: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("gradients", GRADIENTS)
+def test_unseen_gradients_may_be_summed(gradients: str, tmp_path: Path) -> None:
     update = f"""
     optimizer = tf.train.AdamOptimizer()
     variables = tf.trainable_variables()
-    train_op = optimizer.apply_gradients({given})"""
+    train_op = optimizer.apply_gradients({gradients})"""
     findings = reported(BEGIN + update + END, tmp_path, FAMILY)
-    assert [finding.certainty for finding in findings] == [GRADIENTS[given]]
+    assert [finding.certainty for finding in findings] == [GRADIENTS[gradients]]
 
 
 PROGRAMS = {

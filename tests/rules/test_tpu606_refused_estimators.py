@@ -41,13 +41,15 @@ PARAMS = {
 }
 
 
-@pytest.mark.parametrize("given", PARAMS)
+@pytest.mark.parametrize("params", PARAMS)
 def test_params_are_refused_as_certainly_as_they_hold_a_reserved_key(
-    given: str, tmp_path: Path
+    params: str, tmp_path: Path
 ) -> None:
-    creation = f"tf.estimator.tpu.TPUEstimator(model_fn, params={given}, config=config())\n"
+    creation = f"tf.estimator.tpu.TPUEstimator(model_fn, params={params}, config=config())\n"
     findings = reported(BEGIN + creation, tmp_path, FAMILY)
-    assert [finding.certainty for finding in findings] == ([PARAMS[given]] if PARAMS[given] else [])
+    assert [finding.certainty for finding in findings] == (
+        [PARAMS[params]] if PARAMS[params] else []
+    )
 
 
 BATCHES = {
@@ -72,15 +74,15 @@ BATCHES = {
 }
 
 
-@pytest.mark.parametrize("given", BATCHES)
+@pytest.mark.parametrize("params", BATCHES)
 def test_batches_are_refused_as_certainly_as_the_replicas_are_counted(
-    given: str, tmp_path: Path
+    params: str, tmp_path: Path
 ) -> None:
-    creation = f"estimator = tf.estimator.tpu.TPUEstimator(model_fn, {given})\n"
-    trained = "estimator.train(library.input_fn)\n" if "train_batch_size" in given else ""
+    creation = f"estimator = tf.estimator.tpu.TPUEstimator(model_fn, {params})\n"
+    trained = "estimator.train(library.input_fn)\n" if "train_batch_size" in params else ""
     findings = reported(BEGIN + creation + trained, tmp_path, FAMILY)
     assert [finding.certainty for finding in findings] == (
-        [BATCHES[given]] if BATCHES[given] else []
+        [BATCHES[params]] if BATCHES[params] else []
     )
 
 

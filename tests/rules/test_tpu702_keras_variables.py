@@ -87,20 +87,20 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("made", MODELS)
-def test_a_model_that_a_step_updates(made: str, tmp_path: Path) -> None:
-    assert certainties(TRAIN.replace("{made}", made), tmp_path, "TPU702") == [MODELS[made]]
+@pytest.mark.parametrize("creation", MODELS)
+def test_a_model_that_a_step_updates(creation: str, tmp_path: Path) -> None:
+    assert certainties(TRAIN.replace("{made}", creation), tmp_path, "TPU702") == [MODELS[creation]]
 
 
-@pytest.mark.parametrize("made", COMPILED)
-def test_a_model_that_is_compiled(made: str, tmp_path: Path) -> None:
-    start = TRAIN.partition("def step")[0].replace("{made}", made)
+@pytest.mark.parametrize("creation", COMPILED)
+def test_a_model_that_is_compiled(creation: str, tmp_path: Path) -> None:
+    start = TRAIN.partition("def step")[0].replace("{made}", creation)
     text = start + "with strategy.scope():\n    model.compile()\n"
-    assert bool(reported(text, tmp_path, ["TPU702"])) == COMPILED[made]
+    assert bool(reported(text, tmp_path, ["TPU702"])) == COMPILED[creation]
 
 
-@pytest.mark.parametrize("made", OPTIMIZERS)
-def test_an_optimizer_that_compile_takes(made: str, tmp_path: Path) -> None:
-    start = TRAIN.partition("def step")[0].replace("{made}", f"taken = {made}")
+@pytest.mark.parametrize("creation", OPTIMIZERS)
+def test_an_optimizer_that_compile_takes(creation: str, tmp_path: Path) -> None:
+    start = TRAIN.partition("def step")[0].replace("{made}", f"taken = {creation}")
     text = start + "with strategy.scope():\n    keras.Sequential([]).compile(taken)\n"
-    assert bool(reported(text, tmp_path, ["TPU702"])) == OPTIMIZERS[made]
+    assert bool(reported(text, tmp_path, ["TPU702"])) == OPTIMIZERS[creation]

@@ -185,11 +185,11 @@ def test_an_initialization_invalidates_what_was_made_before(text: str, tmp_path:
     assert reported(text, tmp_path, ["TPU704"]) == expected(text, ["TPU704"])
 
 
-@pytest.mark.parametrize(("first", "second", "one"), RESOLVERS.values(), ids=RESOLVERS)
-def test_one_tpu_or_two(first: str, second: str, one: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("first", "second", "is_same"), RESOLVERS.values(), ids=RESOLVERS)
+def test_one_tpu_or_two(first: str, second: str, is_same: bool, tmp_path: Path) -> None:
     text = TWO.format(first, second) + "tf.tpu.experimental.initialize_tpu_system(second)\n"
     actual = certainties(text, tmp_path, "TPU704")
-    assert actual == (["definite"] if one else [])
+    assert actual == (["definite"] if is_same else [])
 
 
 def test_without_a_resolver_it_is_the_tpu_of_this_machine(tmp_path: Path) -> None:

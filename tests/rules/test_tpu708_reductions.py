@@ -61,7 +61,7 @@ def test_a_sum_is_for_the_step_to_divide(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("requirement", "found"),
+    ("requirement", "expected"),
     [
         ("tensorflow<2.16", ["definite"]),
         ("tensorflow>=2.8", ["possible"]),
@@ -71,11 +71,11 @@ def test_a_sum_is_for_the_step_to_divide(tmp_path: Path) -> None:
     ],
 )
 def test_the_tensorflow_that_is_required(
-    requirement: str, found: list[str], tmp_path: Path
+    requirement: str, expected: list[str], tmp_path: Path
 ) -> None:
     loss = "losses.MeanSquaredError()"
     text = PROGRAM.format(requirement=requirement, strategy="TPUStrategy", loss=loss)
-    assert certainties(text, tmp_path, "TPU708") == found
+    assert certainties(text, tmp_path, "TPU708") == expected
 
 
 def test_another_strategy_is_not_looked_at(tmp_path: Path) -> None:

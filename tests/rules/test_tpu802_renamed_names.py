@@ -35,7 +35,7 @@ class Case(NamedTuple):
     release: str
     before: str
     line: str
-    said: str
+    message: str
     certainty: str = "possible"
     fixed: str = ""
     after: str = ""
@@ -282,9 +282,9 @@ def test_the_finding_and_its_fix(case: Case, tmp_path: Path) -> None:
     required = f"# file: requirements.txt\ntensorflow{case.release}\n" if case.release else ""
     every = findings(program(f"{required}# file: train.py\n{text}"), tmp_path)
     row = case.before.count("\n") + 1
-    here = [each for each in every if each.span.filename.endswith("train.py")]
-    actual = next(each for each in here if each.span.start.row == row)
-    assert (actual.message, actual.certainty.value) == (case.said, case.certainty)
+    here = [finding for finding in every if finding.span.filename.endswith("train.py")]
+    actual = next(finding for finding in here if finding.span.start.row == row)
+    assert (actual.message, actual.certainty.value) == (case.message, case.certainty)
     if actual.fix is None:
         assert not case.fixed
         return

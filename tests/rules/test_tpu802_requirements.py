@@ -41,16 +41,16 @@ MESSAGE = (
 
 def removed(folder: Path) -> list[Finding]:
     every = findings(program(PROJECT), folder)
-    return [each for each in every if each.code == "TPU802"]
+    return [finding for finding in every if finding.code == "TPU802"]
 
 
 def test_an_open_requirement_is_one_finding(tmp_path: Path) -> None:
-    (found,) = removed(tmp_path)
-    assert found.message == MESSAGE
-    assert found.certainty is Certainty.POSSIBLE
-    assert found.span.filename == str(tmp_path / "setup.py")
-    assert (found.span.start, found.span.end) == ((5, 33), (5, 49))
-    assert [step.span.start.row for step in found.trace] == [2, 7, 11]
+    (finding,) = removed(tmp_path)
+    assert finding.message == MESSAGE
+    assert finding.certainty is Certainty.POSSIBLE
+    assert finding.span.filename == str(tmp_path / "setup.py")
+    assert (finding.span.start, finding.span.end) == ((5, 33), (5, 49))
+    assert [step.span.start.row for step in finding.trace] == [2, 7, 11]
 
 
 def test_a_configured_release_names_each_place(tmp_path: Path) -> None:
@@ -101,15 +101,17 @@ def of_pin(release: str, listed: list[str], folder: Path) -> list[Finding]:
 
 def test_false_alarm_a_release_that_lacks_many_names_is_one_finding(tmp_path: Path) -> None:
     """A bot had raised the requirement of a project, and 77 findings repeated that."""
-    (found,) = of_pin("2.5.3", [*GONE, "tf.contrib.tpu.TPUEstimator"], tmp_path)
-    assert (found.code, found.span.filename) == ("TPU802", str(tmp_path / "requirements.txt"))
-    assert found.message == (
+    (finding,) = of_pin("2.5.3", [*GONE, "tf.contrib.tpu.TPUEstimator"], tmp_path)
+    assert (finding.code, finding.span.filename) == ("TPU802", str(tmp_path / "requirements.txt"))
+    assert finding.message == (
         "`tensorflow==2.5.3` asks for a TensorFlow in which 4 names used here no longer exist:"
         " `tf.contrib.tpu.RunConfig` (train.py:2), `tf.contrib.tpu.TPUConfig` (train.py:3),"
         " `tf.contrib.layers.layer_norm` (train.py:4), and 1 more; list them with"
         " `--target-tensorflow`"
     )
-    assert found.trace[0].message == "`tf.contrib.tpu.RunConfig` no longer exists in TensorFlow 2.0"
+    assert (
+        finding.trace[0].message == "`tf.contrib.tpu.RunConfig` no longer exists in TensorFlow 2.0"
+    )
 
 
 def test_a_few_names_that_a_release_lacks_are_named_in_their_places(tmp_path: Path) -> None:
@@ -118,11 +120,11 @@ def test_a_few_names_that_a_release_lacks_are_named_in_their_places(tmp_path: Pa
 
 
 def test_false_alarm_a_release_that_is_too_old_is_one_finding(tmp_path: Path) -> None:
-    (found,) = of_pin("1.11", LATER * 2, tmp_path)
-    assert (found.code, found.span.filename) == ("TPU801", str(tmp_path / "requirements.txt"))
-    assert found.message.startswith(
+    (finding,) = of_pin("1.11", LATER * 2, tmp_path)
+    assert (finding.code, finding.span.filename) == ("TPU801", str(tmp_path / "requirements.txt"))
+    assert finding.message.startswith(
         "`tensorflow==1.11` asks for a TensorFlow in which 2 names used here do not exist yet:"
     )
-    step = found.trace[0].message
+    step = finding.trace[0].message
     assert step == "`tf.distribute.experimental.TPUStrategy` comes with TensorFlow 1.14"
     assert len(of_pin("1.11", LATER, tmp_path)) == 2

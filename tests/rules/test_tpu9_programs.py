@@ -171,8 +171,8 @@ def test_the_keras_of_contrib_has_neither_the_setting_nor_a_policy(tmp_path: Pat
     model.compile("sgd", "mse")
 model.fit(tf.data.TFRecordDataset("gs://bucket/train").batch(1024, True), steps_per_epoch=100)
 """
-    (found,) = findings(of_rule("TPU901", text), tmp_path)
-    assert found.message.endswith("pass `steps_per_run=100` to `TPUStrategy`")
+    (finding,) = findings(of_rule("TPU901", text), tmp_path)
+    assert finding.message.endswith("pass `steps_per_run=100` to `TPUStrategy`")
 
 
 @pytest.mark.parametrize(

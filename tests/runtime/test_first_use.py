@@ -27,7 +27,7 @@ def _not_installed() -> Iterator[None]:
 
 
 def doubled(value: Any) -> Any:
-    return tpu.outside_compilation(lambda each: each + 1.0, value * 2.0)
+    return tpu.outside_compilation(lambda x: x + 1.0, value * 2.0)
 
 
 def is_installed() -> bool:
@@ -125,7 +125,7 @@ def test_a_defun_leaves_out_marked_nodes() -> None:
 
         @Defun(tf.float32)
         def function(value: Any) -> Any:
-            return tpu.rewrite(lambda each: each * 2.0, [value])[0]
+            return tpu.rewrite(lambda x: x * 2.0, [value])[0]
 
         assert session.run(function(tf.constant(3.0))) == 6.0
 

@@ -30,10 +30,10 @@ WORDS = {
 }
 
 
-def report_words(task: driver.Task, given: Mapping[str, bytes], *kept: object) -> Analysis:
+def report_words(task: driver.Task, unsaved: Mapping[str, bytes], *others: object) -> Analysis:
     marked, failures, findings = [], [], []
     for filename in sorted((*task.filenames, *task.context)):
-        data = given[filename] if filename in given else Path(filename).read_bytes()
+        data = unsaved[filename] if filename in unsaved else Path(filename).read_bytes()
         if may_name_own_codes(data):
             marked.append(filename)
         if b"crash" in data:

@@ -52,9 +52,11 @@ def names(text: str, **modules: str) -> Mapping[str, Value]:
 
 
 def _given(text: str, modules: Mapping[str, str]) -> dict[str, bytes]:
-    texts = {MAIN: text} | {f"{FOLDER}/{name}.py": each for name, each in modules.items()}
-    return {path: dedent(each).encode() for path, each in texts.items()}
+    texts = {MAIN: text} | {
+        f"{FOLDER}/{name}.py": module_text for name, module_text in modules.items()
+    }
+    return {path: dedent(module_text).encode() for path, module_text in texts.items()}
 
 
-def _source(path: str, given: Mapping[str, bytes]) -> Source:
-    return read_source(path, given[path])
+def _source(path: str, unsaved: Mapping[str, bytes]) -> Source:
+    return read_source(path, unsaved[path])

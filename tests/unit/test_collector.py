@@ -49,7 +49,7 @@ def left_by(analyze: Any) -> list[bool]:
         return Analysis()
 
     analyze(step)
-    return [each() is not None for each in left]
+    return [reference() is not None for reference in left]
 
 
 def elsewhere(step: Any) -> None:

@@ -26,7 +26,7 @@ def test_each_row_is_that_of_its_string(indent: int | str | None) -> None:
     for number, cell in enumerate(CELLS, 1):
         source = cell["source"]
         strings = [source] if isinstance(source, str) else source
-        rows = [row for each, row in actual.items() if each[0] == number]
+        rows = [row for key, row in actual.items() if key[0] == number]
         assert len(rows) == len("".join(strings).splitlines())
         for row, string in zip(rows, strings):
             assert json.dumps(string) in lines[row - 1]

@@ -123,8 +123,8 @@ class Editor:
         return await asyncio.wait_for(self.process.wait(), DEADLINE)
 
 
-def codes(found: Sequence[types.Diagnostic]) -> list[tuple[str, int]]:
-    return [(str(item.code), item.range.start.line + 1) for item in found]
+def codes(diagnostics: Sequence[types.Diagnostic]) -> list[tuple[str, int]]:
+    return [(str(item.code), item.range.start.line + 1) for item in diagnostics]
 
 
 def text_at(text: str, where: types.Range, encoding: str) -> str:
@@ -180,7 +180,9 @@ async def editor(
         )
     client = make_test_lsp_client()
     registered: list[types.RegistrationParams] = []
-    client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda each: registered.append(each))
+    client.feature(types.CLIENT_REGISTER_CAPABILITY)(
+        lambda registration: registered.append(registration)
+    )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *path)))}
     await client.start_io(*COMMAND, env=environment)
     process = client._server
@@ -237,18 +239,20 @@ def applied(text: str, edit: types.WorkspaceEdit | None, uri: str) -> str:
     assert edit is not None
     if edit.document_changes is not None:
         edits = [
-            each
+            text_edit
             for change in edit.document_changes
             if isinstance(change, types.TextDocumentEdit) and change.text_document.uri == uri
-            for each in change.edits
+            for text_edit in change.edits
         ]
     else:
         edits = list((edit.changes or {})[uri])
     lines = text.splitlines(keepends=True)
     starts = [sum(map(len, lines[:row])) for row in range(len(lines) + 1)]
-    for each in sorted(edits, key=lambda each: order_of(each.range.start), reverse=True):
-        assert isinstance(each, types.TextEdit)
-        start = starts[each.range.start.line] + each.range.start.character
-        end = starts[each.range.end.line] + each.range.end.character
-        text = text[:start] + each.new_text + text[end:]
+    for text_edit in sorted(
+        edits, key=lambda text_edit: order_of(text_edit.range.start), reverse=True
+    ):
+        assert isinstance(text_edit, types.TextEdit)
+        start = starts[text_edit.range.start.line] + text_edit.range.start.character
+        end = starts[text_edit.range.end.line] + text_edit.range.end.character
+        text = text[:start] + text_edit.new_text + text[end:]
     return text

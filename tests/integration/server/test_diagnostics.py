@@ -105,11 +105,11 @@ def test_unsaved_text_is_checked_with_the_other_files(tmp_path: Path) -> None:
         async with editor(project(tmp_path)) as it:
             trainer = it.open(tmp_path / "trainer.py")
             layers = it.open(tmp_path / "layers.py")
-            assert [each for each, _ in await it.found(trainer)] == ["TPU101"]
+            assert [code for code, _ in await it.found(trainer)] == ["TPU101"]
             it.edit(layers, QUIET)
             assert await it.found(trainer) == []
             it.edit(layers, "total.assign_add(loss)", last(QUIET, "loss"))
-            assert [each for each, _ in await it.found(trainer)] == ["TPU101"]
+            assert [code for code, _ in await it.found(trainer)] == ["TPU101"]
             assert (tmp_path / "layers.py").read_text(encoding="utf-8") == LAYERS
 
     run(scenario)
@@ -124,7 +124,7 @@ def test_a_closed_document_counts_as_it_is_on_the_disk(tmp_path: Path) -> None:
             it.client.text_document_did_close(
                 types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(layers))
             )
-            assert [each for each, _ in await it.found(trainer)] == ["TPU101"]
+            assert [code for code, _ in await it.found(trainer)] == ["TPU101"]
 
     run(scenario)
 
@@ -138,10 +138,10 @@ def test_a_file_that_only_the_editor_has_is_part_of_the_project(tmp_path: Path) 
             it.open(tmp_path / "layers.py", LAYERS)
             (actual,) = (await it.pull(trainer)).items
             assert any(
-                each.location.uri.endswith("layers.py") for each in actual.related_information
+                related.location.uri.endswith("layers.py") for related in actual.related_information
             )
             new = it.open("untitled:Untitled-1", TRAINER)
-            assert [each for each, _ in await it.found(new)] == ["TPU101"]
+            assert [code for code, _ in await it.found(new)] == ["TPU101"]
 
     run(scenario)
 
@@ -152,7 +152,7 @@ def test_a_document_beyond_the_limit_is_not_read_and_says_so(tmp_path: Path) -> 
             large = it.open(tmp_path / "large.py", TRAINER + "# filled\n" * 1_500_000)
             (actual,) = await it.found(large)
             assert actual[0] == "TPU001"
-            assert [each for each, _ in await it.found(it.open(tmp_path / "trainer.py"))] == [
+            assert [code for code, _ in await it.found(it.open(tmp_path / "trainer.py"))] == [
                 "TPU101"
             ]
 

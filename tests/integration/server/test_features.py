@@ -77,7 +77,7 @@ def test_a_finding_is_suppressed_with_a_reason(tmp_path: Path) -> None:
                 uri = it.open(tmp_path / "trainer.py")
                 where = spot(TRAINER, "self.total.read_value()")
                 (action,) = [
-                    each for each in await it.actions(uri, where) if "Suppress" in each.title
+                    item for item in await it.actions(uri, where) if "Suppress" in item.title
                 ]
                 text = applied(TRAINER, action.edit, uri)
                 row = text.splitlines()[where.start.line]
@@ -118,9 +118,9 @@ async def lenses(it: Editor, uri: str) -> list[tuple[int, str]]:
     """The rows (1-based) and the titles of the lenses in a document."""
     answer = it.client.text_document_code_lens_async(types.CodeLensParams(named(uri)))
     return [
-        (each.range.start.line + 1, each.command.title)
-        for each in await it.asked(answer) or ()
-        if each.command is not None
+        (action.range.start.line + 1, action.command.title)
+        for action in await it.asked(answer) or ()
+        if action.command is not None
     ]
 
 

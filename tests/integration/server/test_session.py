@@ -53,7 +53,7 @@ def test_each_folder_has_its_own_configuration_and_the_closest_one_counts(tmp_pa
                 "two/inner/named.py",
             ):
                 actual[name] = await it.found(it.open(tmp_path / name))
-            assert {name for name, each in actual.items() if each} == {
+            assert {name for name, value in actual.items() if value} == {
                 "one/named.py",
                 "two/inner/named.py",
             }
@@ -131,9 +131,9 @@ strategy.run(step, args=(1,))
         async with editor(tmp_path) as it:
             assert await it.found(it.open(tmp_path / "unsure.py")) == []
         async with editor(tmp_path, options={"certainty": "possible"}) as it:
-            (found, *_) = (await it.pull(it.open(tmp_path / "unsure.py"))).items
-            assert found.message.endswith("(possible)")
-            assert found.severity == types.DiagnosticSeverity.Warning
+            (diagnostic, *_) = (await it.pull(it.open(tmp_path / "unsure.py"))).items
+            assert diagnostic.message.endswith("(possible)")
+            assert diagnostic.severity == types.DiagnosticSeverity.Warning
         async with editor(tmp_path, options={"certainty": "perhaps"}) as it:
             await it.until(lambda: it.client.messages)
             assert "'perhaps' is not one of" in it.client.messages[0].message
@@ -157,7 +157,10 @@ def test_a_notebook_is_reported_by_cell(tmp_path: Path) -> None:
                         "jupyter-notebook",
                         1,
                         [types.NotebookCell(types.NotebookCellKind.Markup, "markup:0")]
-                        + [types.NotebookCell(types.NotebookCellKind.Code, each) for each in cells],
+                        + [
+                            types.NotebookCell(types.NotebookCellKind.Code, cell_text)
+                            for cell_text in cells
+                        ],
                     ),
                     [
                         types.TextDocumentItem(cell, "python", 1, text)
@@ -165,10 +168,10 @@ def test_a_notebook_is_reported_by_cell(tmp_path: Path) -> None:
                     ],
                 )
             )
-            (found,) = await it.pushed(cells[2], bool)
-            assert found.code == "TPU101"
-            assert found.range == spot(parts[1], "self.total.read_value()")
-            lines = {each.location.uri for each in found.related_information or ()}
+            (diagnostic,) = await it.pushed(cells[2], bool)
+            assert diagnostic.code == "TPU101"
+            assert diagnostic.range == spot(parts[1], "self.total.read_value()")
+            lines = {related.location.uri for related in diagnostic.related_information or ()}
             assert cells[2] in lines
             assert cells[3] not in lines
             assert codes(await it.pushed(cells[0], bool)) == [("TPU002", 2)]

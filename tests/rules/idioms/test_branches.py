@@ -160,11 +160,11 @@ def test_false_alarm_definite_where_only_an_export_runs(
 ) -> None:
     """TensorFlow refuses predictions without a batch size; what it exports may be the CPU's."""
     text = PREDICTED_PERHAPS.replace("{arguments}", arguments)
-    for each in (
+    for variant in (
         text,
         text.replace("if not is_training", "if mode != tf.estimator.ModeKeys.TRAIN"),
     ):
-        assert [finding.certainty for finding in reported(each, tmp_path, ["TPU501"])] == [
+        assert [finding.certainty for finding in reported(variant, tmp_path, ["TPU501"])] == [
             certainty
         ]
 
@@ -197,8 +197,8 @@ def build(x):
 
 def test_a_loop_that_is_unrolled_where_the_shape_is_static(tmp_path: Path) -> None:
     assert reported(LOOPS, tmp_path, ["TPU505"]) == []
-    asked = LOOPS.replace("elements.shape.as_list()[0] is not None", "elements is None")
-    assert len(reported(asked, tmp_path, ["TPU505"])) == 1
+    loop = LOOPS.replace("elements.shape.as_list()[0] is not None", "elements is None")
+    assert len(reported(loop, tmp_path, ["TPU505"])) == 1
 
 
 DEPENDENCIES = """

@@ -102,11 +102,11 @@ Learner(Count()).train("text")
 
 
 @pytest.mark.parametrize(
-    ("made", "expected"), [("TPUStrategy(resolver)", ["layers.py"]), ("MirroredStrategy()", [])]
+    ("creation", "expected"), [("TPUStrategy(resolver)", ["layers.py"]), ("MirroredStrategy()", [])]
 )
 def test_the_callers_of_what_sets_the_strategy(
-    made: str, expected: list[str], tmp_path: Path
+    creation: str, expected: list[str], tmp_path: Path
 ) -> None:
     """A library set its strategy for the process: 332 of its 425 files were read by no program."""
-    findings = reported(SETS_STRATEGY.replace("{made}", made), tmp_path, ["TPU501"])
+    findings = reported(SETS_STRATEGY.replace("{made}", creation), tmp_path, ["TPU501"])
     assert [finding.filename for finding in findings] == expected

@@ -120,7 +120,7 @@ def test_the_shape_of_a_literal(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SHAPELESS)
 def test_a_shape_that_is_not_seen_is_not_too_large(name: str, tmp_path: Path) -> None:
     codes_found = codes(SHAPELESS[name], "tf.zeros([2])", tmp_path, "[tf.TensorShape([3])]")
-    assert [each for each in codes_found if each[0] == "TPU404"] == []
+    assert [pair for pair in codes_found if pair[0] == "TPU404"] == []
 
 
 def test_an_array_is_no_list_of_rows_and_a_split_array_is_one(tmp_path: Path) -> None:

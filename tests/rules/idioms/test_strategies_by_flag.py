@@ -110,18 +110,22 @@ def test_faults_of_each_run_on_a_tpu_are_definite(tmp_path: Path) -> None:
     assert_marked(FAULTS, tmp_path)
 
 
-@pytest.mark.parametrize(("made", "run"), TESTS)
+@pytest.mark.parametrize(("creation", "run"), TESTS)
 def test_a_test_that_leaves_the_strategy_of_the_tpu_aside(
-    made: str, run: str, tmp_path: Path
+    creation: str, run: str, tmp_path: Path
 ) -> None:
-    text = FLAG.replace("{made}", made).replace("{run}", run)
-    assert certainties(text, tmp_path, "TPU501") == [each for each in [TESTS[made, run]] if each]
+    text = FLAG.replace("{made}", creation).replace("{run}", run)
+    assert certainties(text, tmp_path, "TPU501") == [
+        certainty for certainty in [TESTS[creation, run]] if certainty
+    ]
 
 
 @pytest.mark.parametrize("call", KINDS)
 def test_a_factory_that_is_told_which_strategy_to_make(call: str, tmp_path: Path) -> None:
     text = FACTORY + GIVEN.replace("{call}", call)
-    assert certainties(text, tmp_path, "TPU501") == [each for each in [KINDS[call]] if each]
+    assert certainties(text, tmp_path, "TPU501") == [
+        certainty for certainty in [KINDS[call]] if certainty
+    ]
 
 
 def test_a_system_that_nothing_initializes_where_the_flag_chooses_the_tpu(tmp_path: Path) -> None:

@@ -66,10 +66,10 @@ class PlainTable:
             rows, place = tf.range(self.variable.shape[0]), tf.cast(gradient.indices, tf.int32)
         summed = tf.math.unsorted_segment_sum(gradient.values, place, tf.size(rows))
         every = (self.variable, *self._slots)
-        parts = [tf.Variable(tf.gather(one, rows)) for one in every]
-        self._apply([one.handle for one in parts], summed)
-        for one, part in zip(every, parts, strict=True):
-            one.assign(tf.tensor_scatter_nd_update(one, rows[:, None], part))
+        parts = [tf.Variable(tf.gather(variable, rows)) for variable in every]
+        self._apply([variable.handle for variable in parts], summed)
+        for variable, part in zip(every, parts, strict=True):
+            variable.assign(tf.tensor_scatter_nd_update(variable, rows[:, None], part))
 
     def _apply(self, handles: list[Any], gradient: Any) -> None:
         ops, (variable, first, second) = tf.raw_ops, handles

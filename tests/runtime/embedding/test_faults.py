@@ -23,26 +23,26 @@ def made_in(strategy: Any, optimizer: Any = None, **table: Any) -> Any:
         )
 
 
-def stepping(made: Any, strategy: Any, *, training: bool, applies: bool) -> Any:
+def stepping(layer: Any, strategy: Any, *, training: bool, applies: bool) -> Any:
     def tpu_step() -> Any:
-        activations = made.dequeue()
+        activations = layer.dequeue()
         if applies:
-            made.apply_gradients(activations)
+            layer.apply_gradients(activations)
         return activations
 
     @tf.function
     def step(ids: Any) -> Any:
         of_replicas = strategy.experimental_distribute_values_from_function(lambda _: ids)
-        made.enqueue(of_replicas, training=training)
+        layer.enqueue(of_replicas, training=training)
         return strategy.run(tpu_step)
 
     return step
 
 
-def dequeuing(made: Any, strategy: Any) -> Any:
+def dequeuing(layer: Any, strategy: Any) -> Any:
     @tf.function
     def step() -> Any:
-        return strategy.run(made.dequeue)
+        return strategy.run(layer.dequeue)
 
     return step
 
@@ -76,7 +76,7 @@ def test_a_step_that_enqueues_later_is_awaited(strategy: Any) -> None:
     actual = step(tf.constant([2, 3]))
     again = strategy.experimental_local_results(dequeuing(layer, strategy)())
     assert [result.shape for result in strategy.experimental_local_results(actual)] == [(2, 2)] * 2
-    assert [one.shape for one in again] == [(2, 2)] * 2
+    assert [variable.shape for variable in again] == [(2, 2)] * 2
 
 
 def test_gradients_of_a_batch_that_is_for_inference(strategy: Any) -> None:

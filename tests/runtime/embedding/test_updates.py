@@ -32,14 +32,14 @@ def made_in(strategy: Any, kind: str = "SGD", *, accumulates: bool = True) -> An
     return layer
 
 
-def enqueued(made: Any, strategy: Any, ids: Any) -> None:
+def enqueued(layer: Any, strategy: Any, ids: Any) -> None:
     of_replicas = strategy.experimental_distribute_values_from_function(
         lambda context: tf.constant(ids[context.replica_id_in_sync_group])
     )
-    made.enqueue(of_replicas, training=True)
+    layer.enqueue(of_replicas, training=True)
 
 
-def trained(made: Any, passed: Callable[[Any, Any], Any]) -> Any:
+def trained(layer: Any, passed: Callable[[Any, Any], Any]) -> Any:
     """Dequeue, and apply the gradient after the host has `passed` it on; return the loss."""
 
     def on_the_host(gradient: Any, replica: Any) -> Any:
@@ -47,12 +47,12 @@ def trained(made: Any, passed: Callable[[Any, Any], Any]) -> Any:
         return tf.ensure_shape(computed, gradient.shape)
 
     with tf.GradientTape() as tape:
-        activations = made.dequeue()
+        activations = layer.dequeue()
         tape.watch(activations)
         loss = tf.reduce_sum(tf.sin(activations))
     gradient = tape.gradient(loss, activations)
     replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-    made.apply_gradients(tf.compat.v1.tpu.outside_compilation(on_the_host, gradient, replica))
+    layer.apply_gradients(tf.compat.v1.tpu.outside_compilation(on_the_host, gradient, replica))
     return loss
 
 
@@ -68,8 +68,8 @@ def plainly(kind: str, batches: Any, *, accumulates: bool = True) -> tuple[list[
             table.step(tf.IndexedSlices(gradients, rows))
         else:
             for place in range(len(rows)):
-                one = slice(place, place + 1)
-                table.step(tf.IndexedSlices(gradients[one], rows[one]))
+                row = slice(place, place + 1)
+                table.step(tf.IndexedSlices(gradients[row], rows[row]))
     return losses, table.variable.numpy()
 
 
@@ -125,7 +125,7 @@ def test_those_of_a_failed_step_are_forgotten(strategy: Any) -> None:
     fails.clear()
     others = (IDS + 1) % ROWS
     losses, table = plainly("SGD", [others, IDS])
-    assert [float(step(tf.constant(each))) for each in (others, IDS)] == pytest.approx(losses)
+    assert [float(step(tf.constant(row))) for row in (others, IDS)] == pytest.approx(losses)
     np.testing.assert_allclose(table_now(), table, rtol=1e-5)
 
 

@@ -78,20 +78,20 @@ def loss_of(activations: Any) -> Any:
     return tf.reduce_sum(activations["one"] ** 2) + tf.reduce_sum(tf.sin(activations["other"]))
 
 
-def training(made: Any, strategy: Any) -> Any:
+def training(layer: Any, strategy: Any) -> Any:
     """Return the step of TensorFlow's documentation."""
 
     def tpu_step() -> Any:
         with tf.GradientTape() as tape:
-            activations = made.dequeue()
+            activations = layer.dequeue()
             tape.watch(activations)
             loss = loss_of(activations)
-        made.apply_gradients(tape.gradient(loss, activations))
+        layer.apply_gradients(tape.gradient(loss, activations))
         return loss
 
     @tf.function
     def step(features: Any) -> Any:
-        made.enqueue(next(features), training=True)
+        layer.enqueue(next(features), training=True)
         return strategy.reduce("SUM", strategy.run(tpu_step), axis=None)
 
     return step
@@ -131,10 +131,10 @@ def rows_of(feature: Any, longest: int) -> list[int]:
     return [int(row) for row in feature]
 
 
-def table_of(made: Any, folder: Any) -> Any:
+def table_of(layer: Any, folder: Any) -> Any:
     """Return the table of `made`, by a checkpoint."""
-    path = tf.train.Checkpoint(embedding=made).save(str(folder / "checkpoint"))
-    copy = embedding.TPUEmbedding(made._feature_config, made._table_config[0].optimizer)
+    path = tf.train.Checkpoint(embedding=layer).save(str(folder / "checkpoint"))
+    copy = embedding.TPUEmbedding(layer._feature_config, layer._table_config[0].optimizer)
     tf.train.Checkpoint(embedding=copy).restore(path)
     (table,) = copy.embedding_tables.values()
     return table.numpy()
@@ -161,8 +161,8 @@ def test_optimizers_update_as_tensorflows_kernels(strategy: Any, tmp_path: Any, 
 def test_a_batch_that_is_enqueued_in_the_step(strategy: Any) -> None:
     layer, features = made_in(strategy, "SGD", "dense"), batches(strategy, "dense", 2)
 
-    def tpu_step(given: Any) -> Any:
-        layer.enqueue(given, training=True)
+    def tpu_step(batch: Any) -> Any:
+        layer.enqueue(batch, training=True)
         with tf.GradientTape() as tape:
             activations = layer.dequeue()
             tape.watch(activations)
@@ -186,14 +186,14 @@ def test_evaluation_leaves_the_table_as_it_is(strategy: Any) -> None:
     layer, features = made_in(strategy, "SGD", "dense"), batches(strategy, "dense", 1)
 
     @tf.function
-    def evaluate(given: Any) -> Any:
-        layer.enqueue(given, training=False)
+    def evaluate(batch: Any) -> Any:
+        layer.enqueue(batch, training=False)
         return strategy.reduce("SUM", strategy.run(lambda: loss_of(layer.dequeue())), axis=None)
 
-    given = next(features)
+    batch = next(features)
     losses, _ = plainly("SGD", "dense", 1)
     for _ in range(2):
-        assert float(evaluate(given)) == pytest.approx(losses[0], rel=1e-5)
+        assert float(evaluate(batch)) == pytest.approx(losses[0], rel=1e-5)
 
 
 def test_a_checkpoint_is_restored_into_the_engine(strategy: Any, tmp_path: Any) -> None:
@@ -213,12 +213,12 @@ def test_weights_and_weight_decay_and_clipping() -> None:
     with tpu.emulated_tpu(1):
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
         tf.tpu.experimental.initialize_tpu_system(resolver)
-        one = tf.distribute.TPUStrategy(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
         table = embedding.TableConfig(
             ROWS, DIM, tf.constant_initializer(INITIAL), combiner="mean", name="table"
         )
         sgd = embedding.SGD(1.0, clip_weight_min=0.0, weight_decay_factor=0.5, clipvalue=0.25)
-        with one.scope():
+        with strategy.scope():
             layer = embedding.TPUEmbedding(embedding.FeatureConfig(table=table), sgd)
 
         def tpu_step() -> Any:
@@ -229,11 +229,11 @@ def test_weights_and_weight_decay_and_clipping() -> None:
         @tf.function
         def step(ids: Any, weights: Any) -> Any:
             layer.enqueue(ids, weights)
-            return one.run(tpu_step)
+            return strategy.run(tpu_step)
 
         layer.build(tf.TensorShape([2, 2]))
         ids = tf.sparse.SparseTensor([[0, 0], [0, 1], [1, 0]], [2, 3, 3], [2, 2])
-        with one.scope():
+        with strategy.scope():
             first = step(ids, ids.with_values(tf.constant([1.0, 3.0, 2.0])))
             second = step(ids, ids.with_values(tf.constant([1.0, 0.0, 1.0])))
     np.testing.assert_allclose(first, [(INITIAL[2] + 3 * INITIAL[3]) / 4, INITIAL[3]], rtol=1e-5)

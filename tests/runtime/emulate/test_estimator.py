@@ -185,12 +185,12 @@ if hasattr(tf1, "estimator"):
                 with tf.Graph().as_default(), tf1.Session() as session:
                     loaded = tf1.saved_model.load(session, tags, folder)
                     session.run(tf1.tpu.initialize_system())
-                    given = {
+                    feeds = {
                         loaded.signature_def["serving_default"].inputs["input"].name: [[1.0] * 3]
                     }
                     y = loaded.signature_def["serving_default"].outputs["y"].name
                     text = loaded.signature_def["texts"].outputs["text"].name
-                    y, text = session.run([y, text], given)
+                    y, text = session.run([y, text], feeds)
                     np.testing.assert_allclose(y, [[expected]], rtol=1e-5)
                     np.testing.assert_allclose(float(text[0, 0]), expected, rtol=1e-5)
 

@@ -87,7 +87,7 @@ def test_devices_have_the_names_that_they_have_on_a_pod() -> None:
 
         assert [value.device for value in made()] == [HOST.format(1), HOST.format(0)]
         results = strategy.run(tf.function(lambda: tf.constant(1.0)))
-        assert [one.device for one in results.values] == list(extended.worker_devices)
+        assert [part.device for part in results.values] == list(extended.worker_devices)
 
 
 def test_a_device_assignment_names_the_hosts() -> None:
@@ -191,8 +191,8 @@ def test_the_losses_are_those_of_one_host() -> None:
     assert len(of_one) == 4
     assert of_one[0] > 0
     for hosts in (2, 4):
-        found, copies = losses(hosts)
-        assert found == pytest.approx(of_one, rel=1e-5)
+        hosts_losses, copies = losses(hosts)
+        assert hosts_losses == pytest.approx(of_one, rel=1e-5)
         assert copies == pytest.approx(weights, rel=1e-5)
 
 

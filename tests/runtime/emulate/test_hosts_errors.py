@@ -120,4 +120,4 @@ def test_a_host_cluster_on_this_machine_calls_python() -> None:
         connected()
         values = [[tf.constant(1.0)], [tf.constant(2.0)]]
         results = replicated(lambda x: tpu.outside_compilation(of_the_program, x), values)
-    assert [float(each) for (each,) in results] == [-1.0, -2.0]
+    assert [float(value) for (value,) in results] == [-1.0, -2.0]

@@ -94,7 +94,7 @@ def test_a_new_model_on_a_new_strategy_runs(strategy: Any) -> None:
 
 def test_two_strategies_after_one_initialization(strategy: Any) -> None:
     other = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
-    steps = [step_of(each, variable_of(each)) for each in (strategy, other)]
+    steps = [step_of(owner, variable_of(owner)) for owner in (strategy, other)]
     assert [step() for step in steps] == [3.0, 3.0]
 
 

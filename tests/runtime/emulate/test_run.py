@@ -153,7 +153,7 @@ def test_a_function_that_runs_eagerly_is_refused(strategy: Any) -> None:
     finally:
         tf.config.run_functions_eagerly(False)
     assert (caught.value.rule, type(caught.value).__mro__.count(AttributeError)) == ("TPU706", 1)
-    assert [float(one[0]) for one in doubled] == [2.0, 4.0]
+    assert [float(result[0]) for result in doubled] == [2.0, 4.0]
 
 
 def test_variables_as_arguments(strategy: Any) -> None:

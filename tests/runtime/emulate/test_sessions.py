@@ -177,7 +177,7 @@ def test_hang_a_target_that_is_no_host_of_a_pod_is_an_error() -> None:
 def test_the_hosts_of_the_emulated_system_are_well() -> None:
     """As hooks ask with an operation that has no kernel here."""
     with tpu.emulated_tpu(num_replicas=2), tf.Graph().as_default(), tf1.Session() as session:
-        asked = tf1.placeholder(tf.string, [])
-        answer = session.run(tpu_ops.worker_heartbeat(asked), {asked: b""})
+        request = tf1.placeholder(tf.string, [])
+        answer = session.run(tpu_ops.worker_heartbeat(request), {request: b""})
     response = event_pb2.WorkerHeartbeatResponse.FromString(answer)
     assert response.health_status == event_pb2.OK

@@ -54,7 +54,9 @@ def test_a_variable_that_drifts_is_reported_once(strategy: Any) -> None:
         step()
         step()
     (warning,) = [
-        each for each in caught if issubclass(each.category, tpu.UnsynchronizedVariableWarning)
+        caught_warning
+        for caught_warning in caught
+        if issubclass(caught_warning.category, tpu.UnsynchronizedVariableWarning)
     ]
     assert "'drifting' on cores 0 and 1 differ" in str(warning.message)
     assert warning.message.rule == "TPU710"
@@ -195,7 +197,7 @@ def test_the_averages_of_batch_normalization(strategy: Any, synchronized: bool) 
         step()
     output = [str(warning.message) for warning in caught if "The copies of" in str(warning.message)]
     assert bool(output) == (not combines and not synchronized)
-    assert all("made it, pass `synchronized=True` to the layer" in said for said in output)
+    assert all("made it, pass `synchronized=True` to the layer" in line for line in output)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -360,10 +362,10 @@ def test_gather(strategy: Any) -> None:
 def test_merge_call_runs_once(strategy: Any) -> None:
     calls: list[int] = []
 
-    def merge(given: Any, value: Any) -> Any:
+    def merge(strategy: Any, value: Any) -> Any:
         assert tf.distribute.in_cross_replica_context()
         calls.append(1)
-        return given.extended.reduce_to("SUM", value, value)
+        return strategy.extended.reduce_to("SUM", value, value)
 
     @tf.function
     def step() -> Any:

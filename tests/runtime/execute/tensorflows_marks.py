@@ -19,9 +19,9 @@ def marked_by_tensorflow(
 ) -> Marked:
     """Mark `computation` in the current `tf.Graph`; `inputs` has a list for each replica."""
     graph = tf.compat.v1.get_default_graph()
-    known = {op.name for op in graph.get_operations()}
-    tf.compat.v1.tpu.replicate(computation, [list(one) for one in inputs])
-    copied = [op for op in graph.get_operations() if op.name not in known]
+    names = {op.name for op in graph.get_operations()}
+    tf.compat.v1.tpu.replicate(computation, [list(replica_inputs) for replica_inputs in inputs])
+    copied = [op for op in graph.get_operations() if op.name not in names]
     of_type = {
         kind: tuple(op for op in copied if op.type == kind)
         for kind in ("TPUReplicatedInput", "TPUReplicatedOutput", "TPUReplicateMetadata")

@@ -82,5 +82,5 @@ def test_values_are_tensorflows(program: Callable[..., list[Tensor]], size: int 
 
     plain = tf.function(program, autograph=False, input_signature=signature)
     x = tf.constant(X)
-    for found, expected in zip(ours(x), plain(x), strict=True):
-        assert np.array_equal(found, expected)
+    for actual, expected in zip(ours(x), plain(x), strict=True):
+        assert np.array_equal(actual, expected)

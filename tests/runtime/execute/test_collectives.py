@@ -18,12 +18,12 @@ def values_of(computation, inputs, config=None):
         marked = ran(computation, [[tf.constant(value)] for value in inputs])
         first = session.run(marked.outputs)
         np.testing.assert_equal(session.run(marked.outputs), first)
-        return [one[0] for one in first]
+        return [part[0] for part in first]
 
 
 def on_host(function, value):
     return outside_compilation(
-        lambda given: tf.strings.to_number(tf.strings.as_string(function(given))), value
+        lambda x: tf.strings.to_number(tf.strings.as_string(function(x))), value
     )
 
 
@@ -169,11 +169,11 @@ def rule_of(computation):
     Beside its input it is given a value that is 1 for the replica that asks first and 2 for the
     other.
     """
-    asked = itertools.count(1)
+    calls = itertools.count(1)
 
     def differs(x):
         def ask(value):
-            return np.float32(next(asked) + 0.0 * value)
+            return np.float32(next(calls) + 0.0 * value)
 
         return outside_compilation(
             lambda: tf.ensure_shape(tf.numpy_function(ask, [x], tf.float32), [])
@@ -269,7 +269,7 @@ def test_a_step_after_a_failed_one():
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         arguments = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(3)]
-        marked = ran(computation, [[one] for one in arguments])
+        marked = ran(computation, [[argument] for argument in arguments])
         for _ in range(3):
             with pytest.raises(DivergentCollectiveError):
                 session.run(marked.outputs, dict(zip(arguments, [2.0, 2.0, 1.0], strict=True)))
@@ -286,7 +286,8 @@ def test_a_step_with_sums_of_several_dtypes_after_a_failed_one():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         arguments = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(3)]
         marked = ran(
-            lambda x: tf.cond(x > 1.5, lambda: both(x), lambda: x), [[one] for one in arguments]
+            lambda x: tf.cond(x > 1.5, lambda: both(x), lambda: x),
+            [[argument] for argument in arguments],
         )
         for _ in range(3):
             with pytest.raises(DivergentCollectiveError):

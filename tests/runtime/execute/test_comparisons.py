@@ -36,7 +36,7 @@ def warned(strategy: Any, function: Callable[..., Any], batches: Any) -> list[An
         for x in batches:
             step(x)
     ours = [warning.message for warning in caught]
-    return [each for each in ours if isinstance(each, tpu.errors.RuntimeFaultWarning)]
+    return [problem for problem in ours if isinstance(problem, tpu.errors.RuntimeFaultWarning)]
 
 
 def rows(count: int) -> Any:

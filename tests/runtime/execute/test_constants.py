@@ -77,7 +77,7 @@ REFUSED: dict[str, Callable[[Tensor], Tensor]] = {
 def test_a_shape_of_a_step_argument(strategy: Any, name: str) -> None:
     @tf.function
     def step(x: Tensor) -> Any:
-        return strategy.run(lambda given: REFUSED[name](given[0]), args=(x,))
+        return strategy.run(lambda arguments: REFUSED[name](arguments[0]), args=(x,))
 
     refused(lambda: step(tf.constant([2])), REFUSED[name])
 

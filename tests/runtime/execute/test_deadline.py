@@ -97,7 +97,7 @@ def test_a_step_that_is_in_time_runs():
 
     with tpu.options(deadline=60.0):
         values = tpu.replicate(computation, [[tf.constant(1.0)], [tf.constant(2.0)]])
-    assert [float(one[0]) for one in values] == [4.0, 6.0]
+    assert [float(part[0]) for part in values] == [4.0, 6.0]
 
 
 @pytest.mark.parametrize("deadline", [None, 30.0])

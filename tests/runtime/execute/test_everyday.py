@@ -13,19 +13,19 @@ import tpulint.runtime as tpu
 
 def run_in_function(computation, inputs):
     @tf.function(autograph=False)
-    def step(*given):
-        return tpu.replicate(computation, [[one] for one in given])
+    def step(*arguments):
+        return tpu.replicate(computation, [[argument] for argument in arguments])
 
-    return step(*(tf.constant(one) for one in inputs))
+    return step(*(tf.constant(value) for value in inputs))
 
 
 def run_eagerly(computation, inputs):
-    return tpu.replicate(computation, [[tf.constant(one)] for one in inputs])
+    return tpu.replicate(computation, [[tf.constant(value)] for value in inputs])
 
 
 def run_in_session(computation, inputs):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        built = tpu.replicate(computation, [[tf.constant(one)] for one in inputs])
+        built = tpu.replicate(computation, [[tf.constant(value)] for value in inputs])
         session.run(tf.compat.v1.global_variables_initializer())
         return session.run(built)
 
@@ -52,7 +52,7 @@ def test_strings_files_and_python_on_the_host(run, tmp_path):
         return tpu.outside_compilation(host, x + 1.0) * 10.0
 
     values = run(computation, [1.0, 2.0])
-    assert [float(one[0]) for one in values] == [(4.0 + 8.0) * 10.0, (6.0 + 8.0) * 10.0]
+    assert [float(part[0]) for part in values] == [(4.0 + 8.0) * 10.0, (6.0 + 8.0) * 10.0]
     assert sorted(seen) == [2.0, 3.0]
     assert (tmp_path / "3.0").read_text() == "3.0 seen"
 
@@ -161,7 +161,7 @@ def test_replicas_run_at_the_same_time():
         return tpu.outside_compilation(host, x * 2.0) + 1.0
 
     values = run_in_function(computation, [1.0, 2.0])
-    assert [float(one[0]) for one in values] == [3.0, 5.0]
+    assert [float(part[0]) for part in values] == [3.0, 5.0]
 
 
 def test_a_variable_of_all_replicas_gets_the_first_ones_copy():

@@ -16,12 +16,12 @@ STEPS = 10
 RATE, MOMENTUM = 0.05, 0.9
 
 
-def trained_by_numpy(given):
+def trained_by_numpy(inputs):
     """Return the variables after the training on the gradients' mean over the replicas."""
     wanted = np.arange(VARIABLES) / VARIABLES
     weights, moving = np.zeros(VARIABLES), np.zeros(VARIABLES)
     for _ in range(STEPS):
-        slopes = np.mean([2.0 * (weights * x - wanted) * x for x in given], axis=0)
+        slopes = np.mean([2.0 * (weights * x - wanted) * x for x in inputs], axis=0)
         moving = MOMENTUM * moving + slopes
         weights = weights - RATE * moving
     return weights
@@ -76,17 +76,17 @@ def test_killed_found_in_real_programs_sums_in_a_loop_of_a_strategy():
             context = tf.distribute.get_replica_context()
             values = [value * place for place in range(8)]
             for _ in tf.range(5):
-                values = [context.all_reduce("MEAN", each) * 0.5 + each for each in values]
+                values = [context.all_reduce("MEAN", item) * 0.5 + item for item in values]
             return tf.add_n(values)
 
         @tf.function
-        def step(given):
-            return strategy.run(replica, args=(given,))
+        def step(inputs):
+            return strategy.run(replica, args=(inputs,))
 
-        given = strategy.experimental_distribute_values_from_function(
+        inputs = strategy.experimental_distribute_values_from_function(
             lambda context: tf.constant(float(context.replica_id_in_sync_group))
         )
-        got = [float(result) for result in strategy.experimental_local_results(step(given))]
+        got = [float(result) for result in strategy.experimental_local_results(step(inputs))]
     values = np.outer(np.arange(8.0), np.arange(4.0))
     for _ in range(5):
         values = values.mean(1, keepdims=True) * 0.5 + values

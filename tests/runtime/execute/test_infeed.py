@@ -44,9 +44,9 @@ def test_each_replica_takes_what_is_enqueued_for_its_core(session: Any, replicas
     queue = infeed_queue(replicas)
     enqueue = enqueued(queue, replicas)
     results = tpu.replicate(times, [[]] * replicas, infeed_queue=queue)
-    _, found = session.run([enqueue, results])
+    _, actual = session.run([enqueue, results])
     expected = [[np.full([2], (1.0 + i) * 10.0 * i)] for i in range(replicas)]
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(actual, expected)
 
 
 def test_tuples_wait_in_their_order(session: Any) -> None:
@@ -125,8 +125,8 @@ def test_a_device_assignment_says_whose_core_it_is(session: Any) -> None:
         rows, tpu_ordinal_function=lambda i: cores.tpu_ordinal(replica=i)
     )
     results = tpu.replicate(times, [[], []], infeed_queue=queue, device_assignment=cores)
-    _, found = session.run([enqueue, results])
-    np.testing.assert_allclose(found, [[[1.0, 1.0]], [[2.0, 2.0]]])
+    _, actual = session.run([enqueue, results])
+    np.testing.assert_allclose(actual, [[[1.0, 1.0]], [[2.0, 2.0]]])
     assert [cores.tpu_ordinal(replica=i) for i in range(2)] == [0, 2]
 
 
@@ -142,14 +142,14 @@ def test_tensors_that_are_split_over_the_cores_of_a_replica(session: Any, replic
     ]
     enqueue = queue.generate_enqueue_ops(rows)
 
-    def total(*given: Any) -> Any:
-        return [tf.identity(x) for x in given]
+    def total(*arguments: Any) -> Any:
+        return [tf.identity(x) for x in arguments]
 
     empty: list[list[Any]] = [[] for _ in range(replicas)]
     results = tpu.replicate(total, empty, infeed_queue=queue, device_assignment=cores)
     for _ in range(2):
-        _, found, expected = session.run([enqueue, results, rows])
-        for replica, row in zip(found, expected, strict=True):
+        _, actual, expected = session.run([enqueue, results, rows])
+        for replica, row in zip(actual, expected, strict=True):
             for value, wanted in zip(replica, row, strict=True):
                 np.testing.assert_array_equal(value, wanted)
 
@@ -158,8 +158,8 @@ def test_inputs_that_the_queue_itself_splits(session: Any) -> None:
     queue = tpu_feed.InfeedQueue(tuple_types=[tf.float32], tuple_shapes=[[4]])
     results = tpu.replicate(lambda x: x * 2.0, [[], []], infeed_queue=queue)
     enqueue = queue.split_inputs_and_generate_enqueue_ops([tf.constant([1.0, 2.0, 3.0, 4.0])])
-    _, found = session.run([enqueue, results])
-    np.testing.assert_allclose(found, [[[2.0, 4.0]], [[6.0, 8.0]]])
+    _, actual = session.run([enqueue, results])
+    np.testing.assert_allclose(actual, [[[2.0, 4.0]], [[6.0, 8.0]]])
 
 
 @pytest.mark.parametrize(

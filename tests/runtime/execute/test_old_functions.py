@@ -20,12 +20,12 @@ from tpulint.runtime.pods.sessions import keep_sessions
 tf1 = tf.compat.v1
 
 
-def call(computation: Any, *given: Any) -> Any:
+def call(computation: Any, *arguments: Any) -> Any:
     """Return a call of a function whose body is `computation`."""
 
     @function.Defun()
     def subgraph() -> Any:
-        return computation(*given)
+        return computation(*arguments)
 
     return tf1.raw_ops.StatefulPartitionedCall(
         args=subgraph.captured_inputs,

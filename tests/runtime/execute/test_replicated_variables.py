@@ -23,10 +23,10 @@ def variables(count):
     ]
 
 
-def marked_with_mirrored(computation, given, owned):
+def marked_with_mirrored(computation, inputs, owned):
     """Mark `computation`, given the handle of each replica's own variable."""
     marked = marked_by_tensorflow(
-        computation, [[x, v.handle] for x, v in zip(given, owned, strict=True)]
+        computation, [[x, v.handle] for x, v in zip(inputs, owned, strict=True)]
     )
     (handle,) = [op for op in marked.replicated_inputs if op.get_attr("T") == tf.resource]
     handle._set_attr("is_mirrored_variable", attr_value_pb2.AttrValue(b=True))

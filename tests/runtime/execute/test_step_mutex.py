@@ -72,8 +72,8 @@ def test_in_a_session(computation: Any, deadline: float | None) -> None:
         x = tf.compat.v1.placeholder(tf.float32, [])
         with tpu.options(deadline=deadline):
             results = tpu.replicate(computation, [[x], [x + 1.0]])
-        for number, found in in_threads(lambda n: session.run(results, {x: n})):
-            np.testing.assert_allclose(np.ravel(found), expected(computation, number))
+        for number, actual in in_threads(lambda n: session.run(results, {x: n})):
+            np.testing.assert_allclose(np.ravel(actual), expected(computation, number))
 
 
 @pytest.mark.parametrize("deadline", [None, 30.0])
@@ -85,8 +85,8 @@ def test_in_a_function(computation: Any, deadline: float | None) -> None:
             return tpu.replicate(computation, [[x], [x + 1.0]])
 
     step(tf.constant(1.0))
-    for number, found in in_threads(lambda n: step(tf.constant(float(n)))):
-        np.testing.assert_allclose(np.ravel(found), expected(computation, number))
+    for number, actual in in_threads(lambda n: step(tf.constant(float(n)))):
+        np.testing.assert_allclose(np.ravel(actual), expected(computation, number))
 
 
 def test_a_run_that_fails_gives_up_its_turn() -> None:
@@ -103,8 +103,8 @@ def test_a_run_that_fails_gives_up_its_turn() -> None:
             except tpu.DivergentCollectiveError:
                 return None
 
-        for number, found in in_threads(run):
+        for number, actual in in_threads(run):
             if number < 2:
-                assert found is None
+                assert actual is None
             else:
-                np.testing.assert_allclose(np.ravel(found), [number + 2.0] * 2)
+                np.testing.assert_allclose(np.ravel(actual), [number + 2.0] * 2)

@@ -20,7 +20,7 @@ def test_a_value_goes_to_the_host_and_back_in_each_replica() -> None:
 def on_host(function, *args):
     """Return `function` through strings, which no device has."""
     return outside_compilation(
-        lambda *given: tf.strings.to_number(tf.strings.as_string(function(*given))), *args
+        lambda *arguments: tf.strings.to_number(tf.strings.as_string(function(*arguments))), *args
     )
 
 
@@ -71,7 +71,9 @@ def compiled(body, dtype=tf.float32):
     graph = tf.Graph()
     with graph.as_default():
         ran(body, [[tf.compat.v1.placeholder(dtype, [])]])
-    return sum(one.attr["_XlaMustCompile"].b for one in graph.as_graph_def().library.function)
+    return sum(
+        function.attr["_XlaMustCompile"].b for function in graph.as_graph_def().library.function
+    )
 
 
 def test_the_test_of_a_loop_starts_no_program_of_xla():
@@ -106,7 +108,7 @@ def test_a_test_of_scalars_is_xlas_also_of_what_is_no_number():
         inputs = [[tf.constant(a), tf.constant(b)] for a, b in pairs]
         xlas = tf.function(asked, jit_compile=True)
         mine, its = session.run((ran(asked, inputs).outputs, [xlas(*pair) for pair in inputs]))
-    assert [list(each) for each in mine] == its
+    assert [list(row) for row in mine] == its
 
 
 def test_a_computation_that_only_hands_on():

@@ -11,10 +11,10 @@ import tpulint.runtime as tpu
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("is_given", [True, False])
 @pytest.mark.parametrize("on_host", [True, False])
 def test_it_is_an_error_of_the_session_and_not_a_missing_kernel(
-    replicas: int, given: bool, on_host: bool
+    replicas: int, is_given: bool, on_host: bool
 ) -> None:
     leaked: list[Any] = []
 
@@ -26,7 +26,7 @@ def test_it_is_an_error_of_the_session_and_not_a_missing_kernel(
         return y
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        inputs = [[tf.constant(1.0)] if given else [] for _ in range(replicas)]
+        inputs = [[tf.constant(1.0)] if is_given else [] for _ in range(replicas)]
         results = tpu.replicate(computation, inputs)
         later = leaked[0] + 1.0
         session.run(results)

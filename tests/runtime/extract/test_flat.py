@@ -194,9 +194,9 @@ def values(program: Callable[..., Any], call: Callable[..., Any]) -> list[tuple[
         built = call(lambda a: program(v, a), [x])
         session.run(v.initializer)
         actual = []
-        for given in (1.3, -0.7, 2.5):
+        for value in (1.3, -0.7, 2.5):
             session.run(v.initializer)
-            result = session.run(built, {x: given})
+            result = session.run(built, {x: value})
             actual.append((float(np.squeeze(result)), float(session.run(v))))
         return actual
 

@@ -117,4 +117,6 @@ def test_tensor_lists_on_the_device_are_compiled():
         ran(computation, [[tf.constant(1.0)]])
     functions = graph.as_graph_def().library.function
     compiled = [function for function in functions if function.attr["_XlaMustCompile"].b]
-    assert any(node.op in ("While", "StatelessWhile") for one in compiled for node in one.node_def)
+    assert any(
+        node.op in ("While", "StatelessWhile") for library in compiled for node in library.node_def
+    )

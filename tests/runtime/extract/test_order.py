@@ -204,12 +204,12 @@ def test_a_conditional_that_runs_last_waits_for_a_read_on_the_device(replicas: i
         seen = tf.compat.v1.get_variable("seen", initializer=1.0, use_resource=True)
         total = tf.compat.v1.get_variable("total", initializer=1.0, use_resource=True)
 
-        def add(given):
+        def add(dependency):
             def branch():
-                with tf.control_dependencies([given]):
+                with tf.control_dependencies([dependency]):
                     return total.assign_add(2.0)
 
-            tf.cond(given > 0.0, branch, branch)
+            tf.cond(dependency > 0.0, branch, branch)
 
         def computation(x):
             taken = seen.read_value()

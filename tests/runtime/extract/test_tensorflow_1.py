@@ -19,7 +19,7 @@ def _control_flow_of_tensorflow_1():
 def on_host(function, *args):
     """Return `function` through strings, which no device has."""
     return outside_compilation(
-        lambda *given: tf.strings.to_number(tf.strings.as_string(function(*given))), *args
+        lambda *arguments: tf.strings.to_number(tf.strings.as_string(function(*arguments))), *args
     )
 
 
@@ -29,7 +29,7 @@ def values_of(computation, inputs, before=()):
         kinds = {op.type for op in graph.get_operations()}
         assert kinds & {"Merge", "Switch"}, "the marked graph is of TensorFlow 1"
         session.run(tf.compat.v1.global_variables_initializer())
-        return [one[0] for one in session.run(built.outputs)]
+        return [part[0] for part in session.run(built.outputs)]
 
 
 def plain(computation, inputs):

@@ -14,9 +14,9 @@ MODE = "graph, V1 control flow"
 
 
 @pytest.mark.parametrize("on_host", [False, True])
-@pytest.mark.parametrize(("given", "added"), [(5.0, 1.0), (1.0, 0.0)])
+@pytest.mark.parametrize(("value", "added"), [(5.0, 1.0), (1.0, 0.0)])
 def test_an_effect_in_a_branch_is_kept_and_so_is_its_condition(
-    given: float, added: float, on_host: bool
+    value: float, added: float, on_host: bool
 ) -> None:
     """Was a KeyError: the condition is known to the branch by a control input alone."""
     with control_flow(MODE), tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -34,9 +34,9 @@ def test_an_effect_in_a_branch_is_kept_and_so_is_its_condition(
             with tf.control_dependencies([unused]):
                 return tf.identity(x)
 
-        result = tpu.rewrite(computation, [tf.constant(given)])
+        result = tpu.rewrite(computation, [tf.constant(value)])
         session.run(tf.compat.v1.global_variables_initializer())
-        assert session.run(result) == [given]
+        assert session.run(result) == [value]
         assert session.run(count) == added
 
 

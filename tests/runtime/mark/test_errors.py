@@ -179,7 +179,7 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("program", "ours", "theirs", "rule"), ROWS, ids=lambda each: getattr(each, "__name__", each)
+    ("program", "ours", "theirs", "rule"), ROWS, ids=lambda value: getattr(value, "__name__", value)
 )
 def test_the_error_names_its_rule_and_the_users_line(
     program: Callable[[], Any], ours: type[Exception], theirs: type[Exception], rule: str

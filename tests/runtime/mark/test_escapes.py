@@ -35,25 +35,25 @@ def build(request: Any) -> Iterator[Any]:
     (tf.compat.v1.enable_control_flow_v2 if before else tf.compat.v1.disable_control_flow_v2)()
 
 
-def in_branch(kept: list[Any], x: Any) -> Any:
+def in_branch(tensors: list[Any], x: Any) -> Any:
     def taken() -> Any:
-        kept.append(x * 2.0)
-        return kept[0] + 1.0
+        tensors.append(x * 2.0)
+        return tensors[0] + 1.0
 
     return tf.cond(x > 0.0, taken, lambda: x)
 
 
-def in_loop(kept: list[Any], x: Any) -> Any:
+def in_loop(tensors: list[Any], x: Any) -> Any:
     def body(y: Any) -> Any:
-        kept.append(y * 2.0)
-        return (kept[0],)
+        tensors.append(y * 2.0)
+        return (tensors[0],)
 
     return tf.while_loop(lambda y: y < 9.0, body, (x,), maximum_iterations=9)
 
 
-def in_cluster(kept: list[Any], x: Any) -> Any:
+def in_cluster(tensors: list[Any], x: Any) -> Any:
     def host(v: Any) -> Any:
-        kept.append(v * 2.0)
+        tensors.append(v * 2.0)
         return v + 1.0
 
     return tpu.outside_compilation(host, x)
@@ -68,41 +68,41 @@ def of_device(make: Any) -> Any:
     return computation
 
 
-def branch_in_cluster(kept: list[Any], x: Any) -> Any:
-    return tpu.outside_compilation(lambda v: in_branch(kept, v), x)
+def branch_in_cluster(tensors: list[Any], x: Any) -> Any:
+    return tpu.outside_compilation(lambda v: in_branch(tensors, v), x)
 
 
-def loop_in_cluster(kept: list[Any], x: Any) -> Any:
-    return tpu.outside_compilation(lambda v: in_loop(kept, v), x)
+def loop_in_cluster(tensors: list[Any], x: Any) -> Any:
+    return tpu.outside_compilation(lambda v: in_loop(tensors, v), x)
 
 
-def function_in_cluster(kept: list[Any], x: Any) -> Any:
-    called = tf.function(lambda v: in_cluster_body(kept, v), autograph=False)
+def function_in_cluster(tensors: list[Any], x: Any) -> Any:
+    called = tf.function(lambda v: in_cluster_body(tensors, v), autograph=False)
     return tpu.outside_compilation(called, x)
 
 
-def in_cluster_body(kept: list[Any], v: Any) -> Any:
-    kept.append(v * 2.0)
+def in_cluster_body(tensors: list[Any], v: Any) -> Any:
+    tensors.append(v * 2.0)
     return v + 1.0
 
 
-def cluster_in_branch(kept: list[Any], x: Any) -> Any:
-    return tf.cond(x > 0.0, lambda: in_cluster(kept, x), lambda: x)
+def cluster_in_branch(tensors: list[Any], x: Any) -> Any:
+    return tf.cond(x > 0.0, lambda: in_cluster(tensors, x), lambda: x)
 
 
-def used_in_the_branch(kept: list[Any], x: Any) -> Any:
+def used_in_the_branch(tensors: list[Any], x: Any) -> Any:
     def taken() -> Any:
-        return in_cluster(kept, x) + kept[0]
+        return in_cluster(tensors, x) + tensors[0]
 
     y = tf.cond(x > 0.0, taken, lambda: x)
-    kept[0] = x
+    tensors[0] = x
     return y
 
 
-def used_in_a_branch_beside(kept: list[Any], x: Any) -> Any:
+def used_in_a_branch_beside(tensors: list[Any], x: Any) -> Any:
     def taken() -> Any:
-        y = branch_in_cluster(kept, x)
-        return y + kept[0]
+        y = branch_in_cluster(tensors, x)
+        return y + tensors[0]
 
     return tf.cond(x > 0.0, taken, lambda: x)
 

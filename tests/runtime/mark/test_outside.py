@@ -153,7 +153,7 @@ def test_in_a_function_the_inner_of_two_clusters_wins_and_there_is_a_warning() -
 
 
 @pytest.mark.parametrize(
-    ("given", "shapes", "warned"),
+    ("inputs_of_replicas", "shapes", "warned"),
     [
         ([[[1.0]]], None, True),
         ([[[1.0]]], [tf.TensorShape([4])], True),
@@ -161,8 +161,10 @@ def test_in_a_function_the_inner_of_two_clusters_wins_and_there_is_a_warning() -
         ([[[1.0]], [[2.0, 3.0]]], [tf.TensorShape([4])], False),
     ],
 )
-def test_a_warning_for_padding_without_effect(given: Any, shapes: Any, warned: bool) -> None:
-    inputs = [[tf.constant(value) for value in replica] for replica in given]
+def test_a_warning_for_padding_without_effect(
+    inputs_of_replicas: Any, shapes: Any, warned: bool
+) -> None:
+    inputs = [[tf.constant(value) for value in replica] for replica in inputs_of_replicas]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         tpu.replicate(
@@ -176,11 +178,11 @@ def test_a_warning_for_padding_without_effect(given: Any, shapes: Any, warned: b
 
 
 def test_a_hand_written_guard_can_ask_which_cluster_is_open() -> None:
-    asked = []
+    clusters = []
 
     def ask() -> Any:
         context = tf.compat.v1.get_default_graph()._get_control_flow_context()
-        asked.append(context._outside_compilation_cluster)
+        clusters.append(context._outside_compilation_cluster)
         return tf.constant(1.0)
 
     def computation() -> Any:
@@ -188,7 +190,7 @@ def test_a_hand_written_guard_can_ask_which_cluster_is_open() -> None:
         return outside + tpu.outside_compilation(ask) + ask()
 
     tpu.rewrite(computation)
-    assert asked == [None, "0", None]
+    assert clusters == [None, "0", None]
 
 
 @pytest.mark.parametrize(

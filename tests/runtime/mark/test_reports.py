@@ -26,7 +26,7 @@ class Kept(logging.Handler):
 
 
 @pytest.fixture
-def kept() -> Iterator[Kept]:
+def log() -> Iterator[Kept]:
     handler = Kept()
     loggers = [tf.get_logger(), logging.getLogger("absl")]
     for logger in loggers:
@@ -51,12 +51,12 @@ def a_partitioned_variable() -> None:
         tf.compat.v1.get_variable("v", [4])
 
 
-def logged(api: Any, computation: Any, kept: Kept) -> list[str]:
-    kept.messages.clear()
+def logged(api: Any, computation: Any, log: Kept) -> list[str]:
+    log.messages.clear()
     with tf.Graph().as_default(), marking_only():
         api.rewrite(computation)
     # Each partitioner is an object of its own, and prints as one.
-    return [message.split(" at 0x")[0] for message in kept.messages]
+    return [message.split(" at 0x")[0] for message in log.messages]
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def logged(api: Any, computation: Any, kept: Kept) -> list[str]:
         (a_partitioned_variable, "Partitioned variables are not supported on TPU."),
     ],
 )
-def test_it_is_what_tensorflow_logs(computation: Any, first: str, kept: Kept) -> None:
-    ours = logged(tpu, computation, kept)
+def test_it_is_what_tensorflow_logs(computation: Any, first: str, log: Kept) -> None:
+    ours = logged(tpu, computation, log)
     assert ours[0].startswith(first)
-    assert ours == logged(THEIRS, computation, kept)
+    assert ours == logged(THEIRS, computation, log)
 
 
-def test_only_five_unsupported_operations_are_listed(kept: Kept) -> None:
-    ours = logged(tpu, seven_summaries, kept)
+def test_only_five_unsupported_operations_are_listed(log: Kept) -> None:
+    ours = logged(tpu, seven_summaries, log)
     assert ours[0].count("ScalarSummary") == 5
     assert ours[1] == "... and 2 more"

@@ -43,13 +43,13 @@ def no_result(w: Writer, place: Place) -> Place:
 
 
 def structure(w: Writer, place: Place) -> Place:
-    host, one, two, a = w.fresh("host"), w.fresh("y"), w.fresh("y"), w.fresh("a")
+    host, first, two, a = w.fresh("host"), w.fresh("y"), w.fresh("y"), w.fresh("a")
     with w.block(f"def {host}({a}, unused=None):"):
         after = _host_body(w, place, a)
         w.line(f"return {{'one': {tensor(w, after)}, 'two': [{tensor(w, after)}, None]}}")
     w.line(f"both = {lift(w)}({host}, {tensor(w, place)}, unused={{'k': 1}})")
-    w.line(f"{one}, {two} = both['one'], both['two'][0]")
-    return place.knowing(one, two)
+    w.line(f"{first}, {two} = both['one'], both['two'][0]")
+    return place.knowing(first, two)
 
 
 def builtin(w: Writer, place: Place) -> Place:

@@ -72,8 +72,8 @@ def _given(marked: Marked, output: Any, replica: int) -> list[Any]:
         else:
             fan_in = op.type == "TPUReplicatedInput" and len(op.inputs) > replica
             inputs = [op.inputs[replica]] if fan_in else list(op.inputs)
-            ahead += [each for each in inputs if each.name not in seen]
-            seen |= {each.name for each in inputs}
+            ahead += [item for item in inputs if item.name not in seen]
+            seen |= {item.name for item in inputs}
     return list(actual.values())
 
 

@@ -115,7 +115,7 @@ def effects_and_value(compute: Computation, mode: str, side: str) -> tuple[list[
         built = call(lambda a: compute(_effect(variables, side), a), [x])
         session.run(tf.compat.v1.global_variables_initializer())
         value = session.run(built, {x: X})
-        return [float(one) for one in session.run(variables)], float(np.squeeze(value))
+        return [float(variable) for variable in session.run(variables)], float(np.squeeze(value))
 
 
 def _in_function(compute: Computation, side: str) -> tuple[list[float], float]:

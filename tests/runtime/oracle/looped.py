@@ -24,10 +24,10 @@ def looped(seed: int, mode: str) -> Program:
     w = Writer(random.Random(f"{seed} in {mode}"), pure=True)
     with w.block("def program():"):
         with w.block("def computation(x, y):"):
-            known = ["x", "y"]
+            names = ["x", "y"]
             for _ in range(w.rng.randint(1, 3)):
-                known.append(_statement(w, known, mode))
-            w.line(f"return [{known[-1]} + 0. * x, {w.one_of(known)} * 2.]")
+                names.append(_statement(w, names, mode))
+            w.line(f"return [{names[-1]} + 0. * x, {w.one_of(names)} * 2.]")
         rows = [f"[tf.constant({_pair(w)}), tf.constant({_pair(w)})]" for _ in _replicas(w)]
         w.line(f"outputs.append(tpu.replicate(computation, [{', '.join(rows)}]))")
     return Program(seed, mode, w.source)
@@ -41,9 +41,9 @@ def _pair(w: Writer) -> list[float]:
     return [round(w.rng.uniform(-1.0, 1.0), 2) for _ in range(2)]
 
 
-def _statement(w: Writer, known: list[str], mode: str) -> str:
+def _statement(w: Writer, names: list[str], mode: str) -> str:
     x = w.fresh("x")
-    w.line(f"{x} = tf.sin({w.one_of(known)})")  # small values: gradients of large ones are chaos
+    w.line(f"{x} = tf.sin({w.one_of(names)})")  # small values: gradients of large ones are chaos
     if w.chance(0.6):
         return _gradient(w, x, by_tape=mode in ("function", EAGER) and w.chance(0.5))
     return w.one_of([segments, mapped, mapped_twice, scanned, in_a_branch, counted, filled])(w, x)

@@ -131,7 +131,7 @@ def choices_of(program: Program, chosen: random.Random, *, agreed: bool) -> Any:
     rows = [[chosen.randint(0, 3) for _ in range(count)]] * program.replicas
     if not agreed:
         odd = chosen.randrange(program.replicas)
-        rows[odd] = [chosen.choice([one, chosen.randint(0, 3)]) for one in rows[odd]]
+        rows[odd] = [chosen.choice([row, chosen.randint(0, 3)]) for row in rows[odd]]
     return np.array(rows, np.int32).reshape(program.replicas, count)
 
 
@@ -264,23 +264,23 @@ class _Run:
         means = [np.broadcast_to(rows[group].mean(0), (len(group), replicas)) for group in groups]
         return np.concatenate(means)
 
-    def _choice(self, one: Either | Loop, active: Any) -> Any:
-        if one.source == "constant":
-            return np.full(self._program.replicas, self._program.constants[one.choice])
-        chosen = self._choices[:, one.choice]
-        if one.source == "given":
+    def _choice(self, statement: Either | Loop, active: Any) -> Any:
+        if statement.source == "constant":
+            return np.full(self._program.replicas, self._program.constants[statement.choice])
+        chosen = self._choices[:, statement.choice]
+        if statement.source == "given":
             return chosen
         if not active.all() and self._program.replicas > 1:
             raise Diverged
         return np.full(self._program.replicas, chosen.sum() % 4)
 
-    def _loop(self, one: Loop, active: Any) -> None:
-        times = self._choice(one, active)
+    def _loop(self, statement: Loop, active: Any) -> None:
+        times = self._choice(statement, active)
         for number in range(int(times.max(initial=0, where=active))):
-            self.body(one.body, active & (times > number))
+            self.body(statement.body, active & (times > number))
 
-    def _either(self, one: Either, active: Any) -> None:
-        choice = np.minimum(self._choice(one, active), len(one.branches) - 1)
-        for number, branch in enumerate(one.branches):
+    def _either(self, statement: Either, active: Any) -> None:
+        choice = np.minimum(self._choice(statement, active), len(statement.branches) - 1)
+        for number, branch in enumerate(statement.branches):
             if (active & (choice == number)).any():
                 self.body(branch, active & (choice == number))

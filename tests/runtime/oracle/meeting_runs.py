@@ -47,10 +47,10 @@ def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any
     rows = np.random.RandomState(1).rand(program.slots, program.replicas, program.replicas)
     rows = rows.astype(np.float32)
     with forgotten_gradients(), _step(program, mode, threads) as step:
-        for number, each in enumerate(choices):
-            actual = _difference(program, step, rows, each)
+        for number, choice in enumerate(choices):
+            actual = _difference(program, step, rows, choice)
             if actual:
-                return f"run {number}, choices {np.asarray(each).tolist()}: {actual}"
+                return f"run {number}, choices {np.asarray(choice).tolist()}: {actual}"
     return None
 
 
@@ -166,7 +166,9 @@ def _in_strategy(program: Program, strategy: Any) -> Step:
     @tf.function(autograph=False)
     def step(choices: Any, rows: Any) -> Any:
         result = strategy.run(_ComputationOfStrategy(program), args=(choices, rows))
-        return [tf.stack(strategy.experimental_local_results(one)) for one in result]
+        return [
+            tf.stack(strategy.experimental_local_results(result_part)) for result_part in result
+        ]
 
     def run(choices: Any, rows: Any) -> Any:
         def of(values: Any) -> Any:
@@ -229,9 +231,7 @@ class _Computation:
             elif isinstance(statement, Slope):
                 slots[statement.slot] = self._slope(slots[statement.slot])
             elif isinstance(statement, Host):
-                slots[statement.slot] = self.host(
-                    lambda given: given * 0.5 + 0.25, slots[statement.slot]
-                )
+                slots[statement.slot] = self.host(lambda x: x * 0.5 + 0.25, slots[statement.slot])
             elif isinstance(statement, Mix):
                 slots[statement.target] = (
                     slots[statement.target] * 0.5 + slots[statement.source] * 0.25
@@ -263,28 +263,30 @@ class _Computation:
         (slope,) = tf.gradients(tf.reduce_sum(mean * mean), value)
         return (value + slope) * 0.25
 
-    def _twice(self, one: Twice, slots: Slots) -> Slots:
-        function = tf.function(lambda *given: self._body(one.body, list(given)), autograph=False)
+    def _twice(self, statement: Twice, slots: Slots) -> Slots:
+        function = tf.function(
+            lambda *arguments: self._body(statement.body, list(arguments)), autograph=False
+        )
         return list(function(*function(*slots)))
 
-    def _choice(self, one: Either | Loop) -> Any:
-        if one.source == "constant":
-            return tf.constant(self._program.constants[one.choice])
-        chosen = self._choices[one.choice]
-        return chosen if one.source == "given" else tpu_ops.cross_replica_sum(chosen) % 4
+    def _choice(self, statement: Either | Loop) -> Any:
+        if statement.source == "constant":
+            return tf.constant(self._program.constants[statement.choice])
+        chosen = self._choices[statement.choice]
+        return chosen if statement.source == "given" else tpu_ops.cross_replica_sum(chosen) % 4
 
-    def _loop(self, one: Loop, slots: Slots) -> Slots:
-        times = self._choice(one)
+    def _loop(self, statement: Loop, slots: Slots) -> Slots:
+        times = self._choice(statement)
         actual = tf.while_loop(
             lambda number, *_: number < times,
-            lambda number, *given: [number + 1, *self._body(one.body, list(given))],
+            lambda number, *arguments: [number + 1, *self._body(statement.body, list(arguments))],
             [tf.constant(0), *slots],
         )
         return list(actual[1:])
 
-    def _either(self, one: Either, slots: Slots) -> Slots:
-        choice = self._choice(one)
-        branches = [lambda body=body: self._body(body, slots) for body in one.branches]
+    def _either(self, statement: Either, slots: Slots) -> Slots:
+        choice = self._choice(statement)
+        branches = [lambda body=body: self._body(body, slots) for body in statement.branches]
         if len(branches) == 2:
             return list(tf.cond(choice > 0, branches[1], branches[0]))
         return list(tf.switch_case(choice, branches))

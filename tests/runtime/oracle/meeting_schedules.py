@@ -75,26 +75,26 @@ def _collectives(program: Program, body: Body, around: _Around) -> Iterator[Coll
         members = tuple(tuple(group) for group in groups)
         return Collective(site, _operation(name), members, around.decisions, Truth.NO)
 
-    for place, one in enumerate(body):
+    for place, statement in enumerate(body):
         name = f"op{place}"
-        if isinstance(one, (Meet, MeetAtOnce)):
-            yield met(name, one.kind)
-        elif isinstance(one, Slope):
+        if isinstance(statement, (Meet, MeetAtOnce)):
+            yield met(name, statement.kind)
+        elif isinstance(statement, Slope):
             yield from (met(f"{name}/{lap}", "mean") for lap in range(2))
-        elif isinstance(one, Twice):
+        elif isinstance(statement, Twice):
             for call in range(2):
-                yield from _collectives(program, one.body, around.called(f"{name}/{call}"))
-        elif isinstance(one, (Either, Loop)):
-            if one.source == "met":
+                yield from _collectives(program, statement.body, around.called(f"{name}/{call}"))
+        elif isinstance(statement, (Either, Loop)):
+            if statement.source == "met":
                 yield met(f"{name}/choice", "mean")
-            for inner, inside in _inside(one, name, around):
+            for inner, inside in _inside(statement, name, around):
                 yield from _collectives(program, inner, inside)
 
 
-def _inside(one: Either | Loop, name: str, around: _Around) -> list[tuple[Body, _Around]]:
-    if isinstance(one, Loop):
-        return [(one.body, around.inside(name, 1, loop=True))]
-    return [(body, around.inside(name, number)) for number, body in enumerate(one.branches)]
+def _inside(statement: Either | Loop, name: str, around: _Around) -> list[tuple[Body, _Around]]:
+    if isinstance(statement, Loop):
+        return [(statement.body, around.inside(name, 1, loop=True))]
+    return [(body, around.inside(name, number)) for number, body in enumerate(statement.branches)]
 
 
 class _Run:
@@ -134,7 +134,7 @@ class _Run:
                 yield False
 
     def _body(self, replica: int, body: Body, around: _Around, now: Iteration) -> Steps:
-        touched = [_touched(one) for one in body]
+        touched = [_touched(statement) for statement in body]
         ended: set[int] = set()
 
         def task(place: int) -> Steps:
@@ -150,33 +150,33 @@ class _Run:
         yield from self._side_by_side([task(place) for place in range(len(body))], is_ready)
 
     def _statement(
-        self, replica: int, one: Statement, name: str, around: _Around, now: Iteration
+        self, replica: int, statement: Statement, name: str, around: _Around, now: Iteration
     ) -> Steps:
-        if isinstance(one, (Meet, MeetAtOnce)):
+        if isinstance(statement, (Meet, MeetAtOnce)):
             yield from self._meet(replica, (*around.site, name), now)
-        elif isinstance(one, Slope):
+        elif isinstance(statement, Slope):
             for lap in range(2):
                 yield from self._meet(replica, (*around.site, f"{name}/{lap}"), now)
-        elif isinstance(one, Twice):
+        elif isinstance(statement, Twice):
             for call in range(2):
                 inside = around.called(f"{name}/{call}")
-                yield from self._body(replica, one.body, inside, now)
-        elif isinstance(one, (Either, Loop)):
-            yield from self._control(replica, one, name, around, now)
+                yield from self._body(replica, statement.body, inside, now)
+        elif isinstance(statement, (Either, Loop)):
+            yield from self._control(replica, statement, name, around, now)
         yield True
 
     def _control(
-        self, replica: int, one: Either | Loop, name: str, around: _Around, now: Iteration
+        self, replica: int, statement: Either | Loop, name: str, around: _Around, now: Iteration
     ) -> Steps:
         site = (*around.site, name)
-        choice = self._program.constants[one.choice]
-        if one.source != "constant":
-            choice = int(self._choices[replica, one.choice])
-        if one.source == "met":
+        choice = self._program.constants[statement.choice]
+        if statement.source != "constant":
+            choice = int(self._choices[replica, statement.choice])
+        if statement.source == "met":
             yield from self._meet(replica, (*site[:-1], f"{name}/choice"), now)
-            choice = int(self._choices[:, one.choice].sum() % 4)
-        bodies = _inside(one, name, around)
-        if isinstance(one, Loop):
+            choice = int(self._choices[:, statement.choice].sum() % 4)
+        bodies = _inside(statement, name, around)
+        if isinstance(statement, Loop):
             for number in range(choice):
                 yield from self._body(replica, *bodies[0], (*now, number))
         else:
@@ -208,13 +208,13 @@ class _Run:
         yield True
 
 
-def _touched(one: Statement) -> set[int]:
-    if isinstance(one, (Meet, Mix)):
-        return {one.source, one.target}
-    if isinstance(one, MeetAtOnce):
-        return set(one.slots)
-    if isinstance(one, (Loop, Twice)):
-        return {slot for inner in one.body for slot in _touched(inner)}
-    if isinstance(one, Either):
-        return {slot for body in one.branches for inner in body for slot in _touched(inner)}
-    return {one.slot}
+def _touched(statement: Statement) -> set[int]:
+    if isinstance(statement, (Meet, Mix)):
+        return {statement.source, statement.target}
+    if isinstance(statement, MeetAtOnce):
+        return set(statement.slots)
+    if isinstance(statement, (Loop, Twice)):
+        return {slot for inner in statement.body for slot in _touched(inner)}
+    if isinstance(statement, Either):
+        return {slot for body in statement.branches for inner in body for slot in _touched(inner)}
+    return {statement.slot}

@@ -33,17 +33,17 @@ def program(seed: int, pure: bool = False) -> Program:
         w.line("outer_op = tf.no_op(name='outer_op')")
         if w.chance(0.2):
             w.line("tf.compat.v1.set_random_seed(5)")
-        known = ["outer_tensor"]
+        names = ["outer_tensor"]
         for _ in range(w.one_of([1, 1, 1, 2])):
             with_scope = w.chance(0.25)
             if with_scope:
                 w.line(f"with {w.one_of(_OUTER_SCOPES[:1] if pure else _OUTER_SCOPES)}:")
                 w.depth += 1
-            known.append(_call(w, known))
+            names.append(_call(w, names))
             if with_scope:
                 w.depth -= 1
             if w.chance(0.1):
-                known.append(_gradient_of_result(w, known))
+                names.append(_gradient_of_result(w, names))
         w.line("return after")
     return Program(seed, mode, w.source)
 
@@ -59,20 +59,20 @@ _OUTER_SCOPES = (
 )
 
 
-def _call(w: Writer, known: list[str]) -> str:
+def _call(w: Writer, names: list[str]) -> str:
     """Write a computation and its call; return the name of a tensor that the call returns."""
     families = {_replicated: 9, _rewritten: 1.5, _sharded: 1, _padded: 1, _misused: 1}
     if w.pure:
         families = {_replicated: 4, _rewritten: 1}
-    return w.rng.choices(list(families), list(families.values()))[0](w, known)
+    return w.rng.choices(list(families), list(families.values()))[0](w, names)
 
 
-def _computation(w: Writer, known: list[str], parameters: list[str], signature: str) -> str:
+def _computation(w: Writer, names: list[str], parameters: list[str], signature: str) -> str:
     name = w.fresh("computation")
     if w.chance(0.05):
         w.line("@on_device_training_loop")
     with w.block(f"def {name}({signature}):"):
-        place = statements(w, Place(tuple(known[-2:]) + tuple(parameters)), 1, 5)
+        place = statements(w, Place(tuple(names[-2:]) + tuple(parameters)), 1, 5)
         if w.chance(0.1):
             w.line(f"kept.append({tensor(w, place)})")
         w.line(f"return {_returned(w, place)}")
@@ -118,7 +118,7 @@ _INPUTS = (
 )
 
 
-def _replicated(w: Writer, known: list[str]) -> str:
+def _replicated(w: Writer, known_names: list[str]) -> str:
     replicas = w.one_of([1, 2, 2, 3, 4])
     arity = w.one_of([0, 1, 1, 2, 3])
     styles = [w.one_of(["plain", "plain", "plain", "dict", "none", "sparse"]) for _ in range(arity)]
@@ -139,7 +139,7 @@ def _replicated(w: Writer, known: list[str]) -> str:
             if style == "plain":
                 w.line(f"{name} = tf.reshape({name}, [2])")
             tensors.append(name)
-        inner = _computation(w, known, tensors, "")
+        inner = _computation(w, known_names, tensors, "")
         w.line(f"return {inner}()")
     rows = ["[" + ", ".join(_value(w, style) for style in styles) + "]" for _ in range(replicas)]
     if replicas == 1 and arity == 0 and w.chance(0.5):
@@ -180,15 +180,15 @@ def _options(w: Writer, replicas: int) -> str:
     )[0]
 
 
-def _rewritten(w: Writer, known: list[str]) -> str:
+def _rewritten(w: Writer, names: list[str]) -> str:
     name = w.fresh("in")
-    inner = _computation(w, known, [name], name)
+    inner = _computation(w, names, [name], name)
     return _finish(w, f"tpu.rewrite({inner}, [{w.one_of(_INPUTS[:2])}]{_options(w, 1)})", False)
 
 
-def _sharded(w: Writer, known: list[str]) -> str:
+def _sharded(w: Writer, names: list[str]) -> str:
     name = w.fresh("in")
-    inner = _computation(w, known, [name], name)
+    inner = _computation(w, names, [name], name)
     shards = w.one_of([1, 2, 2, 0, -1])
     wide = "tf.constant([1., 2., 3., 4.])" if shards == 2 else "tf.constant([1., 2.])"
     call = w.one_of(
@@ -207,13 +207,13 @@ def _sharded(w: Writer, known: list[str]) -> str:
     return _finish(w, call, False)
 
 
-def _padded(w: Writer, known: list[str]) -> str:
+def _padded(w: Writer, names: list[str]) -> str:
     """Write a call with maximum_shapes over inputs of differing and unknown sizes."""
     name = w.fresh("in")
     replicas = w.one_of([1, 2, 3])
     with w.block(f"def padded_{name}({name}, *rest):"):
         w.line(f"{name} = tf.zeros([2]) + tf.reduce_sum({name})")
-        inner = _computation(w, known, [name], "")
+        inner = _computation(w, names, [name], "")
         w.line(f"return {inner}()")
     sizes = w.one_of([["2", "3", "4"], ["2", "2", "2"], ["None", "None", "3"], ["None"] * 3])
     rows = [f"[dynamic({size})]" for size in sizes[:replicas]]
@@ -233,10 +233,10 @@ def _padded(w: Writer, known: list[str]) -> str:
     return _finish(w, f"{call}{options})", True)
 
 
-def _misused(w: Writer, known: list[str]) -> str:
+def _misused(w: Writer, names: list[str]) -> str:
     """Write arguments that do not fit, and a few that only seem not to."""
     name = w.fresh("in")
-    inner = _computation(w, known, [name], name)
+    inner = _computation(w, names, [name], name)
     x = "tf.constant([1., 2.])"
     call = w.one_of(
         [
@@ -267,9 +267,9 @@ def _misused(w: Writer, known: list[str]) -> str:
     return _finish(w, call, True)
 
 
-def _gradient_of_result(w: Writer, known: list[str]) -> str:
+def _gradient_of_result(w: Writer, names: list[str]) -> str:
     """Write a gradient after a call: it is refused, or None, if it goes through the results."""
-    name, result = w.fresh("after"), known[-1]
+    name, result = w.fresh("after"), names[-1]
     by = w.one_of(
         ["outer_tensor", "outer_tensor", "variable", result, "(kept or [outer_tensor])[-1]"]
     )

@@ -33,11 +33,15 @@ def value_and_variables(seed: int, side: str, crosses: bool = False) -> list[flo
         variables = [v1.get_variable(name, initializer=1.0, use_resource=True) for name in names]
         x = v1.placeholder(tf.float32, [], "input0")  # as `replicate` names it
         call = tpu.rewrite if side == "ours" else tf.xla.experimental.compile
-        lift = tpu.outside_compilation if crosses else lambda function, *given: function(*given)
+        lift = (
+            tpu.outside_compilation
+            if crosses
+            else lambda function, *arguments: function(*arguments)
+        )
         built = call(lambda a: _Racy(random.Random(seed), variables, lift).part(a, 0), [x])
         session.run(v1.global_variables_initializer())
         value = session.run(built, {x: 1.5})
-        return [float(np.squeeze(value)), *(float(one) for one in session.run(variables))]
+        return [float(np.squeeze(value)), *(float(variable) for variable in session.run(variables))]
 
 
 class _Racy:
@@ -52,14 +56,14 @@ class _Racy:
         chance = self._chance
         with v1.name_scope("lifted"):
             x = self._lift(lambda a: a * 1.0, x)
-        seen, made = [x], []
+        seen, operations = [x], []
         for number in range(chance.randint(3, 6)):
             with v1.name_scope(chance.choice(_SCOPES)):
-                awaited = [made[-1]] if made and chance.random() < 0.15 else []
+                awaited = [operations[-1]] if operations and chance.random() < 0.15 else []
                 with tf.control_dependencies(awaited):
                     kind = chance.random()
                     if kind < 0.4:
-                        made.append(self._write(seen))
+                        operations.append(self._write(seen))
                         continue
                     if kind < 0.8 or depth > 1:
                         seen.append(self._variable().read_value() * (2.0 + number))
@@ -67,8 +71,8 @@ class _Racy:
                         seen.append(self._loop(chance.choice(seen), depth))
                     else:
                         seen.append(self._branch(chance.choice(seen), depth))
-                    made.append(seen[-1].op)
-        with tf.control_dependencies(made):
+                    operations.append(seen[-1].op)
+        with tf.control_dependencies(operations):
             return tf.add_n(seen) * 0.25
 
     def _variable(self) -> Any:

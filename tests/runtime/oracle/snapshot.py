@@ -33,8 +33,8 @@ _COUNTED = re.compile(
 
 def snapshot(graph: Any) -> Snapshot:
     """Return what was built in `graph` and, for our API, in the marked graphs that belong to it."""
-    known = getattr(graph, "_tpulint_marked_results", {})
-    scratch = {id(marked.graph): marked.graph for marked, _ in known.values()}
+    results_by_name = getattr(graph, "_tpulint_marked_results", {})
+    scratch = {id(marked.graph): marked.graph for marked, _ in results_by_name.values()}
     scratch.pop(id(graph), None)
     reader = _Reader(results.marked_counterparts(graph))
     nodes = reader.nodes(graph, {})

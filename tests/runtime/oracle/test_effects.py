@@ -32,4 +32,4 @@ def test_the_programs_leave_effects_out() -> None:
                 for seed in range(5)
             ]
     old = happened.pop("graph, V1 control flow")
-    assert all(sum(old) < sum(each) for each in happened.values()), (old, happened)
+    assert all(sum(old) < sum(numbers) for numbers in happened.values()), (old, happened)

@@ -96,7 +96,7 @@ def test_a_program_that_has_run_keeps_no_graph() -> None:
     choices = choices_of(program, random.Random(3), agreed=True)
     with cheaply():
         assert difference(program, "strategy", 1, [choices]) is None
-    assert all(any(one is other for other in before) for one in scratch_graphs())
+    assert all(any(graph is other for other in before) for graph in scratch_graphs())
 
 
 def test_the_programs_are_not_all_alike() -> None:
@@ -106,7 +106,7 @@ def test_the_programs_are_not_all_alike() -> None:
         program, chosen = meeting_program(seed), random.Random(seed)
         counted["many replicas"] += program.replicas >= 8
         counted["a long program"] += collectives_of(program) >= 15
-        counted["nested"] += any(str(one).count("body=") > 2 for one in program.body)
+        counted["nested"] += any(str(statement).count("body=") > 2 for statement in program.body)
         counted["diverging"] += diverges(program, choices_of(program, chosen, agreed=False))
     assert all(count >= 50 for count in counted.values()), counted
 

@@ -32,11 +32,11 @@ class Replicas:
         return tpu_ops.cross_replica_sum(value) / self.count
 
     def host(self, value: Any) -> Any:
-        return tpu.outside_compilation(lambda given: given * 0.5 + 1.0, value)
+        return tpu.outside_compilation(lambda x: x * 0.5 + 1.0, value)
 
     def python(self, value: Any) -> Any:
-        def host(given: Any) -> Any:
-            called = tf.numpy_function(lambda x: x * np.float32(0.5), [given], tf.float32)
+        def host(passed: Any) -> Any:
+            called = tf.numpy_function(lambda x: x * np.float32(0.5), [passed], tf.float32)
             return tf.ensure_shape(called, [self.count])
 
         return tpu.outside_compilation(host, value)
@@ -117,7 +117,7 @@ def loop(do: Replicas, steps: list[str], times: int) -> Callable[[Any], Any]:
             value = getattr(do, step)(value)
         return i + 1, value
 
-    return lambda given: tf.while_loop(lambda i, _: i < times, body, (0, given))[1]
+    return lambda x: tf.while_loop(lambda i, _: i < times, body, (0, x))[1]
 
 
 def in_session(config: Any, steps: list[str], times: int, rows: Any) -> Any:
@@ -127,7 +127,7 @@ def in_session(config: Any, steps: list[str], times: int, rows: Any) -> Any:
         built = tpu.replicate(computation, [[tf.constant(row)] for row in rows])
         session.run(tf.compat.v1.global_variables_initializer())
         session.run(built)
-        return [one for (one,) in session.run(built)]
+        return [value for (value,) in session.run(built)]
 
 
 def in_function(steps: list[str], times: int, rows: Any) -> Any:
@@ -135,7 +135,9 @@ def in_function(steps: list[str], times: int, rows: Any) -> Any:
 
     @tf.function(autograph=False)
     def step() -> Any:
-        return [one for (one,) in tpu.replicate(computation, [[tf.constant(row)] for row in rows])]
+        return [
+            value for (value,) in tpu.replicate(computation, [[tf.constant(row)] for row in rows])
+        ]
 
     step()
     return step()

@@ -51,8 +51,8 @@ def test_a_program_is_its_seed() -> None:
 def test_the_programs_are_not_all_alike() -> None:
     """Enough of them build, of each mode, and enough fail, in many ways."""
     programs = [program(seed) for seed in range(100)]
-    errors = [build(each, THEIRS).error for each in programs]
-    built = Counter(each.mode for each, error in zip(programs, errors, strict=True) if not error)
+    errors = [build(case, THEIRS).error for case in programs]
+    built = Counter(case.mode for case, error in zip(programs, errors, strict=True) if not error)
     assert all(built[mode] >= 13 for mode in MODES), built
     kinds = {(type(error), str(error)[:20]) for error in errors if error}
     assert len(kinds) >= 15, kinds

@@ -97,9 +97,9 @@ def test_a_read_beside_a_write(
     with control_flow(mode):
         with tensorflows_sessions():
             theirs = _value(lambda v, x: where(body, v, x), tf.xla.experimental.compile)
-        for each in (body, with_a_cluster):
-            ours = _value(lambda v, x, each=each: where(each, v, x), tpu.rewrite)
-            assert np.allclose(ours, theirs), (each, ours, theirs)
+        for function in (body, with_a_cluster):
+            ours = _value(lambda v, x, function=function: where(function, v, x), tpu.rewrite)
+            assert np.allclose(ours, theirs), (function, ours, theirs)
 
 
 GENERATED = [(seed, OLD) for seed in (*range(14), 27, 82, 117, 132, 321)]

@@ -90,7 +90,7 @@ def difference_of_values(program: Program) -> str | None:
     ours = values(program, OURS)
     if len(ours) != len(plain):
         return f"plain: {plain}\nours: {ours}"
-    for one, other in zip(ours, plain, strict=True):
-        if not np.allclose(one, other, rtol=1e-4, atol=1e-4, equal_nan=True):
+    for value, other in zip(ours, plain, strict=True):
+        if not np.allclose(value, other, rtol=1e-4, atol=1e-4, equal_nan=True):
             return f"plain: {plain}\nours: {ours}"
     return None

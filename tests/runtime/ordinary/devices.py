@@ -41,4 +41,4 @@ def replicated(computation: Callable[..., Any], inputs: Sequence[Sequence[Any]])
     """Return the result of `computation` for each replica, in the graph of a session."""
     if ON_TPU:
         return [result[0] for result in tf1.tpu.replicate(computation, inputs)]
-    return [computation(*given) for given in inputs]
+    return [computation(*arguments) for arguments in inputs]

@@ -108,7 +108,7 @@ def test_replicas_and_host_clusters_run_on_their_hosts(
     def number(x: Any) -> Any:
         return tf1.tpu.outside_compilation(process_id, x) + 0
 
-    assert [int(one) for (one,) in ran(lambda: on_each_replica(number), workers)] == numbers
+    assert [int(value) for (value,) in ran(lambda: on_each_replica(number), workers)] == numbers
 
 
 def test_a_computation_in_a_function_of_the_graph(
@@ -189,7 +189,7 @@ def test_what_leads_a_step_is_of_this_process(workers: tuple[str, ...]) -> None:
     with graph_on(workers) as master, tf1.Session(master) as session:
         results = on_each_replica(lambda x: x * 2.0)
         session.run(tf1.tpu.initialize_system(job="worker"))
-        assert [float(one) for (one,) in session.run(results)] == [0.0, 2.0, 4.0, 6.0]
+        assert [float(value) for (value,) in session.run(results)] == [0.0, 2.0, 4.0, 6.0]
         nodes = session._tpulint_session_graph.graph.as_graph_def().node
     places = {node.device for node in nodes if node.name.startswith("tpulint/")}
     assert places == {"/job:localhost/replica:0/task:0/device:CPU:0"}
@@ -202,7 +202,7 @@ def test_each_host_reads_a_variable_of_the_first(workers: tuple[str, ...]) -> No
         rate = tf1.get_variable("rate", initializer=0.5, use_resource=True)
         return on_each_replica(lambda x: x * rate)
 
-    assert [float(one) for (one,) in ran(build, workers)] == [0.0, 0.5, 1.0, 1.5]
+    assert [float(value) for (value,) in ran(build, workers)] == [0.0, 0.5, 1.0, 1.5]
 
 
 def test_what_is_on_the_first_host_serves_the_clusters_of_all(workers: tuple[str, ...]) -> None:
@@ -218,7 +218,7 @@ def test_what_is_on_the_first_host_serves_the_clusters_of_all(workers: tuple[str
             return computed, count.read_value()
 
     computed, count = ran(build, workers)
-    assert [float(one) for (one,) in computed] == [100.0, 7.0, 7.0, 7.0]
+    assert [float(value) for (value,) in computed] == [100.0, 7.0, 7.0, 7.0]
     assert count == 4.0
 
 

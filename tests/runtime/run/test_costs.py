@@ -36,12 +36,14 @@ def work_of_step(code: str, folder: Path) -> StepWork:
     return work
 
 
-def work_of_function(function: Any, *shapes: tuple[int | None, ...], given: Any = ()) -> StepWork:
-    """Return the work of a function whose parameters have `shapes`, and in the end `given`."""
+def work_of_function(
+    function: Any, *shapes: tuple[int | None, ...], arguments: Any = ()
+) -> StepWork:
+    """Return the work of a function whose parameters have `shapes`, and in the end `arguments`."""
     specs = [tf.TensorSpec(shape) for shape in shapes]
     graph = tf.function(function, autograph=False).get_concrete_function(*specs).graph
     region = body_of_function(graph)
-    return work_of_region(region, dict(zip(region.inputs, given)))
+    return work_of_region(region, dict(zip(region.inputs, arguments)))
 
 
 TRAINING = """
@@ -230,7 +232,7 @@ def test_open_sizes_are_inferred_from_those_of_the_inputs() -> None:
         return tf.reshape(convolved, [tf.shape(x)[0], -1]) @ tf.ones([16 * 16 * 8, 10])
 
     work = work_of_function(
-        pooled, (None, 32, 32, 3), (5, 5, 3, 8), given=((4, 32, 32, 3), (5, 5, 3, 8))
+        pooled, (None, 32, 32, 3), (5, 5, 3, 8), arguments=((4, 32, 32, 3), (5, 5, 3, 8))
     )
     convolution, product = sorted(work.products, key=lambda product: product.type)
     assert convolution.flops == 2 * 4 * 16 * 16 * 5 * 5 * 3 * 8

@@ -43,7 +43,9 @@ def test_a_wrong_loss_is_reported() -> None:
 def test_what_was_not_run_keeps_its_row() -> None:
     gallery = gallery_rows.read()
     first, second = gallery.programs[:2]
-    old, new = (Result(each.name, 2, 1, 3.0, 0.5, 0.5, "passes") for each in (first, second))
+    old, new = (
+        Result(notebook.name, 2, 1, 3.0, 0.5, 0.5, "passes") for notebook in (first, second)
+    )
     before = page(gallery, {(first.name, (2, 1)): old})
     text = page(gallery, {(first.name, (2, 1)): None, (second.name, (2, 1)): new}, before)
     assert text.count("| 2 | 1 | 3 | 0.500000 | passes |") == 2
@@ -128,7 +130,7 @@ def test_the_page_has_a_row_for_each_run_of_a_notebook() -> None:
     failing = {
         notebook.name
         for notebook, line in zip(
-            (one for one in notebooks for _ in one.environments), lines, strict=True
+            (item for item in notebooks for _ in item.environments), lines, strict=True
         )
         if "| trains" not in line
     }

@@ -41,8 +41,8 @@ class Figures(NamedTuple):
 
 
 def figures_of(program: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Figures:
-    given = [str(program), "--folder", str(folder / "out"), "--steps", "20", "--epochs", "2"]
-    monkeypatch.setattr(sys, "argv", given)
+    arguments = [str(program), "--folder", str(folder / "out"), "--steps", "20", "--epochs", "2"]
+    monkeypatch.setattr(sys, "argv", arguments)
     keras.backend.clear_session()  # it names layers after those made before
     with (
         pytest.warns(UnsynchronizedVariableWarning, match=r"(?s)moving_(mean|variance).*TPU710"),

@@ -171,7 +171,7 @@ def write_buckets(folder: Path) -> None:
 if hasattr(tf1, "estimator"):
 
     @pytest.mark.parametrize(
-        ("sound", "wrong", "said"),
+        ("sound", "wrong", "messages"),
         [
             (
                 '"gs://models/pretrained"',
@@ -184,14 +184,14 @@ if hasattr(tf1, "estimator"):
         ids=["a checkpoint on this machine", "data that is read once", "the sound program"],
     )
     def test_an_estimator_that_reads_buckets(
-        sound: str, wrong: str, said: list[str], tmp_path: Path
+        sound: str, wrong: str, messages: list[str], tmp_path: Path
     ) -> None:
         write_buckets(tmp_path / "buckets")
         program = ESTIMATOR.replace(sound, wrong) if sound else ESTIMATOR
         (tmp_path / "program.py").write_text(program, encoding="utf-8")
         done = tpulint(tmp_path, "run", "--replicas", "2", "--storage", "buckets", "program.py")
-        assert done.returncode == bool(said), done.stderr
-        assert [words for words in said if words not in done.stderr] == []
+        assert done.returncode == bool(messages), done.stderr
+        assert [words for words in messages if words not in done.stderr] == []
         assert (tmp_path / "buckets/models/new").is_dir() == (sound != '"gs://models/pretrained"')
 
 

@@ -64,10 +64,17 @@ def test_files_of_a_remote_tpu_are_reported_with_the_finding_of_the_check(tmp_pa
 
 
 def test_a_program_without_hosts_of_its_own_says_the_same_on_several() -> None:
-    asked = ["--cores", "4", "--batch-size", "32", "--iterations", "10", "--calls", "2"]
+    arguments = ["--cores", "4", "--batch-size", "32", "--iterations", "10", "--calls", "2"]
     on_one, on_two = (
         tpulint(
-            ROOT, "run", "--hosts", hosts, "--replicas", "4", "examples/session_infeed.py", *asked
+            ROOT,
+            "run",
+            "--hosts",
+            hosts,
+            "--replicas",
+            "4",
+            "examples/session_infeed.py",
+            *arguments,
         )
         for hosts in ("1", "2")
     )

@@ -139,8 +139,8 @@ tf.compat.v1.estimator.tpu.TPUEstimator
 
 
 def test_keras_fits(tmp_path: Path) -> None:
-    asked = ["--examples", "256", "--batch-size-per-core", "16", "--epochs", "2"]
-    done = tpulint(ROOT, "run", "--replicas", "2", "examples/keras_fit.py", *asked)
+    arguments = ["--examples", "256", "--batch-size-per-core", "16", "--epochs", "2"]
+    done = tpulint(ROOT, "run", "--replicas", "2", "examples/keras_fit.py", *arguments)
     assert done.returncode == 0, done.stderr
     (losses,) = re.findall(r"losses \[([\d.]+), ([\d.]+)\]", done.stdout)
     assert float(losses[1]) < float(losses[0])
@@ -155,8 +155,8 @@ def test_keras_fits(tmp_path: Path) -> None:
 
 @pytest.mark.any_release
 def test_a_package_is_run_and_what_crosses_is_counted() -> None:
-    asked = ["-m", "examples.sound_vocabulary.score", "--cores", "2"]
-    done = tpulint(ROOT, "run", "--topology", "1x1x2", *asked)
+    arguments = ["-m", "examples.sound_vocabulary.score", "--cores", "2"]
+    done = tpulint(ROOT, "run", "--topology", "1x1x2", *arguments)
     assert done.returncode == 0, done.stderr
     assert "on topology 1x1x2: exit status 0" in done.stderr
     # 128 scores of 4 bytes go to the first cluster; nothing comes back.
@@ -167,8 +167,8 @@ def test_a_package_is_run_and_what_crosses_is_counted() -> None:
 
 @pytest.mark.any_release
 def test_a_fault_is_reported_with_the_message_of_the_check() -> None:
-    asked = ["-m", "examples.nested_vocabulary.score", "--cores", "2"]
-    done = tpulint(ROOT, "run", "--replicas", "2", *asked)
+    arguments = ["-m", "examples.nested_vocabulary.score", "--cores", "2"]
+    done = tpulint(ROOT, "run", "--replicas", "2", *arguments)
     checked = tpulint(ROOT, "check", "--no-cache", "--output-format", "full", "examples")
     (output,) = [block for block in checked.stdout.split("\n\nTPU") if block.startswith("201")]
     assert done.returncode == 1

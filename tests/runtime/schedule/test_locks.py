@@ -291,4 +291,4 @@ def test_verdict(row):
         ]
         assert row.stale == bool(output)
         if output:
-            assert any(f"cluster {row.word} the variable 'v'" in each for each in output), output
+            assert any(f"cluster {row.word} the variable 'v'" in line for line in output), output

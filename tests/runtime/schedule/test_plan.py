@@ -29,13 +29,11 @@ def scheduled(computation: Callable[[Any], Any], **options: Any) -> Schedule:
         return schedule(extract(marked), Options(**options))
 
 
-def sides(found: Plan) -> list[Side]:
+def sides(plan: Plan) -> list[Side]:
     """The sides of the segments that do something."""
     plain = {"Const", "Identity", "NoOp"}
     return [
-        segment.side
-        for segment in found.segments
-        if any(op.type not in plain for op in segment.ops)
+        segment.side for segment in plan.segments if any(op.type not in plain for op in segment.ops)
     ]
 
 

@@ -21,7 +21,7 @@ def test_the_wait_that_closes_the_cycle_gives_all_of_it():
     graph = WaitGraph()
     graph.add(wait("a", "b"))
     graph.add(wait("b", "x"), wait("b", "c"))
-    assert [one.lane for one in graph.add(wait("c", "a"))] == ["c", "a", "b"]
+    assert [edge.lane for edge in graph.add(wait("c", "a"))] == ["c", "a", "b"]
 
 
 def test_who_waits_no_more_closes_no_cycle():
@@ -33,7 +33,7 @@ def test_who_waits_no_more_closes_no_cycle():
 
 def test_a_lane_that_waits_for_itself():
     graph = WaitGraph()
-    assert [one.lane for one in graph.add(wait("a", "a"))] == ["a"]
+    assert [edge.lane for edge in graph.add(wait("a", "a"))] == ["a"]
 
 
 def test_one_of_many_threads_closes_the_cycle_and_at_once():
@@ -50,7 +50,7 @@ def test_one_of_many_threads_closes_the_cycle_and_at_once():
         thread.start()
     for thread in threads:
         thread.join(timeout=120)
-    (cycle,) = [one for one in actual if one]
+    (cycle,) = [waits for waits in actual if waits]
     assert len(cycle) == size
     started = time.thread_time()
     graph.add(wait("0", "100"))

@@ -36,10 +36,10 @@ class OpenProject:
         self.state = EditorState(driver.build_and_check)
         read_program = driver.read_program
 
-        def counted(batch: Batch, job: Job, *given: Any) -> object:
-            if given[-1] is not None:  # not the comparison below, which keeps nothing
+        def counted(batch: Batch, job: Job, *arguments: Any) -> object:
+            if arguments[-1] is not None:  # not the comparison below, which keeps nothing
                 self.read.append(job.seeds)
-            return read_program(batch, job, *given)
+            return read_program(batch, job, *arguments)
 
         patch.setattr(driver, "read_program", counted)
 
@@ -58,8 +58,8 @@ class OpenProject:
         return analysis
 
 
-def codes(found: Analysis) -> list[str]:
-    return sorted(finding.code for finding in found.findings)
+def codes(analysis: Analysis) -> list[str]:
+    return sorted(finding.code for finding in analysis.findings)
 
 
 def test_only_the_programs_of_an_edited_file_are_read_again(

@@ -35,6 +35,6 @@ def test_the_import_graph_of_several_processes_is_that_of_one(setter: str, tmp_p
         search = workers.search(prefilter, paths)
     assert search.imports == imported
     assert len(search.prefiltered.searched) == len(paths)
-    asked = search.asked_for_imports
-    assert asked.present[str(tmp_path)] >= {"net0.py", "net1.py"}
-    assert asked.files == {}  # they were read once, for their facts
+    dependencies = search.asked_for_imports
+    assert dependencies.present[str(tmp_path)] >= {"net0.py", "net1.py"}
+    assert dependencies.files == {}  # they were read once, for their facts

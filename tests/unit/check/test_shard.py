@@ -34,16 +34,16 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
 def test_each_file_is_in_one_shard_and_a_program_in_one(program: list[str], count: int) -> None:
     shards = [shard(number + 1, count, program, [Settings()]) for number in range(count)]
-    assert sorted(each for one in shards for each in one) == program
+    assert sorted(name for part in shards for name in part) == program
     for together in ({"train.py", "evaluate.py", "common.py"}, {"other.py", "lonely.py"}):
-        assert sum(bool(together & one) for one in shards) == 1
+        assert sum(bool(together & part) for part in shards) == 1
 
 
 def test_the_order_of_the_files_and_their_folder_do_not_matter(program: list[str]) -> None:
     first = shard(1, 2, program, [Settings()])
     assert shard(1, 2, program[::-1], [Settings()]) == first
-    absolute = shard(1, 2, [os.path.abspath(each) for each in program], [Settings()])
-    assert {os.path.basename(each) for each in absolute} == first
+    absolute = shard(1, 2, [os.path.abspath(name) for name in program], [Settings()])
+    assert {os.path.basename(name) for name in absolute} == first
 
 
 def test_what_one_setting_alone_makes_a_program_is_not_divided(program: list[str]) -> None:
@@ -52,15 +52,15 @@ def test_what_one_setting_alone_makes_a_program_is_not_divided(program: list[str
     names = [*program, "wrapped.py", "wrapped_too.py"]
     settings = [Settings(), Settings(wrappers=("mine.lift",))]
     for number in range(1, 4):
-        one = shard(number, 3, names, settings)
-        assert len(one & {"wrapped.py", "wrapped_too.py", "plain_a.py"}) in (0, 3)
+        part = shard(number, 3, names, settings)
+        assert len(part & {"wrapped.py", "wrapped_too.py", "plain_a.py"}) in (0, 3)
 
 
 def test_a_caller_is_of_the_program_that_it_calls(program: list[str]) -> None:
     Path("start.py").write_text("import train\n" + "#" * 5_000)
     for number in range(1, 4):
-        one = shard(number, 3, [*program, "start.py"], [Settings()])
-        assert len(one & {"start.py", "train.py", "common.py"}) in (0, 3)
+        part = shard(number, 3, [*program, "start.py"], [Settings()])
+        assert len(part & {"start.py", "train.py", "common.py"}) in (0, 3)
 
 
 def test_the_estimators_of_one_home_are_not_divided(program: list[str]) -> None:
@@ -70,8 +70,8 @@ def test_the_estimators_of_one_home_are_not_divided(program: list[str]) -> None:
         Path(name).write_text(text + "#" * 5_000)
     names = [*program, "spec.py", "estimator.py"]
     for number in range(1, 4):
-        one = shard(number, 3, names, [Settings()])
-        assert len(one & {"spec.py", "estimator.py"}) in (0, 2)
+        part = shard(number, 3, names, [Settings()])
+        assert len(part & {"spec.py", "estimator.py"}) in (0, 2)
 
 
 def test_the_largest_programs_are_shared_out_first(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from tpulint.incremental.model import Analysis
 from tpulint.output.text import paint
 
 
-def rows(said: str) -> list[tuple[str, str]]:
-    return [(os.path.basename(item["filename"]), item["code"]) for item in json.loads(said)]
+def rows(output: str) -> list[tuple[str, str]]:
+    return [(os.path.basename(item["filename"]), item["code"]) for item in json.loads(output)]
 
 
 def test_findings_and_their_summary(tpulint: Terminal) -> None:
@@ -109,7 +109,7 @@ def test_statistics(tpulint: Terminal) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("chek",), "invalid choice: 'chek'"),
         (("check", "--selct", "TPU1"), "unrecognized arguments: --selct; did you mean '--select'?"),
@@ -151,10 +151,10 @@ def test_statistics(tpulint: Terminal) -> None:
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(
-    tpulint: Terminal, arguments: tuple[str, ...], said: str
+    tpulint: Terminal, arguments: tuple[str, ...], message: str
 ) -> None:
     assert tpulint(*arguments) == 2
-    assert said in tpulint.err
+    assert message in tpulint.err
     assert tpulint.err.startswith("tpulint: ")
     assert "internal error" not in tpulint.err
     assert tpulint.err.count("\n") == 1
@@ -258,9 +258,9 @@ def test_named_files_come_with_the_project_around_them(
 ) -> None:
     seen: list[list[str]] = []
 
-    def look(task: driver.Task, given: Mapping[str, bytes], *kept: object) -> Analysis:
+    def look(task: driver.Task, unsaved: Mapping[str, bytes], *others: object) -> Analysis:
         seen.append(sorted((*task.filenames, *task.context)))
-        return report_words(task, given)
+        return report_words(task, unsaved)
 
     monkeypatch.setattr(driver, "analyze", look)
     (here / "c.py").write_text("x = f()  # noqa: TPU201\n")

@@ -85,6 +85,6 @@ def test_a_rule_that_breaks_is_left_out_alone(
 
     monkeypatch.setattr(rules, "run", rule)
     run = analyze("a.py")
-    assert [each.code for each in run.findings] == ["TPU001", "TPU201"]
+    assert [reported.code for reported in run.findings] == ["TPU001", "TPU201"]
     (failure,) = run.failures
     assert str(failure).startswith("internal error in rule TPU101: KeyError: 'x' at ")

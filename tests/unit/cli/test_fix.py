@@ -14,8 +14,8 @@ from tests.unit.conftest import Terminal
 Give = Callable[[bytes], None]
 
 
-def rows(said: str) -> list[tuple[str, str]]:
-    return [(os.path.basename(item["filename"]), item["code"]) for item in json.loads(said)]
+def rows(output: str) -> list[tuple[str, str]]:
+    return [(os.path.basename(item["filename"]), item["code"]) for item in json.loads(output)]
 
 
 def test_suppressions(tpulint: Terminal, here: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_notebook_is_shown_by_its_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    cells = [{"cell_type": "code", "source": each} for each in ("x = 1", dedent(DEADLOCK))]
+    cells = [{"cell_type": "code", "source": cell} for cell in ("x = 1", dedent(DEADLOCK))]
     Path("note.ipynb").write_text(json.dumps({"cells": cells}))
     assert main(["map", "--no-cache", "note.ipynb"]) == 0
     assert "outside_compilation(note) :cell 2:11" in capsys.readouterr().out

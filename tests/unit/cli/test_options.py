@@ -12,8 +12,8 @@ from tests.unit.conftest import Terminal
 from tpulint.output.text import paint
 
 
-def rows(said: str) -> list[tuple[str, str]]:
-    return [(os.path.basename(item["filename"]), item["code"]) for item in json.loads(said)]
+def rows(output: str) -> list[tuple[str, str]]:
+    return [(os.path.basename(item["filename"]), item["code"]) for item in json.loads(output)]
 
 
 def found(tpulint: Terminal, *arguments: str) -> list[tuple[str, str]]:

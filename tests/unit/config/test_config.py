@@ -96,7 +96,7 @@ def test_a_named_file_may_hold_the_keys_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("certanty = 'possible'", "unknown key 'certanty'; did you mean 'certainty'?"),
         ("extend_select = []", "did you mean 'extend-select'?"),
@@ -116,11 +116,11 @@ def test_a_named_file_may_hold_the_keys_alone(tmp_path: Path) -> None:
         ("jobs = ", "not TOML"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, line: str, said: str) -> None:
+def test_what_is_wrong_is_named(tmp_path: Path, line: str, message: str) -> None:
     path = write(tmp_path, f"[tool.tpulint]\n{line}\n")
     with pytest.raises(ConfigError) as caught:
         find_config(str(tmp_path))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith(str(path))
 
 
@@ -143,7 +143,7 @@ def test_each_file_has_the_closest(tmp_path: Path) -> None:
     write(tmp_path / "a", "jobs = 2\n", "tpulint.toml")
     write(tmp_path / "a/b", "[tool.other]\n")
     closest = Closest(str(tmp_path))
-    actual = [closest.of(str(tmp_path / each)).jobs for each in ("", "a", "a/b", "c")]
+    actual = [closest.of(str(tmp_path / folder)).jobs for folder in ("", "a", "a/b", "c")]
     assert actual == [1, 2, 2, 1]
     assert closest.of_file(str(tmp_path / "a/b/x.py")).jobs == 2
 
@@ -207,7 +207,7 @@ def test_a_file_extends_another_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("extend = 1", "extend: must be a string"),
         ('extend = "gone.toml"', "gone.toml: cannot read: No such file"),
@@ -216,13 +216,13 @@ def test_a_file_extends_another_one(tmp_path: Path) -> None:
         ('extend = "wrong.toml"', "wrong.toml: unknown key 'jbos'; did you mean 'jobs'?"),
     ],
 )
-def test_what_cannot_be_extended_is_named(tmp_path: Path, line: str, said: str) -> None:
+def test_what_cannot_be_extended_is_named(tmp_path: Path, line: str, message: str) -> None:
     write(tmp_path, 'extend = "tpulint.toml"\n', "other.toml")
     write(tmp_path, "jbos = 1\n", "wrong.toml")
     write(tmp_path, f"{line}\n", "tpulint.toml")
     with pytest.raises(ConfigError) as caught:
         find_config(str(tmp_path))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_directories_with_rules_can_be_named_by_the_extended_file(tmp_path: Path) -> None:

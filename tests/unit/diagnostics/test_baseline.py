@@ -25,17 +25,17 @@ def finding(row: int, code: str = "TPU101", filename: str = "a.py") -> Finding:
     return Finding(code, "message", Span(filename, Location(row, 1), Location(row, 2)))
 
 
-def write(text: str, *found: Finding) -> str:
+def write(text: str, *findings: Finding) -> str:
     sources = {"a.py": read_source("a.py", text.encode())}
-    Path("known.json").write_text(baseline.write(found, sources, "known.json"))
+    Path("known.json").write_text(baseline.write(findings, sources, "known.json"))
     return "known.json"
 
 
 def compare(
-    text: str, *found: Finding, codes: tuple[str, ...] = CODES
+    text: str, *findings: Finding, codes: tuple[str, ...] = CODES
 ) -> baseline.BaselineComparison:
     sources = {"a.py": read_source("a.py", text.encode())}
-    return baseline.compare(found, sources, "known.json", ["a.py"], codes)
+    return baseline.compare(findings, sources, "known.json", ["a.py"], codes)
 
 
 def test_moved_lines_stay_known() -> None:

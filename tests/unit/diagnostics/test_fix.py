@@ -62,9 +62,9 @@ def test_a_character_that_the_encoding_lacks() -> None:
 def run(
     text: bytes, rule: Callable[[str], list[Fix]], unsafe: bool = False
 ) -> tuple[bytes, int, list[str]]:
-    def check(given: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
-        source = read_source("a.py", given.get("a.py", text))
-        return [finding(each) for each in rule(source.text)], {"a.py": source}
+    def check(unsaved: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
+        source = read_source("a.py", unsaved.get("a.py", text))
+        return [finding(row) for row in rule(source.text)], {"a.py": source}
 
     fixed = fix_all(check, unsafe)
     return fixed.files.get("a.py", text), fixed.counts.total(), fixed.messages
@@ -160,13 +160,13 @@ def test_annotate_puts_a_comment_where_one_can_stand() -> None:
     source = read_source("a.py", text.encode())
     actual = [at(1, "TPU201"), at(1, "TPU101"), at(2, "TPU101"), at(3, "TPU101"), at(5, "TPU101")]
     data, number = annotate(actual, {"a.py": source}, "known # 7")["a.py"]
-    one = "  # tpulint: ignore[TPU101] -- known No. 7"
+    comment = "  # tpulint: ignore[TPU101] -- known No. 7"
     assert number == 5
     assert (
         data
         == (
             "f(x)  # tpulint: ignore[TPU101, TPU201] -- known No. 7\n"
-            f'g(x)   # word{one}\r\nh = """\n"""{one}\nk = 1 + \\\n  2{one}\n'
+            f'g(x)   # word{comment}\r\nh = """\n"""{comment}\nk = 1 + \\\n  2{comment}\n'
         ).encode()
     )
 

@@ -38,7 +38,7 @@ def test_a_rule_about_performance_has_a_name_and_can_be_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layer", "asked", "not_asked"),
+    ("layer", "selected_codes", "not_asked"),
     [
         (RuleSelection(("TPU1",)), ["TPU101", "TPU105", "TPU001"], ["TPU201"]),
         (RuleSelection(("TPU1",), ignore=("TPU001",)), ["TPU101"], ["TPU001"]),
@@ -52,10 +52,10 @@ def test_a_rule_about_performance_has_a_name_and_can_be_ignored() -> None:
     ],
 )
 def test_the_longer_selector_wins(
-    layer: RuleSelection, asked: list[str], not_asked: list[str]
+    layer: RuleSelection, selected_codes: list[str], not_asked: list[str]
 ) -> None:
     codes = selected([layer])
-    assert codes.issuperset(asked)
+    assert codes.issuperset(selected_codes)
     assert codes.isdisjoint(not_asked)
 
 

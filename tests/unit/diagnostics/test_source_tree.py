@@ -84,7 +84,7 @@ def test_of_a_file_with_many_findings_each_statement_is_parsed_once(
     reported = findings(
         program(f"import tensorflow.compat.v1 as tf\ndef f(x):\n    return x\n{rows}"), tmp_path
     )
-    assert sum(each.fix is not None for each in reported) == 9
+    assert sum(finding.fix is not None for finding in reported) == 9
     assert [text.count("tf.tpu.rewrite") for text in parsed] == [1] * 9
 
 

@@ -20,9 +20,9 @@ def finding(first: int, last: int | None = None, code: str = "TPU101") -> Findin
     return Finding(code, "message", span)
 
 
-def silenced(text: str, *found: Finding) -> list[bool]:
+def silenced(text: str, *findings: Finding) -> list[bool]:
     comments = read_comments(source_of(text))
-    return [comments.suppress(item) for item in found]
+    return [comments.suppress(item) for item in findings]
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def silenced(text: str, *found: Finding) -> list[bool]:
     ],
 )
 def test_unused_is_sure_where_the_file_alone_decides(text: str, is_sure: bool) -> None:
-    (one,) = idle(text, active=("TPU101", "TPU802"))
-    assert one.certainty is (Certainty.DEFINITE if is_sure else Certainty.POSSIBLE)
+    (suppression,) = idle(text, active=("TPU101", "TPU802"))
+    assert suppression.certainty is (Certainty.DEFINITE if is_sure else Certainty.POSSIBLE)
 
 
 def test_names_are_codes() -> None:
@@ -146,10 +146,10 @@ def test_noqa_can_be_left_to_another_tool() -> None:
 
 
 def idle(
-    text: str, *found: Finding, active: tuple[str, ...] = ("TPU101", "TPU102", "TPU2")
+    text: str, *findings: Finding, active: tuple[str, ...] = ("TPU101", "TPU102", "TPU2")
 ) -> list[Finding]:
     comments = read_comments(source_of(text))
-    for item in found:
+    for item in findings:
         comments.suppress(item)
     return list(unused(comments, active, source_of(text)))
 
@@ -182,10 +182,10 @@ def test_used_is_not_unused() -> None:
 
 
 def test_unused_is_as_sure_as_the_view_is_wide_and_unknown_is_sure() -> None:
-    (one,) = idle("x = f()  # noqa: TPU101\n")
-    assert (one.code, one.certainty) == ("TPU002", Certainty.POSSIBLE)
-    assert one.message == "unused suppression of 'TPU101'"
-    assert one.span == Span("a.py", Location(1, 10), Location(1, 24))
+    (suppression,) = idle("x = f()  # noqa: TPU101\n")
+    assert (suppression.code, suppression.certainty) == ("TPU002", Certainty.POSSIBLE)
+    assert suppression.message == "unused suppression of 'TPU101'"
+    assert suppression.span == Span("a.py", Location(1, 10), Location(1, 24))
     (other,) = idle("x = 1  # noqa: TPU999\n")
     assert (other.message, other.certainty) == ("no rule has the code 'TPU999'", Certainty.DEFINITE)
     (foreign,) = idle("x = 1  # tpulint: ignore[F401]\n")

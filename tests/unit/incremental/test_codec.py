@@ -58,15 +58,15 @@ def test_an_analysis() -> None:
 
 
 def test_dependencies() -> None:
-    asked = DiskDependencies(
+    dependencies = DiskDependencies(
         {"/top/here/a.py": "digest", "/top/setup.py": ""},
         {"/top/here": ["a.py"]},
         {"/top": ["src"], "/": ["src"]},
         {(MODULES, "/top/here/.hidden"): ["b.py"]},
     )
-    row = json.loads(codec.encoded(codec.dependencies_row(asked, PATHS)))
+    row = json.loads(codec.encoded(codec.dependencies_row(dependencies, PATHS)))
     assert list(row["files"]) == ["a.py", "../setup.py"]
-    assert codec.dependencies_of(row, PATHS) == asked
+    assert codec.dependencies_of(row, PATHS) == dependencies
 
 
 def test_programs() -> None:

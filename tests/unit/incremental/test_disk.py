@@ -132,7 +132,7 @@ def test_the_server_notices_such_an_edit(project: Path, edit: Edit) -> None:
         server.look_again()
         snapshot = server.analyze({})
         assert snapshot is not None
-        return [each.code for finding in snapshot.findings.values() for each in finding]
+        return [item.code for finding in snapshot.findings.values() for item in finding]
 
     server = ServerProject(str(project), ClientSettings())
     edit(project / "net.py", FAULT)
@@ -149,8 +149,8 @@ def test_a_file_that_changes_during_a_check_is_not_kept(
     settle()
     read_program = driver.read_program
 
-    def read_and_edit(*given: object) -> object:
-        built = read_program(*given)  # type: ignore[arg-type]
+    def read_and_edit(*arguments: object) -> object:
+        built = read_program(*arguments)  # type: ignore[arg-type]
         write(project / "net.py", SOUND)
         return built
 
@@ -171,11 +171,11 @@ def test_questions_are_recorded_with_their_answers(tmp_path: Path) -> None:
     assert disk.has(folder, "a.py")
     assert not disk.exists(str(tmp_path / ".git"))
     disk.listing(folder, REQUIREMENTS)
-    asked = disk.dependencies
-    assert asked.files == {path: digest_of(b"x = 1\n"), missing: ""}
-    assert (asked.present, asked.absent) == ({folder: {"a.py"}}, {folder: {".git"}})
-    assert asked.listings == {(REQUIREMENTS, folder): ["setup.py"]}
-    assert CheckedDisk().answers_as_before(asked)
+    dependencies = disk.dependencies
+    assert dependencies.files == {path: digest_of(b"x = 1\n"), missing: ""}
+    assert (dependencies.present, dependencies.absent) == ({folder: {"a.py"}}, {folder: {".git"}})
+    assert dependencies.listings == {(REQUIREMENTS, folder): ["setup.py"]}
+    assert CheckedDisk().answers_as_before(dependencies)
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ def test_what_is_known_is_what_is_read(text: str, tmp_path: Path) -> None:
 def test_a_suppression_with_known_comments_covers_what_it_does_without() -> None:
     source = source_of(TEXT)
     memo = Memo()
-    known = KnownComments(memo)
-    known.read(source)
-    known.write()
+    known_comments = KnownComments(memo)
+    known_comments.read(source)
+    known_comments.write()
     tree_of.cache_clear()
     comments = read_comments(source, read=KnownComments(memo).read)
     assert suppressed_rows(comments.suppress) == suppressed_rows(read_comments(source).suppress)
@@ -66,9 +66,9 @@ def suppressed_rows(suppress: object) -> list[int]:
 def test_a_result_that_does_not_decode_is_read_again() -> None:
     source = source_of(TEXT)
     memo = Memo()
-    known = KnownComments(memo)
-    known.read(source)
-    known.write()
+    known_comments = KnownComments(memo)
+    known_comments.read(source)
+    known_comments.write()
     ((query, head),) = memo._values
     (key,) = memo._values[query, head]
     memo.write([Result(COMMENTS, head, key, '[["no place"]]')], {})

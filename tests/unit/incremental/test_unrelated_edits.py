@@ -176,4 +176,4 @@ def test_the_setting_of_soft_placement_by_way_of_another_import(
     write(tmp_path, {"setter.py": setter, "main.py": "import train\n"})
     assert check(tmp_path) == before
     write(tmp_path, {"main.py": "import setter\nimport train\n"}, age=1)
-    assert check(tmp_path) == [each for each in before if each[0] != "train.py"]
+    assert check(tmp_path) == [row for row in before if row[0] != "train.py"]

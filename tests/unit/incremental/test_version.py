@@ -21,7 +21,7 @@ def test_every_file_of_the_analyzer_belongs_to_its_version(
     hash_now = own_hash.__wrapped__
     before = hash_now()
     assert hash_now() == before
-    files = [each for each in package.rglob("*") if each.suffix in SUFFIXES]
+    files = [file for file in package.rglob("*") if file.suffix in SUFFIXES]
     for path in files[:: len(files) // 7]:
         data = path.read_bytes()
         path.write_bytes(data + b"\n")

@@ -32,8 +32,8 @@ def drawn(text: str, folder: Path, function: str | None = None) -> ComputationMa
     return only
 
 
-def context_of(made: Found, folder: Path) -> RenderContext:
-    return RenderContext(str(folder), made.sources)
+def context_of(drawn_map: Found, folder: Path) -> RenderContext:
+    return RenderContext(str(folder), drawn_map.sources)
 
 
 def node(drawn: ComputationMap, title: str) -> MapNode:
@@ -50,8 +50,8 @@ def edge(drawn: ComputationMap, source: str, target: str) -> MapEdge | None:
 def closes(cycle: Cycle) -> bool:
     """Return whether each leg begins where the one before it ends, the first after the last."""
     return all(
-        one.target == other.source
-        for one, other in zip(cycle.waits, [*cycle.waits[1:], cycle.waits[0]])
+        wait.target == other.source
+        for wait, other in zip(cycle.waits, [*cycle.waits[1:], cycle.waits[0]])
     )
 
 

@@ -41,7 +41,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(params=PROGRAMS)
-def made(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ProgramMap, RenderContext]:
+def drawn_map(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ProgramMap, RenderContext]:
     here = found(PROGRAMS[request.param], tmp_path)
     return here.program, context_of(here, tmp_path)
 
@@ -51,8 +51,10 @@ def drawn_in(program: ProgramMap) -> ComputationMap:
     return only
 
 
-def test_every_format_names_every_box_and_variable(made: tuple[ProgramMap, RenderContext]) -> None:
-    program, context = made
+def test_every_format_names_every_box_and_variable(
+    drawn_map: tuple[ProgramMap, RenderContext],
+) -> None:
+    program, context = drawn_map
     for name in FORMATS:
         written = load(name)(program, context)
         for node in drawn_in(program).nodes:
@@ -61,15 +63,15 @@ def test_every_format_names_every_box_and_variable(made: tuple[ProgramMap, Rende
             assert variable.name in written, name
 
 
-def test_text_keeps_to_its_width(made: tuple[ProgramMap, RenderContext]) -> None:
-    program, context = made
+def test_text_keeps_to_its_width(drawn_map: tuple[ProgramMap, RenderContext]) -> None:
+    program, context = drawn_map
     for width in (60, 80, 100):
         lines = load("text")(program, context._replace(width=width)).splitlines()
         assert max(len(line) for line in lines[2:]) <= width
 
 
-def test_colour_changes_no_word(made: tuple[ProgramMap, RenderContext]) -> None:
-    program, context = made
+def test_colour_changes_no_word(drawn_map: tuple[ProgramMap, RenderContext]) -> None:
+    program, context = drawn_map
     coloured = load("text")(program, context._replace(color=True))
     assert "\x1b[" in coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == load("text")(program, context)
@@ -87,8 +89,8 @@ STATEMENTS = [
 ]
 
 
-def test_mermaid_has_its_syntax(made: tuple[ProgramMap, RenderContext]) -> None:
-    program, context = made
+def test_mermaid_has_its_syntax(drawn_map: tuple[ProgramMap, RenderContext]) -> None:
+    program, context = drawn_map
     first, *lines = load("mermaid")(program, context).splitlines()
     assert first == "flowchart TB"
     names: set[str] = set()
@@ -97,8 +99,8 @@ def test_mermaid_has_its_syntax(made: tuple[ProgramMap, RenderContext]) -> None:
     for line in map(str.strip, lines):
         kind, match = next(
             (kind, match)
-            for kind, each in enumerate(STATEMENTS)
-            if (match := re.fullmatch(each, line))
+            for kind, part in enumerate(STATEMENTS)
+            if (match := re.fullmatch(part, line))
         )
         depth += (kind == 0) - (kind == 1)
         assert depth >= 0
@@ -112,25 +114,31 @@ def test_mermaid_has_its_syntax(made: tuple[ProgramMap, RenderContext]) -> None:
         if kind == 4:
             styles.discard(match[1])
         if kind == 5:
-            assert all(int(each) < edges for each in line.split()[1].split(","))
+            assert all(int(part) < edges for part in line.split()[1].split(","))
     assert depth == 0
     assert not styles, "every style is defined"
     red = [cycle for cycle in drawn_in(program).cycles for _ in cycle.waits]
     assert any(line.startswith("linkStyle") for line in lines) == bool(red)
 
 
-def test_svg_is_well_formed_and_needs_nothing_else(made: tuple[ProgramMap, RenderContext]) -> None:
-    program, context = made
+def test_svg_is_well_formed_and_needs_nothing_else(
+    drawn_map: tuple[ProgramMap, RenderContext],
+) -> None:
+    program, context = drawn_map
     written = load("svg")(program, context)
     root = ElementTree.fromstring(written)
     assert root.tag == f"{SVG}svg"
     assert "prefers-color-scheme: dark" in written
     assert_alone(written.replace('xmlns="http://www.w3.org/2000/svg"', ""))
-    marked = [each.get("id") for each in root.iter() if each.get("id")]
+    marked = [element.get("id") for element in root.iter() if element.get("id")]
     assert len(marked) == len(set(marked))
     used = set(re.findall(r"url\(#([^)]+)\)", written))
     assert used <= set(marked)
-    red = [each for each in root.iter(f"{SVG}polyline") if "alarm" in (each.get("class") or "")]
+    red = [
+        element
+        for element in root.iter(f"{SVG}polyline")
+        if "alarm" in (element.get("class") or "")
+    ]
     assert bool(red) == bool(drawn_in(program).cycles)
 
 
@@ -166,8 +174,8 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_html_leads_to_lines_that_are_in_it(made: tuple[ProgramMap, RenderContext]) -> None:
-    program, context = made
+def test_html_leads_to_lines_that_are_in_it(drawn_map: tuple[ProgramMap, RenderContext]) -> None:
+    program, context = drawn_map
     written = load("html")(program, context)
     assert_alone(written)
     reader = Reader()
@@ -189,9 +197,9 @@ def rectangles(
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_boxes_neither_overlap_nor_leave_the_picture(
-    made: tuple[ProgramMap, RenderContext], narrow: bool
+    drawn_map: tuple[ProgramMap, RenderContext], narrow: bool
 ) -> None:
-    program, context = made
+    program, context = drawn_map
     drawn = drawn_in(program)
     boxes = list(rectangles(drawn, context, narrow))
     for number, (left, top, right, bottom) in enumerate(boxes):
@@ -202,5 +210,5 @@ def test_boxes_neither_overlap_nor_leave_the_picture(
 
 
 def test_sizes_in_words() -> None:
-    output = [size_in_words(each) for each in (0, 1023, 1024, 4096 * 1024, 3 << 40)]
+    output = [size_in_words(size) for size in (0, 1023, 1024, 4096 * 1024, 3 << 40)]
     assert output == ["0 B", "1023 B", "1.0 KiB", "4.0 MiB", "3072.0 GiB"]

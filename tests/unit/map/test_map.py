@@ -29,7 +29,7 @@ def test_tensors_cross_with_their_names_and_sizes(tmp_path: Path) -> None:
 
 def test_what_the_device_does_is_cut_at_the_calls_of_host_clusters(tmp_path: Path) -> None:
     map_drawn = drawn(SENT, tmp_path)
-    assert [each.title.split(":")[0] for each in map_drawn.nodes] == [
+    assert [part.title.split(":")[0] for part in map_drawn.nodes] == [
         "rewrite",
         "device segment 1",
         "outside_compilation(log)",
@@ -219,11 +219,11 @@ def test_what_is_given_to_a_computation_has_its_size(tmp_path: Path) -> None:
     assert inputs.crossings == (Crossing("x", "float32 (4)", 16),)
 
 
-def touches(made: ComputationMap) -> dict[str, set[tuple[str, str]]]:
+def touches(drawn_map: ComputationMap) -> dict[str, set[tuple[str, str]]]:
     """Return how each variable is touched, by its name."""
     return {
         variable.name: {(touch.mode, touch.how) for touch in variable.touches}
-        for variable in made.variables
+        for variable in drawn_map.variables
     }
 
 
@@ -231,7 +231,7 @@ def test_training_evaluation_and_prediction_are_maps_of_their_own(tmp_path: Path
     train, evaluate = found(MODES, tmp_path).program.computations
     assert train.title == "model_fn, compiled by a TPUEstimator to train"
     assert evaluate.title == "model_fn, compiled by a TPUEstimator to evaluate"
-    names = [{node.title for node in made.nodes} for made in (train, evaluate)]
+    names = [{node.title for node in drawn_map.nodes} for drawn_map in (train, evaluate)]
     assert {"host_call_fn", "input pipeline of train"} <= names[0]
     assert {"metric_fn", "input pipeline of evaluate"} <= names[1]
     assert not {"metric_fn", "input pipeline of evaluate"} & names[0]
@@ -274,11 +274,11 @@ def test_metrics_of_an_evaluation_are_not_in_the_map_of_training(tmp_path: Path)
         estimator.evaluate(None)
     """
     train, evaluate = found(text, tmp_path).program.computations
-    assert not [each.title for each in train.nodes if "metric" in each.title]
+    assert not [part.title for part in train.nodes if "metric" in part.title]
     sent = edge(evaluate, "eval_metrics(metric_fn)", "metric_fn")
     assert sent is not None
     assert len(sent.crossings) == 1, "an argument with two values is one tensor"
-    (step,) = [each for each in train.variables if each.name == "global_step"]
+    (step,) = [part for part in train.variables if part.name == "global_step"]
     assert [(touch.mode, touch.times) for touch in step.touches] == [("write", 1), ("read", 1)]
 
 
@@ -377,8 +377,10 @@ def test_each_step_of_fit_has_its_own_input_pipeline(tmp_path: Path) -> None:
     )
     maps = found(text, tmp_path).program.computations
     pipelines = {
-        made.title: [(node.title, node.lines[0].text) for node in made.nodes if node.kind == INPUT]
-        for made in maps
+        drawn_map.title: [
+            (node.title, node.lines[0].text) for node in drawn_map.nodes if node.kind == INPUT
+        ]
+        for drawn_map in maps
     }
     arrow = " \N{RIGHTWARDS ARROW} "
     assert pipelines == {

@@ -113,8 +113,8 @@ def test_long_lines_are_cut_around_what_is_reported() -> None:
 def test_more_than_two_lanes_become_blocks_where_columns_get_narrow() -> None:
     span = DEADLOCK.span
     trace = tuple(Step(f"replica {number}", span, f"step {number}") for number in range(4))
-    said = load("full")([DEADLOCK._replace(trace=trace)], CONTEXT)
-    assert "\n  replica 3\n  ---------\n  4 trainer.py:15\n" in said
+    text = load("full")([DEADLOCK._replace(trace=trace)], CONTEXT)
+    assert "\n  replica 3\n  ---------\n  4 trainer.py:15\n" in text
 
 
 def test_colour_changes_no_word() -> None:
@@ -122,9 +122,9 @@ def test_colour_changes_no_word() -> None:
 
     coloured = CONTEXT._replace(color=True)
     for name in ("concise", "full"):
-        said = load(name)(FINDINGS, coloured)
-        assert "\x1b[" in said
-        assert re.sub(r"\x1b\[[\d;]*m", "", said) == load(name)(FINDINGS, CONTEXT)
+        text = load(name)(FINDINGS, coloured)
+        assert "\x1b[" in text
+        assert re.sub(r"\x1b\[[\d;]*m", "", text) == load(name)(FINDINGS, CONTEXT)
 
 
 class Terminal:
@@ -173,9 +173,9 @@ def test_jsonl_is_json_line_by_line() -> None:
 
 
 def test_github_fields_and_messages_are_escaped() -> None:
-    said = load("github")([ODD_ONE], CONTEXT)
-    assert said.count("\n") == 1
-    assert "100%25 <sure>" in said
+    text = load("github")([ODD_ONE], CONTEXT)
+    assert text.count("\n") == 1
+    assert "100%25 <sure>" in text
     odd = ODD_ONE._replace(span=Span("a,b:c.py", Location(1, 1), Location(1, 2)))
     assert ",file=a%2Cb%3Ac.py,line=1," in load("github")([odd], CONTEXT)
 
@@ -184,11 +184,11 @@ def test_azure_fields_and_messages_are_escaped() -> None:
     odd = ODD_ONE._replace(
         span=Span("a;b].py", Location(1, 1), Location(1, 2)), message="100% [sure]; or\nnot"
     )
-    said = load("azure")([odd], CONTEXT)
-    assert said.startswith("##vso[task.logissue type=")
-    assert ";sourcepath=a%3Bb%5D.py;linenumber=1;" in said
-    assert said.count("\n") == said.count("]") == 1
-    assert "100%AZP25 [sure%5D%3B or" in said
+    text = load("azure")([odd], CONTEXT)
+    assert text.startswith("##vso[task.logissue type=")
+    assert ";sourcepath=a%3Bb%5D.py;linenumber=1;" in text
+    assert text.count("\n") == text.count("]") == 1
+    assert "100%AZP25 [sure%5D%3B or" in text
 
 
 def test_gitlab_fingerprints_differ() -> None:
@@ -227,8 +227,8 @@ def test_summary_counts() -> None:
 def test_without_findings_the_summary_says_what_was_checked() -> None:
     context = RenderContext("/p", files=57, coverage=Coverage(3, 41, 57))
     assert summary([], context) == "Checked 3 TPU programs in 41 of 57 files.\n"
-    one = context._replace(coverage=Coverage(1, 1, 1))
-    assert summary([], one) == "Checked 1 TPU program in 1 of 1 file.\n"
+    single = context._replace(coverage=Coverage(1, 1, 1))
+    assert summary([], single) == "Checked 1 TPU program in 1 of 1 file.\n"
     none = context._replace(coverage=Coverage(0, 0, 57, using={"t": 9}))
     assert summary([], none) == "No TPU program found in 57 files.\n"
     others = context._replace(coverage=Coverage(0, 0, 57, using={"j": 2, "x": 1}))
@@ -306,9 +306,9 @@ def test_statistics() -> None:
 
 def test_rows_of_a_notebook_are_those_of_its_file() -> None:
     for name in ("github", "azure", "gitlab", "pylint", "rdjson", "sarif", "junit"):
-        said = load(name)([IN_LONG_NOTEBOOK], CONTEXT)
-        assert str(LONG_NOTEBOOK_ROW) in said, name
-        assert "column" not in said.replace("columnKind", "").lower(), name
+        text = load(name)([IN_LONG_NOTEBOOK], CONTEXT)
+        assert str(LONG_NOTEBOOK_ROW) in text, name
+        assert "column" not in text.replace("columnKind", "").lower(), name
 
 
 def test_rdjson_counts_the_bytes_of_utf_8() -> None:

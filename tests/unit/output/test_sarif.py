@@ -20,8 +20,8 @@ from tpulint.output.sarif import render_sarif
 from tpulint.source import read_source
 
 
-def log_of(*found: Finding, context: RenderContext = CONTEXT) -> Any:
-    return json.loads(render_sarif(found, context))
+def log_of(*findings: Finding, context: RenderContext = CONTEXT) -> Any:
+    return json.loads(render_sarif(findings, context))
 
 
 def test_uris_are_relative_and_quoted_and_absolute_only_outside() -> None:
@@ -52,8 +52,8 @@ def test_one_thread_flow_a_lane_and_one_order() -> None:
     assert last["message"]["text"].startswith("waits for the lock")
 
 
-def prints(*found: Finding, context: RenderContext = CONTEXT) -> list[str]:
-    results = log_of(*found, context=context)["runs"][0]["results"]
+def prints(*findings: Finding, context: RenderContext = CONTEXT) -> list[str]:
+    results = log_of(*findings, context=context)["runs"][0]["results"]
     return [result["partialFingerprints"]["primaryLocationLineHash"] for result in results]
 
 

@@ -21,9 +21,9 @@ def validator() -> jsonschema.Draft4Validator:
     return jsonschema.Draft4Validator(schema)
 
 
-@pytest.mark.parametrize("found", [FINDINGS, ()], ids=["all", "none"])
-def test_valid(validator: jsonschema.Draft4Validator, found: tuple[Finding, ...]) -> None:
-    log = json.loads(render_sarif(found, CONTEXT))
+@pytest.mark.parametrize("findings", [FINDINGS, ()], ids=["all", "none"])
+def test_valid(validator: jsonschema.Draft4Validator, findings: tuple[Finding, ...]) -> None:
+    log = json.loads(render_sarif(findings, CONTEXT))
     assert [error.message for error in validator.iter_errors(log)] == []
 
 

@@ -52,9 +52,9 @@ def test_commands_that_install_tpulint_are_generated() -> None:
         "    %pip install 'tpulint[runtime] @ git+https://github.com/tpulint/tpulint'",
     }
     assert any(
-        "pip install" in found
+        "pip install" in match
         for text in documents
-        for found in generated.findall(text.read_text("utf-8"))
+        for match in generated.findall(text.read_text("utf-8"))
     )
 
 

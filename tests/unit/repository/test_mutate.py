@@ -80,7 +80,7 @@ KINDS = {
 
 
 def every_mutant(filename: str, text: str) -> list[Mutant]:
-    return drawn({filename: text}, sites_of(filename, text), each=99, a_file=999)
+    return drawn({filename: text}, sites_of(filename, text), per_operator=99, a_file=999)
 
 
 def test_what_is_built_outside_the_device_is_no_site_for_its_faults() -> None:
@@ -147,13 +147,13 @@ def test_a_batch_that_is_taken_out_of_its_dataset_is_no_site() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "has_sites"),
     [("a/b.py", True), ("a/b_test_lib.py", False), ("testing/b.py", False), ("latest.py", True)],
 )
-def test_tests_have_no_sites(path: str, found: bool, tmp_path: Path) -> None:
+def test_tests_have_no_sites(path: str, has_sites: bool, tmp_path: Path) -> None:
     (tmp_path / path).parent.mkdir(exist_ok=True)
     (tmp_path / path).write_text(PROGRAM)
-    assert bool(sites_under(tmp_path)[1]) is found
+    assert bool(sites_under(tmp_path)[1]) is has_sites
 
 
 def test_the_batches_of_a_folder_without_estimators_are_no_sites(tmp_path: Path) -> None:
@@ -196,10 +196,10 @@ def test_a_keyword_behind_letters_of_two_bytes_is_replaced() -> None:
 
 def test_the_draw_keeps_its_bounds_and_repeats_itself() -> None:
     sites = sites_of("a.py", PROGRAM)
-    few = drawn({"a.py": PROGRAM}, sites, each=1, a_file=5)
+    few = drawn({"a.py": PROGRAM}, sites, per_operator=1, a_file=5)
     assert len(few) == 5
     assert len({mutant.operator.name for mutant in few}) == 5
-    assert few == drawn({"a.py": PROGRAM}, sites, each=1, a_file=5)
+    assert few == drawn({"a.py": PROGRAM}, sites, per_operator=1, a_file=5)
 
 
 def test_a_batch_holds_no_file_twice() -> None:
@@ -220,7 +220,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
     texts, sites = sites_under(folder)
     assert {Path(path).name for path in texts} == {"program.py"}
     checked = Checked(folder, ["one", "two"], folder / "cache")
-    mutants = drawn(texts, sites, each=99, a_file=99)
+    mutants = drawn(texts, sites, per_operator=99, a_file=99)
     return [result for batch in batches(mutants) for result in checked.results(batch)]
 
 
@@ -244,14 +244,14 @@ def label(result: Result) -> str:
     return f"{result.mutant.operator.name} at {site.kind}"
 
 
-def steps_of(made: str, run: str) -> int:
-    text = STEPS.replace("    def step", f"    strategy = {made}\n\n    def step")
+def steps_of(creation: str, run: str) -> int:
+    text = STEPS.replace("    def step", f"    strategy = {creation}\n\n    def step")
     sites = sites_of("main.py", text.replace("run(step", f"run({run}"))
     return sum(site.kind == "step" for site in sites)
 
 
 @pytest.mark.parametrize(
-    ("made", "run", "count"),
+    ("creation", "run", "count"),
     [
         ("strategies.get_strategy()", "step", 1),
         ("strategies.get_strategy()", "self.step", 1),
@@ -259,8 +259,8 @@ def steps_of(made: str, run: str) -> int:
         ("tf.distribute.MirroredStrategy()", "step", 0),
     ],
 )
-def test_a_step_that_no_tpu_runs_is_no_site(made: str, run: str, count: int) -> None:
-    assert steps_of(made, run) == count
+def test_a_step_that_no_tpu_runs_is_no_site(creation: str, run: str, count: int) -> None:
+    assert steps_of(creation, run) == count
 
 
 def test_a_public_repository_is_seeded_at_every_batch_and_optimizer(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_public_repository_is_seeded_at_every_batch_and_optimizer(tmp_path: Pa
     (tmp_path / name).mkdir()
     pipeline = "def rows(data):\n    return data.batch(8, drop_remainder=True)\n"
     (tmp_path / name / "program.py").write_text(f"{PROGRAM}\n\n{pipeline}", encoding="utf-8")
-    results = public.measured(tmp_path, [name], each=0, a_file=0)
+    results = public.measured(tmp_path, [name], per_operator=0, a_file=0)
     outcomes = {(result.mutant.operator.codes[0], result.certainty) for result in results}
     assert outcomes == {
         ("TPU604", Certainty.DEFINITE),
@@ -301,7 +301,7 @@ def test_without_a_network_the_repositories_that_are_there_are_taken(
     monkeypatch.setattr(public, "fetch", lambda *_: False)
     first, *others = public.read_pins()
     with pytest.raises(public.NoRepositories, match=r"is there a\s+network\?"):
-        public.report(tmp_path, each=1, a_file=1)
+        public.report(tmp_path, per_operator=1, a_file=1)
     (tmp_path / others[0]).mkdir()
     there, missing = public.bring(tmp_path)
     assert there == others[:1]

@@ -145,15 +145,15 @@ def test_an_upload_that_broke_off_goes_on_where_it_was(api: StorageApi) -> None:
     headers = {"Content-Range": "bytes 0-9/10"}
     with pytest.raises(BrokenBodyError):
         api.answer(StorageRequest("PUT", place, headers, broken, BASE))
-    asked = ask(api, "PUT", place, Content_Range="bytes */10")
-    assert (asked.status, asked.headers["Range"]) == (308, "bytes=0-3")
+    answer = ask(api, "PUT", place, Content_Range="bytes */10")
+    assert (answer.status, answer.headers["Range"]) == (308, "bytes=0-3")
     assert ask(api, "PUT", place, b"456789", Content_Range="bytes 4-9/10").status == 200
     assert read(api, "big") == (200, b"0123456789")
 
 
 def test_nothing_has_come_of_an_upload_that_broke_off_at_once(api: StorageApi) -> None:
-    asked = ask(api, "PUT", begun(api), Content_Range="bytes */10")
-    assert (asked.status, asked.headers) == (308, {})
+    answer = ask(api, "PUT", begun(api), Content_Range="bytes */10")
+    assert (answer.status, answer.headers) == (308, {})
 
 
 def test_an_empty_object_is_written(api: StorageApi) -> None:

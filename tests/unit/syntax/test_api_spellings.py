@@ -33,7 +33,7 @@ def found(text: str) -> FileSpellings:
 
 def sources() -> list[str]:
     whole = [statement.replace("{}", "p.q.r") for statement in STATEMENTS]
-    return [*whole, *(each.format("p.q.r") for each in AROUND)]
+    return [*whole, *(word.format("p.q.r") for word in AROUND)]
 
 
 @pytest.mark.parametrize("text", sources())

@@ -72,23 +72,23 @@ def placed(facts: ir.ModuleSummary, pieces: Pieces) -> list[tuple[str, Location,
     """Each expression that has a place, with where that is."""
     waiting = [facts.body]
     waiting += [function.body for function in facts.functions]  # reading a body adds those in it
-    found: list[tuple[str, Location, Location]] = []
+    ranges: list[tuple[str, Location, Location]] = []
     seen = len(facts.functions)
     while waiting:
         for node in walk(*waiting.pop()):
             if isinstance(node, KINDS):
-                found.append((type(node).__name__, *pieces.range(node.place)))
+                ranges.append((type(node).__name__, *pieces.range(node.place)))
         waiting += [function.body for function in facts.functions[seen:]]
         seen = len(facts.functions)
     for code in facts.classes:
-        found += [
+        ranges += [
             (type(node).__name__, *pieces.range(node.place))
             for node in walk(*code.body)
             if isinstance(node, KINDS)
         ]
-    found += [(function.name, *pieces.range(function.place)) for function in facts.functions]
-    found += [(cls.name, *pieces.range(cls.place)) for cls in facts.classes]
-    return sorted(found)
+    ranges += [(function.name, *pieces.range(function.place)) for function in facts.functions]
+    ranges += [(cls.name, *pieces.range(cls.place)) for cls in facts.classes]
+    return sorted(ranges)
 
 
 @pytest.mark.parametrize("text", [CLASS, *map(sample, SAMPLES)], ids=["class", *SAMPLES])

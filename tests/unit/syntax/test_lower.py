@@ -53,7 +53,7 @@ def call_texts(text: str) -> list[str]:
     pieces = pieces_of(text, facts)
     bodies = [facts.body, *(function.body for function in facts.functions)]
     places = {call.place for body in bodies for call in calls(*body)}
-    return [piece(text, *each) for each in sorted(map(pieces.range, places - {NOWHERE}))]
+    return [piece(text, *place) for place in sorted(map(pieces.range, places - {NOWHERE}))]
 
 
 def piece(text: str, start: Location, end: Location) -> str:
@@ -81,13 +81,13 @@ def test_every_function_and_class_is_kept(name: str) -> None:
     text = sample(name)
     facts = facts_of(text)
     tree = list(ast.walk(ast.parse(text)))
-    functions = [each for each in tree if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    lambdas = [each for each in tree if isinstance(each, ast.Lambda)]
-    classes = [each for each in tree if isinstance(each, ast.ClassDef)]
+    functions = [node for node in tree if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    lambdas = [node for node in tree if isinstance(node, ast.Lambda)]
+    classes = [node for node in tree if isinstance(node, ast.ClassDef)]
     for function in facts.functions:  # reading a body adds those in it
         assert function.body is not None
-    named = [each for each in facts.functions if not each.is_lambda]
-    assert sorted(each.name for each in named) == sorted(each.name for each in functions)
+    named = [node for node in facts.functions if not node.is_lambda]
+    assert sorted(node.name for node in named) == sorted(node.name for node in functions)
     assert len(facts.functions) - len(named) == len(lambdas)
     assert sorted(cls.name for cls in facts.classes) == sorted(cls.name for cls in classes)
 

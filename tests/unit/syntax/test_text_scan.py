@@ -35,7 +35,7 @@ def test_no_name_and_no_setter_of_a_body_is_overlooked_in_its_text(name: str) ->
     for owner in facts.classes:
         for attribute, methods in owner.setters.items():
             bodies = [cut[method] for method in methods if method in cut]
-            assert all(may_set_attribute(attribute, each) for each in bodies)
+            assert all(may_set_attribute(attribute, text) for text in bodies)
 
 
 @pytest.mark.parametrize("name", SAMPLES)

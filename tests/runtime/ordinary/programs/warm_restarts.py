@@ -17,12 +17,12 @@ def step(rate):
     return strategy.reduce("MEAN", strategy.run(replica, args=(rate,)), axis=None)
 
 
-best, kept, rate = float("inf"), weight.numpy(), 0.3
+best, best_weight, rate = float("inf"), weight.numpy(), 0.3
 for _ in range(8):
     loss = float(step(tf.constant(rate)))
     print(f"{loss:.4f} {rate:.4f}")
     if loss < best:
-        best, kept, rate = loss, weight.numpy(), rate * 2.0
+        best, best_weight, rate = loss, weight.numpy(), rate * 2.0
     else:
-        weight.assign(kept)
+        weight.assign(best_weight)
         rate /= 4.0

@@ -40,7 +40,7 @@ ADD = External("tensorflow.add")
         (Choice((Const(1), Const(None))), "1 or None"),
         (ExternalObject("tf.Module", SITE, Context()), "tf.Module object"),
         (Sequence("tuple", [Const(1), UNKNOWN], True), "tuple [1, UNKNOWN, ...]"),
-        (Sequence("list", [Const(each) for each in range(9)]), "list [0, 1, 2, 3, ...]"),
+        (Sequence("list", [Const(number) for number in range(9)]), "list [0, 1, 2, 3, ...]"),
         (Mapping({"a": Const(1)}), "dict {'a': 1}"),
         (Variable("total", "variable", None, None), "variable total"),
         (Tensor(None, None, dtype="float32", shape=(8, None)), "float32 tensor (8, ?)"),

@@ -23,6 +23,6 @@ def test_they_are_the_innermost(entered: list[list[str]]) -> None:
     for kinds in entered:
         stack = stack.and_inside(*(Scope(kind, Site(MODULE, -1), object()) for kind in kinds))
     assert stack.computation is innermost(stack, COMPUTATION)
-    inside = [each.payload for each in stack.since(COMPUTATION) if each.kind == CLUSTER]
+    inside = [scope.payload for scope in stack.since(COMPUTATION) if scope.kind == CLUSTER]
     assert stack.cluster is (inside[0] if inside else None)
-    assert [each.kind for each in stack] == [each for kinds in entered for each in kinds]
+    assert [scope.kind for scope in stack] == [kind for kinds in entered for kind in kinds]

@@ -79,7 +79,7 @@ def test_of_many_values_the_functions_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "position", "value"),
+    ("api_call", "position", "value"),
     [
         (call((None, "", 1), (None, "", 2)), 0, 1),
         (call((None, "", 1), (None, "", 2)), 1, 2),
@@ -94,9 +94,9 @@ def test_of_many_values_the_functions_are_kept() -> None:
     ],
 )
 def test_the_argument_by_keyword_or_position(
-    made: ApiCall, position: int | None, value: int | None
+    api_call: ApiCall, position: int | None, value: int | None
 ) -> None:
-    actual = made.argument("wanted", position)
+    actual = api_call.argument("wanted", position)
     assert (None if actual is None else actual.value) == (None if value is None else Const(value))
 
 

@@ -27,7 +27,7 @@ PROGRAMS: dict[str, Value] = {
 
 
 def choices(value: Value) -> set[str]:
-    return {repr(each) for each in (value.options if isinstance(value, Choice) else (value,))}
+    return {repr(option) for option in (value.options if isinstance(value, Choice) else (value,))}
 
 
 @pytest.mark.parametrize("text", PROGRAMS)

@@ -56,7 +56,7 @@ def test_a_call_that_nests_too_deeply_is_left_out_and_said() -> None:
     finally:
         sys.setrecursionlimit(limit)
     assert not reader.failures
-    assert {each.limit for each in reader.unfollowed} == {"calls nested too deeply"}
+    assert {layer_call.limit for layer_call in reader.unfollowed} == {"calls nested too deeply"}
 
 
 def test_the_limit_of_recursion_is_as_it_was() -> None:

@@ -66,7 +66,7 @@ def test_a_result_feeds_the_next_cluster() -> None:
 def test_facts_flow_through_operations() -> None:
     body = "y = tpu.outside_compilation(host, x)\ntf.print(tf.abs(y + 1.0))\nreturn x"
     actual = computation(body)
-    (call,) = [each for each in actual.calls if each.last == "print"]
+    (call,) = [api_call for api_call in actual.calls if api_call.last == "print"]
     tensor = call.arguments[0].value
     assert tensor.clusters == set(actual.clusters)  # type: ignore[attr-defined]
 

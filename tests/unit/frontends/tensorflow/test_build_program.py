@@ -11,11 +11,11 @@ from tpulint.frontends.tensorflow.program import Program
 TPU = "import tensorflow as tf\ntpu = tf.compat.v1.tpu\n"
 
 
-def unseen(found: Program) -> list[bool]:
+def unseen(program: Program) -> list[bool]:
     """Return for each computation if a caller that is not seen is around it."""
     return [
         any(scope.kind == NO_KNOWN_CALLER for scope in computation.context.scopes)
-        for computation in found.computations
+        for computation in program.computations
     ]
 
 

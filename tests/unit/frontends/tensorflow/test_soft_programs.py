@@ -27,7 +27,7 @@ def forwards(imports: Imports, setters: Mapping[str, str], entry: str) -> str | 
         reached |= new
         waiting += new
     states = {
-        setters[each] for each in reached & set(setters) if each == entry or not is_test(each)
+        setters[name] for name in reached & set(setters) if name == entry or not is_test(name)
     }
     return ON if ON in states else PERHAPS if states else None
 
@@ -41,12 +41,13 @@ def forwards(imports: Imports, setters: Mapping[str, str], entry: str) -> str | 
 def test_backwards_is_forwards(imports: Imports, setters: Mapping[str, str]) -> None:
     graph = ImportGraph(
         Files(installed=INSTALLED),
-        {path: tuple(sorted(each)) for path, each in imports.items()},
+        {path: tuple(sorted(names)) for path, names in imports.items()},
     )
     placement = SoftPlacement(graph, FILES, setters, FILES)  # each is run as a program by itself
     seen = {*FILES, *((OUTSIDE,) if any(OUTSIDE in imports[file] for file in FILES) else ())}
     above = {
-        path: [each for each in PATHS if path in imports[each] and each in seen] for path in PATHS
+        path: [start for start in PATHS if path in imports[start] and start in seen]
+        for path in PATHS
     }
     for path in FILES:
         programs, waiting = {path}, [path]

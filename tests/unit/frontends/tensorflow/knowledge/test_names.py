@@ -20,7 +20,7 @@ ROW = {name: index for index, name in enumerate(names.releases())}
 
 
 def versions(mask: int) -> list[str]:
-    return [each for each, index in ROW.items() if mask >> index & 1]
+    return [release for release, index in ROW.items() if mask >> index & 1]
 
 
 def test_the_newest_column_is_what_the_installed_tensorflow_has() -> None:
@@ -30,7 +30,7 @@ def test_the_newest_column_is_what_the_installed_tensorflow_has() -> None:
     for base in table.blocks:
         for name, row in names.members(base).items():
             if row.mask & column:
-                arguments = [each for mask, each in row.parameters if mask & column]
+                arguments = [parameter for mask, parameter in row.parameters if mask & column]
                 facts[f"{base}.{name}" if base else name] = Fact("", "".join(arguments))
     read = {name: fact._replace(kind="") for name, fact in knowledge.newest_names().items()}
     assert facts == read
@@ -94,8 +94,8 @@ def test_the_other_names_of_a_generation_lack_what_it_lacks(dotted: str) -> None
 
 
 def test_each_generation_has_its_own_parameters() -> None:
-    one = names.parameters("tensorflow.summary.scalar")
-    assert one
+    own = names.parameters("tensorflow.summary.scalar")
+    assert own
     first = names.generation(1)
     assert all(
         mask & first == 0 for mask, _ in names.parameters("tensorflow.compat.v2.summary.scalar")
@@ -151,8 +151,8 @@ def test_the_table_is_read_in_no_time() -> None:
     ],
 )
 def test_a_requirement_allows_releases(text: str, first: str, last: str) -> None:
-    (found,) = requirements(text)
-    assert versions(found.mask) == list(ROW)[ROW[first] : ROW[last] + 1]
+    (requirement,) = requirements(text)
+    assert versions(requirement.mask) == list(ROW)[ROW[first] : ROW[last] + 1]
 
 
 def test_the_text_of_a_requirement_has_both_its_quotes() -> None:
@@ -190,9 +190,13 @@ def test_a_requirement_may_name_the_package_alone(text: str, bare: bool) -> None
 
 
 def test_a_requirement_knows_its_place() -> None:
-    (found,) = requirements("# tensorflow==1.15\nnumpy\ntensorflow >= 2.4   # any\n")
-    assert (found.text, found.start, found.end) == ("tensorflow >= 2.4", (3, 1), (3, 18))
-    assert found.is_open
+    (requirement,) = requirements("# tensorflow==1.15\nnumpy\ntensorflow >= 2.4   # any\n")
+    assert (requirement.text, requirement.start, requirement.end) == (
+        "tensorflow >= 2.4",
+        (3, 1),
+        (3, 18),
+    )
+    assert requirement.is_open
 
 
 @pytest.mark.timeout(60)  # each took hours

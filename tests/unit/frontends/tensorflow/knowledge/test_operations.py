@@ -30,10 +30,10 @@ def test_the_table_is_what_the_installed_tensorflow_gives() -> None:
     ],
 )
 def test_a_name_ends_in_what_only_the_host_runs(dotted: str, built: set[str]) -> None:
-    found = operations.builds(dotted)
-    assert found is not None
-    assert found.lacks_kernel
-    assert set(found.operations) == built
+    built_operations = operations.builds(dotted)
+    assert built_operations is not None
+    assert built_operations.lacks_kernel
+    assert set(built_operations.operations) == built
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_a_name_that_is_compiled_ends_in_nothing_else(dotted: str) -> None:
 
 
 def test_a_numeric_operation_may_have_a_kernel_some_day() -> None:
-    found = operations.builds("tensorflow.linalg.det")
-    assert found is not None
-    assert not found.lacks_kernel
+    built_operations = operations.builds("tensorflow.linalg.det")
+    assert built_operations is not None
+    assert not built_operations.lacks_kernel
 
 
 def test_a_refused_operation_would_have_been_possible_only() -> None:

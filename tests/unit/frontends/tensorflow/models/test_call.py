@@ -24,19 +24,19 @@ DICT.dropped_at["a"] = CONTEXT
 STRUCTURES = [LIST, DICT]
 
 
-@pytest.mark.parametrize("given", STRUCTURES, ids=["list", "dict"])
-def test_a_copy_differs_in_no_field(given: Value) -> None:
+@pytest.mark.parametrize("value", STRUCTURES, ids=["list", "dict"])
+def test_a_copy_differs_in_no_field(value: Value) -> None:
     """Each field of the sample is set, so that a field that is added and forgotten fails."""
-    argument = Argument("x", "*", given, SITE, None)
+    argument = Argument("x", "*", value, SITE, None)
     (copied,) = snapshot((argument,))
     assert copied == argument._replace(value=copied.value)
-    assert copied.value is not given
+    assert copied.value is not value
     # A copy is no longer the `__dict__` of an object.
-    for field in fields(given):  # type: ignore[arg-type]
+    for field in fields(value):  # type: ignore[arg-type]
         if field.name == "attributes":
             continue
-        assert getattr(given, field.name), field.name
-        assert getattr(copied.value, field.name) == getattr(given, field.name)
+        assert getattr(value, field.name), field.name
+        assert getattr(copied.value, field.name) == getattr(value, field.name)
 
 
 def test_what_is_added_later_is_not_in_the_copy() -> None:
