@@ -51,17 +51,9 @@ class Layout(NamedTuple):
         return f"{{{order}:T{tiles}}}" if tiles else f"{{{order}}}"
 
 
-def element_bytes(dtype: str) -> float:
-    """Return the size of an element; 0 of a type that a tensor of numbers does not have.
-
-    A type has the name that TensorFlow (`float32`) or XLA (`f32`) gives it.
-    """
-    return _BITS.get(dtype, 0) / 8
-
-
 def dense_bytes(shape: Sequence[int], dtype: str) -> int:
     """Return the size of a tensor without padding."""
-    return math.ceil(math.prod(shape) * element_bytes(dtype))
+    return math.ceil(math.prod(shape) * (_BITS.get(dtype, 0) / 8))
 
 
 def padded_bytes(shape: Sequence[int], dtype: str, layout: Layout) -> int:

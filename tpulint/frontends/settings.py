@@ -39,14 +39,9 @@ def settings_from(config: Config, plugin_names: tuple[str, ...]) -> Settings:
         config.wrappers,
         config.assume_tpu,
         config.target_tensorflow,
-        call_facts_of(config),
+        tuple(row for path in config.model_paths for row in _rows_in(path, mtime_ns(path))),
         plugin_names,
     )
-
-
-def call_facts_of(config: Config) -> tuple[CallFacts, ...]:
-    """Return the rows of the files in `models`. Raises ConfigError for one that cannot be used."""
-    return tuple(row for path in config.model_paths for row in _rows_in(path, mtime_ns(path)))
 
 
 def mtime_ns(path: str) -> int:

@@ -62,7 +62,8 @@ def internal_error_message(error: BaseException) -> str | None:
     """Return the message for an error of the emulator itself, without a traceback; else None."""
     for link in _with_causes(error):
         if any(
-            kind.__qualname__ == "InternalError" and _is_runtimes(kind) for kind in _kinds(link)
+            kind.__qualname__ == "InternalError" and kind.__module__ == "tpulint.runtime.errors"
+            for kind in type(link).__mro__
         ):
             lines = str(link).splitlines()
             first = next((i for i, line in enumerate(lines) if _BEGINS in line), 0)
@@ -87,14 +88,6 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
             seen.add(id(link))
             yield link
             waiting += [link.__context__, link.__cause__]
-
-
-def _kinds(error: BaseException) -> tuple[type, ...]:
-    return type(error).__mro__
-
-
-def _is_runtimes(kind: type) -> bool:
-    return kind.__module__ == "tpulint.runtime.errors"
 
 
 def _dedented(lines: list[str], indent: int) -> list[str]:

@@ -368,15 +368,10 @@ def certify(path: str, environment: dict[str, str]) -> ssl.SSLContext:
     context.num_tickets = 0  # no connection is resumed
     certificate.configure_cert(context)
     own = authority.cert_pem.bytes()
-    for name, content in ((with_others(path), own + trusted_authorities(environment)), (path, own)):
+    for name, content in ((f"{path}.all", own + trusted_authorities(environment)), (path, own)):
         with open(name, "wb") as file:
             file.write(content)
     return context
-
-
-def with_others(path: str) -> str:
-    """Return the file with the authorities that the machine trusts, too."""
-    return f"{path}.all"
 
 
 def trusted_authorities(environment: dict[str, str]) -> bytes:

@@ -190,7 +190,7 @@ def uniform(items: Iterable[Value]) -> bool:
 
 def _uniform(value: Value) -> bool:
     if isinstance(value, Tensor):
-        return value.uniform or is_captured(value)
+        return value.uniform or (value.made is not None and value.made.computation is None)
     if isinstance(value, Variable):
         return is_counter(value)
     if isinstance(value, Sequence):
@@ -203,11 +203,6 @@ def _uniform(value: Value) -> bool:
 def is_counter(variable: Variable) -> bool:
     """Return whether it counts steps: every replica counts the same ones."""
     return variable.sort == "step" or variable.counts
-
-
-def is_captured(tensor: Tensor) -> bool:
-    """Return whether the tensor was made outside every computation: those that use it share it."""
-    return tensor.made is not None and tensor.made.computation is None
 
 
 def is_scalar(value: Value) -> bool:

@@ -107,7 +107,7 @@ def condition_key(library: Library, value: Value, node: Expression, site: Site) 
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
         return ConditionKey(STATE, site, test=node)
-    if isinstance(value, Opaque) and _compares(value):
+    if isinstance(value, Opaque) and (value.negates or value).compared is not None:
         return ConditionKey(VALUE, id(value), value)
     if library.device_answer(node) is None and guards_creation(node):
         return ConditionKey(GUARD, site, test=node)
@@ -116,11 +116,6 @@ def condition_key(library: Library, value: Value, node: Expression, site: Site) 
     if isinstance(value, External):
         return ConditionKey(NAME, value.path)
     return ConditionKey(PLACE, site, test=node)
-
-
-def _compares(value: Opaque) -> bool:
-    """Return whether this is the answer to a comparison with a constant, or its opposite."""
-    return (value.negates or value).compared is not None
 
 
 def is_state(value: Value) -> bool:

@@ -112,18 +112,13 @@ def inline(picture: Drawing, key: str, name: str, link: Link) -> str:
 
 def body(picture: Drawing, key: str, link: Link = lambda span: None) -> str:
     """Return the elements of a picture; `key` makes the names in it unique."""
-    parts = [_heads(key)]
+    parts = ["<defs>" + "".join(_head(key, name) for name in ("", "alarm")) + "</defs>"]
     parts += [_box(frame, link) for frame in picture.frames[::-1]]
     parts += [_arrow(arrow, key) for arrow in picture.arrows if "alarm" not in arrow.style]
     parts += [_box(box, link) for box in picture.boxes]
     parts += [_arrow(arrow, key) for arrow in picture.arrows if "alarm" in arrow.style]
     parts += [_text(word) for word in picture.words]
     return "\n".join(parts)
-
-
-def _heads(key: str) -> str:
-    """Return the heads of arrows: in the colour of what is usual, and in that of an alarm."""
-    return "<defs>" + "".join(_head(key, name) for name in ("", "alarm")) + "</defs>"
 
 
 def _head(key: str, name: str) -> str:

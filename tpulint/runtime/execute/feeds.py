@@ -52,11 +52,6 @@ def serialize_tuple(values: Sequence[Tensor]) -> Tensor:
     return tf.stack([tf.io.serialize_tensor(value) for value in values])
 
 
-def enqueue_tuple(handle: Tensor, values: Sequence[Tensor]) -> Operation:
-    """Put the tuple `values` into a queue. None when it is done eagerly."""
-    return enqueue_serialized(handle, serialize_tuple(values))
-
-
 def enqueue_serialized(handle: Tensor, row: Tensor) -> Operation:
     """Put a tuple that is serialized into a queue. None when it is done eagerly."""
     return exchanges.enqueue(handle, [row])
@@ -265,7 +260,7 @@ class Feeds:
             else:
                 here = in_this_graph(images.feeds[key])
             if "Enqueue" in op.type:
-                return [], enqueue_tuple(here, values)
+                return [], enqueue_serialized(here, serialize_tuple(values))
             dtypes = [tensor.dtype for tensor in op.outputs]
             shapes = [tensor.shape for tensor in op.outputs]
             comes = [call_python(self._note_wait(op), [in_this_graph(images.replica)])]

@@ -137,7 +137,9 @@ def make_copies(
         copies = []
         for here, core in zip(images, cores, strict=True):
             with devices.on_host_of_core(core):
-                copy = here.device_tensors[variable.handle] = _make_variable(dtype)
+                copy = here.device_tensors[variable.handle] = tf.raw_ops.VarHandleOp(
+                    dtype=dtype, shape=tf.TensorShape(None), shared_name=_ANONYMOUS, container=""
+                )
                 filled.append(_assign(copy, value))
             copies.append(copy)
         per_variable.append(VariableCopies(variable, original, tuple(copies)))
@@ -153,12 +155,6 @@ def write_back(copies: Iterable[VariableCopies], waits_for: Sequence[Operation])
                 value = _read(copy.copies[0], copy.variable.dtype)
                 written.append(_assign(copy.original, value))
     return written
-
-
-def _make_variable(dtype: Any) -> Tensor:
-    return tf.raw_ops.VarHandleOp(
-        dtype=dtype, shape=tf.TensorShape(None), shared_name=_ANONYMOUS, container=""
-    )
 
 
 def _read(handle: Tensor, dtype: Any) -> Tensor:

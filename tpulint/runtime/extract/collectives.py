@@ -33,7 +33,7 @@ from tpulint.runtime.extract.bodies import (
 )
 from tpulint.runtime.extract.constants import constant_value
 from tpulint.runtime.extract.program import ReplicatedProgram
-from tpulint.runtime.extract.region import Graph, Operation, Region, RegionSite, Tensor
+from tpulint.runtime.extract.region import Graph, Operation, Region, RegionSite
 from tpulint.runtime.extract.segments import Side, side_of
 from tpulint.runtime.source_location import operation_location
 
@@ -101,7 +101,7 @@ def agreements(region: Region, inputs: Agreements) -> Agreements:
             least = Truth.MAYBE
         for tensor in op.outputs:
             # Rounding may depend on more than the inputs.
-            is_sure = least is Truth.NO or _is_exact(tensor)
+            is_sure = least is Truth.NO or bool(tensor.dtype.is_integer or tensor.dtype.is_bool)
             agreed[tensor.name] = least if is_sure else Truth.MAYBE
     return agreed
 
@@ -141,10 +141,6 @@ def _loop_agreements(body: Region, variables: list[Truth]) -> list[Truth]:
 def _is_computed_alike(region: Region, op: Operation) -> bool:
     is_exchanged = op.type in COLLECTIVES
     return not (op.op_def.is_stateful or is_exchanged) and side_of(region, op) is Side.DEVICE
-
-
-def _is_exact(tensor: Tensor) -> bool:
-    return bool(tensor.dtype.is_integer or tensor.dtype.is_bool)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,11 +33,6 @@ class DynamicSize:
 _SET_SIZE = "XlaSetDynamicDimensionSize"
 
 
-def is_cut(op: Operation) -> bool:
-    """Return whether `op` says the size of a dimension that is cut to it."""
-    return op.type == _SET_SIZE and operations.xla_compares_sizes()
-
-
 def find_cut_sizes(region: Region) -> Iterator[DynamicSize]:
     """Yield the dimensions of the inputs of `region` that are cut."""
     return find_sizes(region) if operations.xla_compares_sizes() else iter(())
@@ -132,7 +127,7 @@ def copy_operations(
             node.attr.clear()
         else:
             taken = op.inputs
-            if on_device and is_cut(op):
+            if on_device and op.type == _SET_SIZE and operations.xla_compares_sizes():
                 taken = taken[:1]
                 _make_identity(node)
             elif on_device and (limit := clamped_value(op)) is not None:

@@ -149,17 +149,15 @@ def order_accesses(
     region = Region(graph, in_program_order(graph, ops), tuple(arguments), (), graph_nodes(graph))
     before = {name: set(needed) for name, needed in region.needs.items()}
     compiled = compiled_order(region, before, arguments, added)
-    on_device = [op for op in compiled if _is_on_device(region, op)]
+    on_device = [
+        op for op in compiled if region.cluster_of(op) is None and not needs_the_host(region, op)
+    ]
     _order_accesses(region, on_device, before)
     for name, earlier in region.needs.items():
         new = before[name] - earlier - {name}
         if new:
             add_control_inputs(ops[name], [ops[source] for source in sorted(new)])
     return region, on_device
-
-
-def _is_on_device(region: Region, op: Operation) -> bool:
-    return region.cluster_of(op) is None and not needs_the_host(region, op)
 
 
 def _order_accesses(region: Region, ops: Iterable[Operation], before: dict[str, set[str]]) -> None:

@@ -28,7 +28,7 @@ def _einsum(op: Operation, inputs: Shapes, output: Any) -> Sizes | None:
     names = terms.split(",")
     if len(names) != 2:
         return None
-    result, *names = (_without_dots(name) for name in (result, *names))
+    result, *names = (name.rpartition("...")[2] for name in (result, *names))
     sizes: dict[str, int] = {}
     for name, shape in zip((*names, result), (*inputs, output), strict=True):
         # The dimensions of an ellipsis are the first ones: all are batch.
@@ -43,21 +43,13 @@ def _einsum(op: Operation, inputs: Shapes, output: Any) -> Sizes | None:
     )
 
 
-def _without_dots(term: str) -> str:
-    return term.rpartition("...")[2]
-
-
-def _channels(op: Operation, shape: Sequence[int]) -> int:
-    return shape[1 if op.get_attr("data_format").startswith(b"NC") else -1]
-
-
 def _spatial(op: Operation, shape: Sequence[int]) -> Sequence[int]:
     return shape[2:] if op.get_attr("data_format").startswith(b"NC") else shape[1:-1]
 
 
 def _convolution(op: Operation, image: Any, kernel: Any, result: Any) -> Sizes:
     """Return the sizes of a convolution: each pixel of `result` is a row."""
-    groups = _channels(op, image) // kernel[-2]
+    groups = image[1 if op.get_attr("data_format").startswith(b"NC") else -1] // kernel[-2]
     rows = result[0] * math.prod(_spatial(op, result))
     return groups, rows, math.prod(kernel[:-1]), kernel[-1] // groups
 

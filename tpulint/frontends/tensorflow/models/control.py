@@ -85,11 +85,6 @@ def _device(call: Call) -> Value:
     return ContextManagerValue(DEVICE, call.site, call.get("device_name", 0) or UNKNOWN)
 
 
-def _elements(call: Call, callee: Value, element: Value) -> list[Value]:
-    """Return what a dataset's function takes: the components of an element, or the element."""
-    return [element] * parameter_count(call, callee)
-
-
 # tensorflow/python/eager/polymorphic_function/polymorphic_function.py, and its older name `defun`.
 @model(
     "tf.function", "tf.compat.v1.function", "tf.contrib.eager.defun", "tf.contrib.eager.function"
@@ -211,7 +206,7 @@ def loop(call: Call) -> Value | None:
         data = [value for value in call.values if not _is_callable(value)]
         element = transfer.flow(call.frame, _flatten(data), call.site)
         for callee in _callables(call.values):
-            result = call.run_inside(scope, callee, _elements(call, callee, element))
+            result = call.run_inside(scope, callee, [element] * parameter_count(call, callee))
         return transfer.leave_control(call.frame, result, data, call.site)
     loop_vars = call.get("loop_vars", 2) or UNKNOWN
     transfer.touch(call.frame, [loop_vars], call.site, "while_loop")
