@@ -78,12 +78,12 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
             return frame.library.call(frame, callee.function, callee.receiver, args, site)
         if isinstance(callee.receiver, Instance) and isinstance(callee.function, Function):
             frame.library.note_method_call(frame, callee.function, callee.receiver, args, site)
-        args = (positional_argument(callee.receiver, site), *args)
+        args = (*by_position(site, callee.receiver), *args)
         if isinstance(callee.function, Function):
             return call_function(frame, callee.function, args, site)
         return call(frame, callee.function, args, site)
     if isinstance(callee, Partial):
-        first = tuple(positional_argument(value, site) for value in callee.args)
+        first = by_position(site, *callee.args)
         named_args = tuple(Argument(key, "", value, site) for key, value in callee.kwargs)
         later = {argument.keyword for argument in args if argument.keyword}
         earlier = tuple(own for own in named_args if own.keyword not in later)
@@ -101,8 +101,9 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
     return frame.library.call_unknown(frame, callee, args, site, named)
 
 
-def positional_argument(value: Value, site: Site) -> Argument:
-    return Argument(None, "", value, site)
+def by_position(site: Site, *values: Value) -> Arguments:
+    """Return values as the arguments of a call at `site`, by position."""
+    return tuple(Argument(None, "", value, site) for value in values)
 
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:

@@ -16,7 +16,7 @@ from tpulint.absint.domain.objects import (
     Instance,
 )
 from tpulint.absint.domain.site import CallStep, Site
-from tpulint.absint.domain.values import UNKNOWN, Bound, Choice, Const, Opaque, Value, join, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Opaque, Value, join, options
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.syntax.nodes import CallNode, Expression, WithItem, last_name
@@ -112,8 +112,8 @@ def leave(
     elif isinstance(manager, Instance):
         leaving = attributes.get(frame, manager, "__exit__", site)
         if isinstance(leaving, Bound) and isinstance(leaving.function, Function):
-            three = tuple(calls.positional_argument(Const(None), site) for _ in range(3))
-            calls.call(frame, leaving, three, site, "__exit__")
+            no_error = calls.by_position(site, NONE, NONE, NONE)
+            calls.call(frame, leaving, no_error, site, "__exit__")
 
 
 def by_hand(

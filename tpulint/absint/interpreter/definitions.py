@@ -96,7 +96,7 @@ def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> V
             hint = "property" if last == "cached_property" else last
             return replace(function, hints=function.hints | {hint})
     if isinstance(decorator, (Function, Bound, Partial)):
-        wrapped = calls.call(frame, decorator, (calls.positional_argument(function, site),), site)
+        wrapped = calls.call(frame, decorator, calls.by_position(site, function), site)
         if isinstance(wrapped, (Function, Bound, Partial)):
             return wrapped
     return function
@@ -139,7 +139,7 @@ def _register(frame: Frame, cls: Class) -> None:
     for node in reversed(cls.code.decorators):
         decorator = frame.value(node)
         if function_of(decorator) is not None:
-            calls.call(frame, decorator, (calls.positional_argument(cls, site),), site)
+            calls.call(frame, decorator, calls.by_position(site, cls), site)
 
 
 def define_method(inner: Frame, code: ir.FunctionCode, owner: Class) -> Value:

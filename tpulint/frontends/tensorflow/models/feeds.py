@@ -418,8 +418,7 @@ def _group_by_window(call: Call) -> Value:
 def _apply(call: Call) -> Value:
     assert call.receiver is not None
     if call.values and isinstance(call.values[0], CALLABLE):
-        dataset = calls.positional_argument(call.receiver, call.site)
-        return calls.call(call.frame, call.values[0], (dataset,), call.site)
+        return call.call_with(call.values[0], call.receiver)
     return _mapped_step(call)
 
 

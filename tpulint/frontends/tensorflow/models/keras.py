@@ -178,23 +178,15 @@ def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value 
     result = args[0].value
     for layer in layers.items:
         results = []
-        several = isinstance(layer, Choice)
+        passed = (*calls.by_position(site, result), *mode)
         for number, option in enumerate(options(layer)):
             if isinstance(option, (Tensor, Const)):  # `Input(...)`, or a layer that may be missing
                 results.append(result)
-            elif several:
+            elif isinstance(layer, Choice):
                 with frame.when(ConditionKey("callee", site), number):
-                    results.append(
-                        calls.call(
-                            frame, option, (calls.positional_argument(result, site), *mode), site
-                        )
-                    )
+                    results.append(calls.call(frame, option, passed, site))
             else:
-                results.append(
-                    calls.call(
-                        frame, option, (calls.positional_argument(result, site), *mode), site
-                    )
-                )
+                results.append(calls.call(frame, option, passed, site))
         result = join(results)
     return result
 
@@ -222,13 +214,13 @@ def _call_held_layers(
         for cell in cells.items if isinstance(cells, Sequence) else [cells]:
             if cell is not None and args:
                 state = Tensor(frame.context, site, "structure", data=True)
-                calls.call(frame, cell, (args[0], calls.positional_argument(state, site)), site)
+                calls.call(frame, cell, (args[0], *calls.by_position(site, state)), site)
     for keyword, value in layer.arguments:
         first = layer.last == ACTIVATION and keyword is None
         if first or keyword in FUNCTIONS_OF_LAYERS:
             items = [argument.value for argument in args[:1]]
-            computed = calls.positional_argument(transfer.result(frame, items, site), site)
-            result = _function(frame, value, (computed,), site)
+            computed = calls.by_position(site, transfer.result(frame, items, site))
+            result = _function(frame, value, computed, site)
             if result is not None and (first or "activation" in str(keyword)):
                 outcome = result
     return outcome
@@ -429,11 +421,7 @@ def _callbacks(call: Call, model: Model) -> None:
                 first = () if name.startswith(("on_train_b", "on_train_e")) else (number,)
                 if "_batch_" in name:
                     first = (number,)
-                args = tuple(
-                    calls.positional_argument(value, call.site)
-                    for value in (*first, Opaque("logs"))
-                )
-                calls.call(call.frame, method, args, call.site)
+                call.call_with(method, *first, Opaque("logs"))
 
 
 def _own_names(value: Instance) -> set[str]:
@@ -459,9 +447,7 @@ def _default_step(call: Call, model: Model) -> Value:
     inputs = parts[0] if parts else _element(call, batch)
     labels = parts[1] if len(parts) > 1 else _element(call, batch)
     training = Argument(TRAINING_ARGUMENT, "", Const(call.name == "train_step"), site)
-    model_outputs = calls.call(
-        frame, model, (calls.positional_argument(inputs, site), training), site
-    )
+    model_outputs = calls.call(frame, model, (*calls.by_position(site, inputs), training), site)
     if call.name == "predict_step":
         return model_outputs
     outputs = model_outputs if model_outputs is not UNKNOWN else _element(call, batch)
@@ -502,19 +488,11 @@ def _call_own_method(
     method = attributes.get(call.frame, model, name, call.site)
     if function_of(method) is None:
         return None
-    return calls.call(
-        call.frame,
-        method,
-        tuple(calls.positional_argument(value, call.site) for value in values),
-        call.site,
-    )
+    return call.call_with(method, *values)
 
 
 def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
-    args = (
-        calls.positional_argument(labels, call.site),
-        calls.positional_argument(outputs, call.site),
-    )
+    args = calls.by_position(call.site, labels, outputs)
     for loss in _flatten(model.attributes.get(COMPILED["loss"][0])):
         _call_object(call, loss, args, "call")
     loss_tensor = transfer.result(call.frame, [labels, outputs], call.site)
@@ -523,10 +501,7 @@ def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
 
 
 def _metrics(call: Call, model: Model, labels: Value, outputs: Value) -> None:
-    args = (
-        calls.positional_argument(labels, call.site),
-        calls.positional_argument(outputs, call.site),
-    )
+    args = calls.by_position(call.site, labels, outputs)
     for keyword in ("metrics", "weighted_metrics"):
         for metric in _flatten(model.attributes.get(COMPILED[keyword][0])):
             _call_object(call, metric, args, "update_state")
@@ -561,7 +536,7 @@ def _update(call: Call, model: Model, loss: Value) -> None:
             if isinstance(rate, Instance):
                 count = transfer.result(frame, [loss], site)
                 count.shape, count.uniform = (), True
-                calls.call(frame, rate, (calls.positional_argument(count, site),), site)
+                call.call_with(rate, count)
         elif isinstance(optimizer, Instance):
             for name in sorted(OPTIMIZER_STEPS & _own_names(optimizer)):
                 method = attributes.get(frame, optimizer, name, site)
@@ -569,12 +544,7 @@ def _update(call: Call, model: Model, loss: Value) -> None:
                 taken: Iterable[Value] = pair.items
                 if name == "apply_gradients":
                     taken = [Sequence("list", [pair], True)]
-                calls.call(
-                    frame,
-                    method,
-                    tuple(calls.positional_argument(value, site) for value in taken),
-                    site,
-                )
+                call.call_with(method, *taken)
         if isinstance(step, Variable):
             transfer.access(frame, step, "write", "apply_gradients", site)
 

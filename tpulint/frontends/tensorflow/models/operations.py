@@ -146,9 +146,7 @@ def _call_arguments(call: Call) -> None:
         if isinstance(value, CALLABLE) and not _may_be_data(value):
             with call.frame.when(ConditionKey(CALLED, call.site), True):
                 element = Tensor(call.frame.context, call.site, "structure")
-                count = parameter_count(call, value)
-                args = tuple(calls.positional_argument(element, call.site) for _ in range(count))
-                calls.call(call.frame, value, args, call.site)
+                call.call_with(value, *[element] * parameter_count(call, value))
 
 
 def _may_be_data(value: Value) -> bool:

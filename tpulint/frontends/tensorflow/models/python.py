@@ -206,10 +206,7 @@ def _map(call: Call) -> Value:
     if len(values) < 2:
         return UNKNOWN
     item = operators.element_of(call.frame, values[1], call.site)
-    result = calls.call(
-        call.frame, values[0], (calls.positional_argument(item, call.site),), call.site
-    )
-    return Sequence("list", [result], True)
+    return Sequence("list", [call.call_with(values[0], item)], True)
 
 
 @model("functools.reduce")
@@ -230,7 +227,7 @@ def _reduce(call: Call) -> Value:
         return UNKNOWN  # Python refuses an empty iterable
     result = items[0]
     for item in items[1:]:
-        result = _call_with(call, function, result, item)
+        result = call.call_with(function, result, item)
     return result
 
 
@@ -242,7 +239,7 @@ def _filter(call: Call) -> Value:
     function, source = call.values
     item = operators.element_of(call.frame, source, call.site)
     if function != NONE:
-        _call_with(call, function, item)
+        call.call_with(function, item)
     items = items_of(call.frame, source)
     return Sequence("list", [item] if items is None else items, True)
 
@@ -263,13 +260,8 @@ def _starmap(call: Call) -> Value:
 def _call_with_row(call: Call, function: Value, row: Value) -> Value:
     items = items_of(call.frame, row)
     if items is not None:
-        return _call_with(call, function, *items)
+        return call.call_with(function, *items)
     arguments = (Argument(None, "*", row, call.site),)
-    return calls.call(call.frame, function, arguments, call.site)
-
-
-def _call_with(call: Call, function: Value, *values: Value) -> Value:
-    arguments = tuple(calls.positional_argument(value, call.site) for value in values)
     return calls.call(call.frame, function, arguments, call.site)
 
 

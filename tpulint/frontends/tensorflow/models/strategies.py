@@ -185,7 +185,7 @@ def _arguments(call: Call) -> list[Argument] | None:
         return None
     arguments: list[Argument] = []
     if isinstance(args, Sequence) and not args.open:
-        arguments += [calls.positional_argument(item, call.site) for item in args.items]
+        arguments += calls.by_position(call.site, *args.items)
     elif args is not None and args != NONE:
         return None
     kwargs = call.get("kwargs", 2)

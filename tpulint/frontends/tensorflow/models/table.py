@@ -101,11 +101,15 @@ class Call:
     ) -> Value:
         """Call `callee` with one more scope around it."""
         args = tuple(
-            value if isinstance(value, Argument) else calls.positional_argument(value, self.site)
+            value if isinstance(value, Argument) else Argument(None, "", value, self.site)
             for value in values
         )
         with self.frame.within(scope):
             return calls.call(self.frame, callee, args, self.site, "")
+
+    def call_with(self, callee: Value, *values: Value) -> Value:
+        """Call `callee` with values by position."""
+        return calls.call(self.frame, callee, calls.by_position(self.site, *values), self.site)
 
 
 def parameter_count(call: Call, callee: Value) -> int:

@@ -323,7 +323,7 @@ def _minimize_result(call: Call, optimizer: ExternalObject) -> None:
     loss = call.get("loss", 0)
     if loss is not None and function_of(loss) is not None:
         result = calls.call(call.frame, loss, (), call.site, "")
-        _note_minimized(call, (calls.positional_argument(result, call.site),), optimizer, call.site)
+        _note_minimized(call, calls.by_position(call.site, result), optimizer, call.site)
 
 
 def _constructor_arguments(optimizer: ExternalObject) -> list[Value]:
@@ -378,7 +378,7 @@ def _update_by_wrapped(call: Call) -> None:
         if call.name != UPDATES[0]:
             pair = [transfer.result(call.frame, call.values, call.site) for _ in range(2)]
             pairs = Sequence("list", [Sequence("tuple", [*pair])], True)
-            arguments = (calls.positional_argument(pairs, call.site),)
+            arguments = calls.by_position(call.site, pairs)
         calls.call(call.frame, method, arguments, call.site)
 
 
@@ -485,6 +485,4 @@ def _make_optimizer(call: Call, optimizer: Value) -> Value:
     rate = call.get("learning_rate", 2)
     if rate is None or rate == NONE:
         rate = Tensor(call.frame.context, call.site)
-    return calls.call(
-        call.frame, optimizer, (calls.positional_argument(rate, call.site),), call.site
-    )
+    return call.call_with(optimizer, rate)
