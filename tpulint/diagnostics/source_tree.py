@@ -114,6 +114,25 @@ def expression_change(function: TreeChange) -> TreeChange:
     return tree_change(function)
 
 
+def change_at(
+    kind: type[Value],
+) -> Callable[[Callable[..., cst.BaseExpression | None]], Callable[..., Edits | None]]:
+    """Make a function known that makes another expression of one, which is of this kind.
+
+    It takes the expression and the arguments of the fix. The fix calls it with the tree and the
+    place of the expression first.
+    """
+
+    def enter(function: Callable[..., cst.BaseExpression | None]) -> Callable[..., Edits | None]:
+        @functools.wraps(function)
+        def change(tree: SourceTree, span: Span, *arguments: object) -> Edits | None:
+            return replaced(tree, span, kind, lambda node: function(node, *arguments))
+
+        return expression_change(change)
+
+    return enter
+
+
 def replaced(
     tree: SourceTree,
     span: Span,

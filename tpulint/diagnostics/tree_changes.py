@@ -1,7 +1,7 @@
 """Changes of the syntax tree that fix a fault: of a call, its arguments, a decorator, a block.
 
-Each function is given the tree and a place in it. It returns edits, or None where the text is too
-unusual.
+A function with `change_at` is given the expression to change, and returns the new one. The others
+are given the tree and a place in it, and return edits. None is for a text that is too unusual.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tpulint.diagnostics.source_tree import (
     Edits,
     NamedEdits,
     SourceTree,
+    change_at,
     expression_change,
     replaced,
     tree_change,
@@ -33,101 +34,73 @@ Whitespace = cst.BaseParenthesizableWhitespace
 PRIMARY = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
-@expression_change
-def with_keyword(tree: SourceTree, span: Span, keyword: str, value: str) -> Edits | None:
-    """Return the edits that give the call a keyword argument, or the one that it has a new value.
+@change_at(cst.Call)
+def with_keyword(node: cst.Call, keyword: str, value: str) -> cst.Call | None:
+    """Give the call a keyword argument, or the one that it has a new value.
 
     None where that is not simple: a generator without brackets, `**options`, a computed value.
     """
-
-    def change(node: cst.Call) -> cst.Call | None:
-        if has_bare_generator(node) or any(argument.star == "**" for argument in node.args):
-            return None
-        old = named(node, keyword)
-        if old is not None:
-            is_word = isinstance(old.value, (cst.Name, cst.BaseNumber, cst.SimpleString))
-            return with_value(node, old, cst.parse_expression(value)) if is_word else None
-        new = cst.Arg(cst.parse_expression(value), cst.Name(keyword), EQUAL)
-        if not node.args:
-            return node.with_changes(args=[new])
-        *others, last = node.args
-        new = new.with_changes(whitespace_after_arg=blanks_after(last))
-        last = last.with_changes(comma=COMMA, whitespace_after_arg=NO_BLANKS)
-        return node.with_changes(args=[*others, last, new])
-
-    return replaced(tree, span, cst.Call, change)
+    if has_bare_generator(node) or any(argument.star == "**" for argument in node.args):
+        return None
+    old = named(node, keyword)
+    if old is not None:
+        is_word = isinstance(old.value, (cst.Name, cst.BaseNumber, cst.SimpleString))
+        return with_value(node, old, cst.parse_expression(value)) if is_word else None
+    new = cst.Arg(cst.parse_expression(value), cst.Name(keyword), EQUAL)
+    if not node.args:
+        return node.with_changes(args=[new])
+    *others, last = node.args
+    new = new.with_changes(whitespace_after_arg=blanks_after(last))
+    last = last.with_changes(comma=COMMA, whitespace_after_arg=NO_BLANKS)
+    return node.with_changes(args=[*others, last, new])
 
 
-@expression_change
-def called_by_name(tree: SourceTree, span: Span, name: str) -> Edits | None:
-    """Return the edits that call `name` with the arguments of the call."""
-
-    def change(node: cst.Call) -> cst.Call:
-        return node.with_changes(func=cst.parse_expression(name), whitespace_after_func=NO_BLANKS)
-
-    return replaced(tree, span, cst.Call, change)
+@change_at(cst.Call)
+def called_by_name(node: cst.Call, name: str) -> cst.Call:
+    """Call `name` with the arguments of the call."""
+    return node.with_changes(func=cst.parse_expression(name), whitespace_after_func=NO_BLANKS)
 
 
-@expression_change
-def call_wrapped(tree: SourceTree, span: Span, function: str) -> Edits | None:
-    """Return the edits that pass what a call returns to a function."""
-
-    def change(node: cst.Call) -> cst.Call:
-        return called(function, node)
-
-    return replaced(tree, span, cst.Call, change)
+@change_at(cst.Call)
+def call_wrapped(node: cst.Call, function: str) -> cst.Call:
+    """Pass what a call returns to a function."""
+    return called(function, node)
 
 
-@expression_change
-def scalar_wrapped(tree: SourceTree, span: Span, function: str, argument: str) -> Edits | None:
-    """Return the edits that pass an expression to a function; None for a display."""
-
-    def change(node: cst.BaseExpression) -> cst.Call | None:
-        if isinstance(node, (cst.BaseList, cst.BaseSet, cst.BaseDict, cst.Tuple)):
-            return None
-        return called(function, node, cst.parse_expression(argument))
-
-    return replaced(tree, span, EXPRESSION, change)
+@change_at(EXPRESSION)
+def scalar_wrapped(node: cst.BaseExpression, function: str, argument: str) -> cst.Call | None:
+    """Pass an expression to a function; None for a display."""
+    if isinstance(node, (cst.BaseList, cst.BaseSet, cst.BaseDict, cst.Tuple)):
+        return None
+    return called(function, node, cst.parse_expression(argument))
 
 
-@expression_change
-def method_called(tree: SourceTree, span: Span, method: str) -> Edits | None:
-    """Return the edits that call a method of the name or attribute at `span`."""
-
-    def change(node: cst.BaseExpression) -> cst.Call | None:
-        is_simple = isinstance(node, (cst.Name, cst.Attribute))
-        return cst.Call(cst.Attribute(node, cst.Name(method))) if is_simple else None
-
-    return replaced(tree, span, EXPRESSION, change)
+@change_at(EXPRESSION)
+def method_called(node: cst.BaseExpression, method: str) -> cst.Call | None:
+    """Call a method of a name or an attribute."""
+    is_simple = isinstance(node, (cst.Name, cst.Attribute))
+    return cst.Call(cst.Attribute(node, cst.Name(method))) if is_simple else None
 
 
-@expression_change
-def without_method(tree: SourceTree, span: Span, method: str) -> Edits | None:
-    """Return the edits that make `v.method()` `v`."""
-
-    def change(node: cst.Call) -> cst.BaseExpression | None:
-        function = node.func
-        if node.args or not isinstance(function, cst.Attribute) or function.attr.value != method:
-            return None
-        return function.value
-
-    return replaced(tree, span, cst.Call, change)
+@change_at(cst.Call)
+def without_method(node: cst.Call, method: str) -> cst.BaseExpression | None:
+    """Make `v.method()` `v`."""
+    function = node.func
+    if node.args or not isinstance(function, cst.Attribute) or function.attr.value != method:
+        return None
+    return function.value
 
 
-@expression_change
-def without_forwarding(tree: SourceTree, span: Span) -> Edits | None:
-    """Return the edits that make `forward(function, x, y)` `function(x, y)`.
+@change_at(cst.Call)
+def without_forwarding(node: cst.Call) -> cst.Call | None:
+    """Make `forward(function, x, y)` `function(x, y)`.
 
     None where the function is passed by keyword, or a comment would be lost.
     """
-
-    def change(node: cst.Call) -> cst.Call | None:
-        if not node.args or node.args[0].keyword is not None or node.args[0].star:
-            return None
-        function, *others = node.args
-        return cst.Call(callable_(function.value), others)
-
-    return replaced(tree, span, cst.Call, change)
+    if not node.args or node.args[0].keyword is not None or node.args[0].star:
+        return None
+    function, *others = node.args
+    return cst.Call(callable_(function.value), others)
 
 
 @expression_change
@@ -160,47 +133,39 @@ def passed(tree: SourceTree, span: Span, *called: int) -> Edits | None:
     return replaced(tree, span, cst.Call, change)
 
 
-@expression_change
-def made_false(tree: SourceTree, span: Span, index: int) -> Edits | None:
-    """Return the edits that pass `False` where the call passes `True`."""
-
-    def change(node: cst.Call) -> cst.Call | None:
-        for argument in node.args[index : index + 1]:
-            if isinstance(argument.value, cst.Name) and argument.value.value == "True":
-                return with_value(node, argument, cst.Name("False"))
-        return None
-
-    return replaced(tree, span, cst.Call, change)
+@change_at(cst.Call)
+def made_false(node: cst.Call, index: int) -> cst.Call | None:
+    """Pass `False` where the call passes `True`."""
+    for argument in node.args[index : index + 1]:
+        if isinstance(argument.value, cst.Name) and argument.value.value == "True":
+            return with_value(node, argument, cst.Name("False"))
+    return None
 
 
-@expression_change
-def without_keyword(tree: SourceTree, span: Span, keyword: str | None) -> Edits | None:
-    """Return the edits that take a keyword argument out of a call, with its comma.
+@change_at(cst.Call)
+def without_keyword(node: cst.Call, keyword: str | None) -> cst.Call | None:
+    """Take a keyword argument out of a call, with its comma.
 
     None where it is one of several in `**options`.
     """
-
-    def change(node: cst.Call) -> cst.Call | None:
-        argument = named(node, keyword)
-        if argument is None:
-            return None
-        index = node.args.index(argument)
-        before, after = list(node.args[:index]), node.args[index + 1 :]
-        blanks = blanks_after(argument)
-        if not before:
-            blanks = joined(node.whitespace_before_args, blanks, not after)
-            return node.with_changes(whitespace_before_args=blanks, args=after)
-        last = before.pop()
-        blanks = joined(blanks_after(last), blanks, not after)
-        comma = cst.ensure_type(last.comma, cst.Comma)
-        if isinstance(argument.comma, cst.Comma):
-            last = last.with_changes(comma=comma.with_changes(whitespace_after=blanks))
-        else:
-            blanks = behind(comma.whitespace_before, blanks)
-            last = last.with_changes(comma=NO_COMMA, whitespace_after_arg=blanks)
-        return node.with_changes(args=[*before, last, *after])
-
-    return replaced(tree, span, cst.Call, change)
+    argument = named(node, keyword)
+    if argument is None:
+        return None
+    index = node.args.index(argument)
+    before, after = list(node.args[:index]), node.args[index + 1 :]
+    blanks = blanks_after(argument)
+    if not before:
+        blanks = joined(node.whitespace_before_args, blanks, not after)
+        return node.with_changes(whitespace_before_args=blanks, args=after)
+    last = before.pop()
+    blanks = joined(blanks_after(last), blanks, not after)
+    comma = cst.ensure_type(last.comma, cst.Comma)
+    if isinstance(argument.comma, cst.Comma):
+        last = last.with_changes(comma=comma.with_changes(whitespace_after=blanks))
+    else:
+        blanks = behind(comma.whitespace_before, blanks)
+        last = last.with_changes(comma=NO_COMMA, whitespace_after_arg=blanks)
+    return node.with_changes(args=[*before, last, *after])
 
 
 def joined(before: Whitespace, after: Whitespace, is_last: bool) -> Whitespace:
@@ -265,25 +230,21 @@ def callable_(function: cst.BaseExpression) -> cst.BaseExpression:
     return function.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
-@expression_change
-def in_lists(tree: SourceTree, span: Span, count: int, is_one: bool) -> Edits | None:
-    """Return the edits that put each of `count` elements into a list, or all into one.
+@change_at(cst.List)
+def in_lists(node: cst.List, count: int, is_one: bool) -> cst.List | None:
+    """Put each of `count` elements into a list, or all into one.
 
     None where the list is written elsewhere.
     """
-
-    def change(node: cst.List) -> cst.List | None:
-        if len(node.elements) != count:
-            return None
-        *others, last = node.elements
-        comma, bare = last.comma, last.with_changes(comma=NO_COMMA)
-        if is_one:
-            elements = [cst.Element(cst.List([*others, bare]), comma=comma)]
-        else:
-            elements = [in_list(element) for element in node.elements]
-        return node.with_changes(elements=elements)
-
-    return replaced(tree, span, cst.List, change)
+    if len(node.elements) != count:
+        return None
+    *others, last = node.elements
+    comma, bare = last.comma, last.with_changes(comma=NO_COMMA)
+    if is_one:
+        elements = [cst.Element(cst.List([*others, bare]), comma=comma)]
+    else:
+        elements = [in_list(element) for element in node.elements]
+    return node.with_changes(elements=elements)
 
 
 def in_list(element: cst.BaseElement) -> cst.Element:
