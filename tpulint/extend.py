@@ -29,7 +29,7 @@ from tpulint.frontends.tensorflow.models.clusters import outside_compilation as 
 from tpulint.frontends.tensorflow.models.entry_points import run_on_device
 from tpulint.frontends.tensorflow.models.table import Call, Model
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.certainty import compiled_if
 from tpulint.queries.device_code import compiled_calls, moved_calls
 from tpulint.rules.base import Report, Rule
 
@@ -104,4 +104,4 @@ def device_calls(program: Program) -> list[tuple[Computation, ApiCall]]:
 
 def certainty(program: Program, computation: Computation, context: Context) -> Certainty:
     """Return DEFINITE where what is built at `context` is certainly compiled for a TPU."""
-    return definite_if(not context.is_guess, is_compiled_for_tpu(program, computation, context))
+    return compiled_if(program, computation, context)

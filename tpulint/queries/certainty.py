@@ -11,6 +11,7 @@ How sure that is comes second. A finding is definite only if everything it says 
   single operations, which a soft placement or a block that is not seen may move to the host.
 - `is_in_every_trace(computation, context)`: for faults of every trace, whatever device it is for.
 - `not context.is_guess`: no function or value on the way is one of several that may be meant.
+  `on_tpu_if` and `compiled_if` add this to the first two.
 - whatever else the rule says: that a value is known, that one place is reached with another.
 """
 
@@ -57,6 +58,19 @@ def is_compiled_for_tpu(program: Program, computation: Computation, context: Con
     if UNSEEN in entered_effects(context) or soft_placement(program, computation):
         return False
     return is_on_tpu(computation, context)
+
+
+def on_tpu_if(computation: Computation, context: Context, *facts: bool) -> Certainty:
+    """Return DEFINITE where a TPU certainly runs what is built at `context`, and facts hold."""
+    return definite_if(*facts, not context.is_guess, is_on_tpu(computation, context))
+
+
+def compiled_if(
+    program: Program, computation: Computation, context: Context, *facts: bool
+) -> Certainty:
+    """Return DEFINITE where a TPU certainly compiles what is built at `context`, and facts hold."""
+    is_for_tpu = is_compiled_for_tpu(program, computation, context)
+    return definite_if(*facts, not context.is_guess, is_for_tpu)
 
 
 def doubt_about(program: Program, computation: Computation, context: Context) -> str:

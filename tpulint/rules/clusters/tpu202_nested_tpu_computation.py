@@ -6,7 +6,7 @@ from tpulint.absint.domain.events import Computation
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_after_step
 from tpulint.rules.base import Report, Rule, register
 
@@ -29,11 +29,7 @@ class NestedTpuComputation(Rule):
                 inner.site.span,
                 message(inner, outer),
                 # tensorflow/python/tpu/tpu_replication.py: "TPU computations cannot be nested".
-                certainty=definite_if(
-                    inner.certainty is Certainty.DEFINITE,
-                    not inner.context.is_guess,
-                    is_on_tpu(outer, inner.context),
-                ),
+                certainty=on_tpu_if(outer, inner.context, inner.certainty is Certainty.DEFINITE),
                 trace=(
                     traces.entry(outer),
                     *traces.calls(DEVICE_LANE, outer.context, inner.context, skip=1),

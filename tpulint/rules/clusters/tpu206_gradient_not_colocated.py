@@ -13,7 +13,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import colocated
 from tpulint.finding import DEVICE_LANE, Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.rules.base import Report, Rule, register
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
@@ -38,11 +38,7 @@ class GradientNotColocated(Rule):
                 report(
                     gradient.call.site.span,
                     message(gradient),
-                    certainty=definite_if(
-                        gradient.sure,
-                        not gradient.call.context.is_guess,
-                        is_on_tpu(computation, gradient.call.context),
-                    ),
+                    certainty=on_tpu_if(computation, gradient.call.context, gradient.sure),
                     trace=(
                         traces.entry(computation),
                         *traces.to_cluster(computation, gradient.cluster),

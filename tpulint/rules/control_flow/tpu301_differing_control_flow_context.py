@@ -9,7 +9,7 @@ from tpulint.absint.domain.events import Cluster, ContextChange
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.rules.base import Report, Rule, register
 
 # An unreferenced `init_scope` is left when it is collected; dependencies change no context.
@@ -79,8 +79,6 @@ def _unmatched_changes(changes: list[ContextChange]) -> list[ContextChange]:
 
 def _certainty(cluster: Cluster, change: ContextChange) -> Certainty:
     assert cluster.computation is not None
-    return definite_if(
-        change.context.reached_whenever(cluster.context),
-        not cluster.context.is_guess,
-        is_on_tpu(cluster.computation, cluster.context),
+    return on_tpu_if(
+        cluster.computation, cluster.context, change.context.reached_whenever(cluster.context)
     )

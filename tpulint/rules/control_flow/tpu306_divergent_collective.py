@@ -8,7 +8,7 @@ from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.collectives import alike, deciding, under_control
 from tpulint.rules.base import Report, Rule, register
 
@@ -33,11 +33,11 @@ class DivergentCollective(Rule):
                 call.site.span,
                 f"only some replicas reach `{call.last}`: the condition depends on {what}; call it"
                 f" on all replicas, and choose between values with `tf.where`{doubt}",
-                certainty=definite_if(
+                certainty=on_tpu_if(
+                    computation,
+                    call.context,
                     by_id,
                     not any(isinstance(scope.payload, Choice) for scope in scopes),
-                    not call.context.is_guess,
-                    is_on_tpu(computation, call.context),
                 ),
                 trace=path_to_collective(computation, call, scopes),
             )

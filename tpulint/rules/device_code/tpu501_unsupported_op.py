@@ -15,7 +15,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
+from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed
 from tpulint.queries.environment import operation_built
 from tpulint.rules.base import Report, Rule, register
@@ -56,11 +56,7 @@ class UnsupportedOp(Rule):
                 call.site.span,
                 f"`{name}` builds {what}, which has no TPU kernel{in_release(built)}:"
                 f" {advice(call, built, computation)}",
-                certainty=definite_if(
-                    is_built,
-                    not call.context.is_guess,
-                    is_compiled_for_tpu(program, computation, call.context),
-                ),
+                certainty=compiled_if(program, computation, call.context, is_built),
                 trace=path_to_site(
                     computation, call.context, call.site, f"builds {what} on the device"
                 ),
@@ -71,10 +67,7 @@ class UnsupportedOp(Rule):
                 access.site.span,
                 f"`{access.how}` uses {kind} on the host, whose operations have no TPU kernel: use"
                 " it in the input pipeline",
-                certainty=definite_if(
-                    not access.context.is_guess,
-                    is_compiled_for_tpu(program, computation, access.context),
-                ),
+                certainty=compiled_if(program, computation, access.context),
                 trace=path_to_site(
                     computation, access.context, access.site, f"uses {kind} on the device"
                 ),

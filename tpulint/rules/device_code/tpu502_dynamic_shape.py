@@ -17,7 +17,7 @@ from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
-from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
+from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_data, moved_calls
 from tpulint.rules.base import Report, Rule, register
 
@@ -121,11 +121,12 @@ def _needs(program: Program) -> Iterator[_Need]:
         for argument, what in dynamic_arguments(call):
             is_open = isinstance(argument.value, Sequence) and argument.value.open
             alternatives = with_alternatives(argument.value, kinds=True)
-            certainty = definite_if(
+            certainty = compiled_if(
+                program,
+                computation,
+                call.context,
                 not is_open,
                 not any(is_alternative for _, is_alternative in alternatives),
-                not call.context.is_guess,
-                is_compiled_for_tpu(program, computation, call.context),
             )
             yield _Need(computation, call, argument, what, _data_in(argument.value), certainty)
 
@@ -153,10 +154,7 @@ def _check_branches(program: Program, report: Report) -> None:
             call.site.span,
             f"the branches of `{call.last}` have the shapes {first} and {second}, but the result of"
             " a compiled condition has one shape: make them equal, and mask what is unused",
-            certainty=definite_if(
-                not call.context.is_guess,
-                is_compiled_for_tpu(program, computation, call.context),
-            ),
+            certainty=compiled_if(program, computation, call.context),
             trace=path_to_site(computation, call.context, call.site, "gives tensors of two shapes"),
             doubt=doubt_about(program, computation, call.context),
         )
@@ -179,10 +177,11 @@ def _check_loops(program: Program, report: Report) -> None:
                         "each round of the loop makes this tensor longer, but what a compiled loop"
                         " carries has one shape: write to a `tf.TensorArray` of fixed size, or into"
                         " a tensor that has the final shape",
-                        certainty=definite_if(
-                            not context.is_guess,
+                        certainty=compiled_if(
+                            program,
+                            computation,
+                            context,
                             is_mode_run(program, computation, context),
-                            is_compiled_for_tpu(program, computation, context),
                         ),
                         trace=device_path(
                             computation,
@@ -239,10 +238,7 @@ def _check_bounded(program: Program, report: Report) -> None:
             report(
                 call.site.span,
                 fault,
-                certainty=definite_if(
-                    not call.context.is_guess,
-                    is_compiled_for_tpu(program, computation, call.context),
-                ),
+                certainty=compiled_if(program, computation, call.context),
                 trace=path_to_site(computation, call.context, call.site, "is not compiled"),
                 doubt=doubt_about(program, computation, call.context),
             )

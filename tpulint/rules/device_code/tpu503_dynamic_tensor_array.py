@@ -7,7 +7,7 @@ from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity, Step
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.rules.base import Report, Rule, register
 
 EMPTY = (None, NONE, Const(0))
@@ -36,11 +36,7 @@ class DynamicTensorArray(Rule):
                     array.site.span,
                     "this TensorArray starts empty and cannot grow on the device, so writes to"
                     " it are silently dropped: pass its `size`",
-                    certainty=definite_if(
-                        bool(writes),
-                        not array.context.is_guess,
-                        is_on_tpu(computation, array.context),
-                    ),
+                    certainty=on_tpu_if(computation, array.context, bool(writes)),
                     trace=(
                         traces.entry(computation),
                         *traces.calls(DEVICE_LANE, computation.context, array.context, skip=1),

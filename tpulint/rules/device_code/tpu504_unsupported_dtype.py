@@ -33,7 +33,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.queries.certainty import definite_if, doubt_about, is_compiled_for_tpu
+from tpulint.queries.certainty import compiled_if, definite_if, doubt_about, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, moved_calls
 from tpulint.queries.environment import (
     entry_modules,
@@ -144,10 +144,8 @@ def _check_mixed(program: Program, report: Report) -> None:
             mixed.site.span,
             f"`{mixed.operator}` {takes}, which TensorFlow refuses: cast one to the dtype of the"
             " other, with `tf.cast(x, y.dtype)`",
-            certainty=definite_if(
-                not mixed.context.is_guess,
-                is_compiled_for_tpu(program, computation, mixed.context),
-                not of_policy or policy.is_certain,
+            certainty=compiled_if(
+                program, computation, mixed.context, not of_policy or policy.is_certain
             ),
             trace=path_to_site(computation, mixed.context, mixed.site, takes),
             doubt=doubt_about(program, computation, mixed.context)
@@ -258,10 +256,8 @@ def _check_kernels(program: Program, report: Report) -> None:
                     report(
                         call.site.span,
                         f"{what}: {advice(tensor.dtype)}",
-                        certainty=definite_if(
-                            not is_alternative,
-                            not call.context.is_guess,
-                            is_compiled_for_tpu(program, computation, call.context),
+                        certainty=compiled_if(
+                            program, computation, call.context, not is_alternative
                         ),
                         trace=path_to_site(computation, call.context, call.site, what),
                         doubt=doubt_about(program, computation, call.context),
@@ -278,10 +274,8 @@ def _check_inputs(program: Program, report: Report) -> None:
                 site.span,
                 f"a {dtype} is given to the computation: no TPU supports that dtype;"
                 f" {advice(dtype)}",
-                certainty=definite_if(
-                    not is_alternative,
-                    not computation.context.is_guess,
-                    is_compiled_for_tpu(program, computation, computation.context),
+                certainty=compiled_if(
+                    program, computation, computation.context, not is_alternative
                 ),
                 trace=path_to_site(
                     computation, computation.context, site, f"a {dtype} enters the device"
@@ -560,10 +554,8 @@ def check_transfers(program: Program, report: Report) -> None:
                     cluster.named.span,
                     "an int64 tensor is sent to the host, which TensorFlow supports only from"
                     f" {names.after(LAST_WITHOUT_INT64)} on: cast it to int32",
-                    certainty=definite_if(
-                        not use.alternative,
-                        not cluster.context.is_guess,
-                        is_compiled_for_tpu(program, cluster.computation, cluster.context),
+                    certainty=compiled_if(
+                        program, cluster.computation, cluster.context, not use.alternative
                     ),
                     trace=path_to_site(
                         cluster.computation, cluster.context, cluster.site, "sends an int64"

@@ -14,7 +14,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.certainty import compiled_if
 from tpulint.queries.device_code import is_compiled, is_data
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import While
@@ -68,11 +68,7 @@ class UnboundedLoopGradient(Rule):
                         loop.scope.site.span,
                         f"`{call.last}` takes the gradient through this loop, for which XLA needs a"
                         f" bound of its rounds{loop.remedy}",
-                        certainty=definite_if(
-                            loop.sure,
-                            not call.context.is_guess,
-                            is_compiled_for_tpu(program, computation, call.context),
-                        ),
+                        certainty=compiled_if(program, computation, call.context, loop.sure),
                         trace=(
                             traces.entry(computation),
                             traces.step(DEVICE_LANE, loop.scope.site, "loops on the device"),

@@ -8,7 +8,7 @@ from tpulint.diagnostics.traces import in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.knowledge.tf_names import SENT
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.entry_calls import host_calls
 from tpulint.rules.base import Report, Rule, register
 
@@ -40,11 +40,8 @@ def _report_capture(computation: Computation, cluster: Cluster, use: Use, report
         f"{traces.callee_name(cluster.callee)} uses {named} of the TPU computation, but"
         f" `{cluster.kind}` does not pass it to the host: add it to the tensors of"
         f" `{cluster.kind}`",
-        certainty=definite_if(
-            use.certainty is Certainty.DEFINITE,
-            not use.alternative,
-            not use.context.is_guess,
-            is_on_tpu(computation, use.context),
+        certainty=on_tpu_if(
+            computation, use.context, use.certainty is Certainty.DEFINITE, not use.alternative
         ),
         trace=(
             traces.entry(computation),

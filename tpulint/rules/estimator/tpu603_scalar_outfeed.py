@@ -12,7 +12,7 @@ from tpulint.diagnostics.traces import in_argument
 from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.entry_calls import broadcasts_input, host_calls
 from tpulint.rules.base import Report, Rule, register
 
@@ -43,13 +43,13 @@ class ScalarOutfeed(Rule):
                 if scalars:
                     is_scalar = len(scalars) == len(sent)
                     are_scalars = all(map(_is_scalar_tensor, scalars))
-                    certainty = definite_if(
+                    certainty = on_tpu_if(
+                        computation,
+                        cluster.context,
                         is_scalar,
                         are_scalars,
                         broadcast is False,
                         argument.star != "*",
-                        not cluster.context.is_guess,
-                        is_on_tpu(computation, cluster.context),
                     )
                     verb = "is" if is_scalar else "may be"
                     report_scalar(

@@ -18,7 +18,7 @@ from tpulint.frontends.tensorflow.branch_tests import words_of
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR, MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import definite_if, is_on_tpu, on_tpu_if
 from tpulint.rules.base import Report, Rule, register
 
 # Arguments of TPUEstimatorSpec without which it can only serve predictions.
@@ -69,9 +69,7 @@ def _check_pairs(program: Program, report: Report) -> None:
                         argument.site.span,
                         f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
                         " or dict of its tensors; pass `(fn, [tensor])`",
-                        certainty=definite_if(
-                            not call.context.is_guess, is_on_tpu(computation, call.context)
-                        ),
+                        certainty=on_tpu_if(computation, call.context),
                         trace=device_path(computation, call.context),
                     )
 
@@ -92,9 +90,7 @@ def _check_predictions(program: Program, report: Report) -> None:
                     argument.site.span,
                     "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
                     ' `{"name": tensor}`',
-                    certainty=definite_if(
-                        not call.context.is_guess, is_on_tpu(computation, call.context)
-                    ),
+                    certainty=on_tpu_if(computation, call.context),
                     trace=device_path(computation, call.context),
                 )
 
@@ -112,9 +108,7 @@ def _check_scaffolds(program: Program, report: Report) -> None:
                     f"`scaffold` is {traces.callee_name(argument.value)}, a function, but"
                     " `EstimatorSpec` takes a `tf.train.Scaffold`: pass the function as"
                     " `scaffold_fn` of a `TPUEstimatorSpec`",
-                    certainty=definite_if(
-                        not call.context.is_guess, is_on_tpu(computation, call.context)
-                    ),
+                    certainty=on_tpu_if(computation, call.context),
                     trace=device_path(computation, call.context),
                 )
 
