@@ -126,10 +126,12 @@ def _shortages(program: Program) -> Iterator[Starvation]:
         of_store = [transfer for transfer in transfers if transfer.store == store]
         if not _is_all_seen(program, store, of_store, runs):
             continue
-        accounts = [_Account(program, graph, runs, of_store, 0, puts=True)]
+        puts = [transfer for transfer in of_store if transfer.is_put]
+        takes = [transfer for transfer in of_store if not transfer.is_put]
+        accounts = [_Account(program, graph, runs, puts, takes)]
         room = _capacity(program, store)
-        if room is not None:
-            accounts.append(_Account(program, graph, runs, of_store, room, puts=False))
+        if room is not None:  # what puts takes room, and what takes gives it back
+            accounts.append(_Account(program, graph, runs, takes, puts, room, is_of_room=True))
         shortage = next((found for account in accounts for found in account.shortages()), None)
         if shortage is not None:
             yield shortage
@@ -361,29 +363,20 @@ def _key(site: object, context: Context) -> Hashable:
     return site, context.run, context.call_chain, context.scopes.rounds
 
 
+@dataclass(eq=False)
 class _Account:
     """The account of one store: what is taken out and put in, or, of a queue, its free places.
 
-    initial: what it holds at first. puts: whether what is put into the store counts as put.
+    initial: what it holds at first.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        graph: _HostGraph,
-        runs: list[ApiCall],
-        transfers: list[Transfer],
-        initial: int,
-        *,
-        puts: bool,
-    ) -> None:
-        self._program = program
-        self._graph = graph
-        self._runs = runs
-        self._initial = initial
-        self._is_of_room = not puts
-        self._takes = [transfer for transfer in transfers if transfer.is_put != puts]
-        self._puts = [transfer for transfer in transfers if transfer.is_put == puts]
+    _program: Program
+    _graph: _HostGraph
+    _runs: list[ApiCall]
+    _puts: list[Transfer]
+    _takes: list[Transfer]
+    _initial: int = 0
+    is_of_room: bool = False
 
     @cached_property
     def _fetched(self) -> dict[int, _Fetched]:
@@ -413,7 +406,7 @@ class _Account:
             self._most(put, other, run, whole) for put in self._puts for other in runs
         )
         if taken > put:
-            yield Starvation(takes[-1], run, int(taken), int(put), self._is_of_room, False)
+            yield Starvation(takes[-1], run, int(taken), int(put), self.is_of_room, False)
 
     def _late(self, takes: list[Transfer], run: ApiCall, place: int) -> Iterator[Starvation]:
         """Yield the takes in `run` that all comes too late for."""
@@ -441,7 +434,7 @@ class _Account:
                     for put in self._puts
                     if self._depends(put, take)
                 )
-                yield Starvation(take, run, int(before), int(in_time), self._is_of_room, later)
+                yield Starvation(take, run, int(before), int(in_time), self.is_of_room, later)
 
     @staticmethod
     def _is_beside(one: Transfer, other: Transfer) -> bool:

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -195,19 +196,14 @@ def without_startup_messages() -> Iterator[None]:
             sys.stderr.flush()
 
 
+@dataclass(eq=False)
 class _Watcher:
     """A finder of modules, as `sys.meta_path` holds them."""
 
-    def __init__(
-        self,
-        name: str,
-        do: Callable[[], None],
-        around: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self.name = name
-        self.do = do
-        self.around = around
-        self.asks_others = False
+    name: str
+    do: Callable[[], None]
+    around: Callable[[], AbstractContextManager[None]]
+    asks_others: bool = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

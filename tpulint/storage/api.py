@@ -82,17 +82,17 @@ class BucketUse:
     bytes_written: int = 0
 
 
+@dataclass(eq=False)
 class Upload:
     """What has come of an object that is written in several requests, or in one that broke off."""
 
-    def __init__(self, bucket: str, name: str, file: BinaryIO, *, is_new: bool) -> None:
-        self.bucket = bucket
-        self.name = name
-        self.file = file
-        self.is_new = is_new
-        self.size = 0
-        self.stored: StoredObject | None = None
-        self.lock = threading.Lock()
+    bucket: str
+    name: str
+    file: BinaryIO
+    is_new: bool
+    size: int = 0
+    stored: StoredObject | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class StorageApi:

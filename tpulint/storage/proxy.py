@@ -19,6 +19,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from io import BufferedIOBase
 from typing import Any
@@ -46,22 +47,15 @@ _BLOCK_BYTES = 1 << 20
 _TRIES = 100  # to open a file that other runs replace
 
 
+@dataclass(frozen=True)
 class ProxySettings:
     """What connections need: the service, its certificate, the token, and the user's own proxy."""
 
-    def __init__(
-        self,
-        api: StorageApi,
-        activity: Activity,
-        tls: ssl.SSLContext,
-        token: str,
-        environment: Mapping[str, str],
-    ) -> None:
-        self.api = api
-        self.activity = activity
-        self.tls = tls
-        self.token = token
-        self.environment = environment
+    api: StorageApi
+    activity: Activity
+    tls: ssl.SSLContext
+    token: str
+    environment: Mapping[str, str]
 
     def is_allowed(self, authorization: str) -> bool:
         """Return whether a `Proxy-Authorization` has this run's token."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.map.pictures import model
@@ -118,11 +118,6 @@ def boxed(
     return Box(x, y, width, 2 * PAD + LEADING * len(words) - 4, style, tuple(words), span)
 
 
-def as_high(box: Box, height: float) -> Box:
-    """Return the box with that height."""
-    return Box(box.x, box.y, box.width, height, box.style, box.words, box.span)
-
-
 def _rows(text: str, width: float) -> list[tuple[str, str]]:
     """Return the rows of a line; where some are cut away, the last one has the whole with it."""
     most, text = letters(width), shown(text)
@@ -182,31 +177,27 @@ def columns_for(drawn: model.ComputationMap, narrow: bool) -> Columns:
 ROW = 13  # of words on an arrow
 
 
+@dataclass
 class LaneBoxes:
-    """Draws the rows into `made`. boxes: by the node's key. sent: where arrows leave their calls.
+    """Draws the rows into `picture`.
 
-    y: where the next row begins.
+    boxes: by the node's key. sent: where arrows leave their calls. y: where the next row begins.
     """
 
-    def __init__(
-        self,
-        drawn: model.ComputationMap,
-        context: RenderContext,
-        columns: Columns,
-        picture: Drawing,
-    ) -> None:
-        self.drawn = drawn
-        self.context = context
-        self.columns = columns
-        self.picture = picture
-        self.y = 12.0
-        self.boxes: dict[str, Box] = {}
-        self.sent: dict[str, tuple[float, float]] = {}
-        self.alarmed = model.alarmed(drawn)
-        self.titles = {region.key: region for region in drawn.regions}
-        self.entering: list[tuple[Box, model.MapEdge]] = []
-        self.open: list[tuple[str, float]] = []
-        self.last: Box | None = None
+    drawn: model.ComputationMap
+    context: RenderContext
+    columns: Columns
+    picture: Drawing
+    y: float = 12.0
+    boxes: dict[str, Box] = field(default_factory=dict)
+    sent: dict[str, tuple[float, float]] = field(default_factory=dict)
+    entering: list[tuple[Box, model.MapEdge]] = field(default_factory=list)
+    open: list[tuple[str, float]] = field(default_factory=list)
+    last: Box | None = None
+
+    def __post_init__(self) -> None:
+        self.alarmed = model.alarmed(self.drawn)
+        self.titles = {region.key: region for region in self.drawn.regions}
 
     def draw(self) -> None:
         self.heading()
@@ -323,8 +314,8 @@ class LaneBoxes:
         returned_y = sent_y + 14 + ROW * len(returns)
         lowest = returned_y if row.returns is not None else sent_y
         height = max(device.height, host.height, lowest - self.y + 10)
-        self.put(row.device, as_high(device, height))
-        self.put(row.host, as_high(host, height))
+        self.put(row.device, replace(device, height=height))
+        self.put(row.host, replace(host, height=height))
         center = (device.right + host.x) / 2
         for edge, words, y in ((row.sends, sends, sent_y), (row.returns, returns, returned_y)):
             if edge is not None:
@@ -375,27 +366,22 @@ class LaneBoxes:
 # The variables of a picture, and beside each what the lanes do with it.
 
 
+@dataclass
 class VariableRows:
-    """Draws the variables into `made` from `y` on.
+    """Draws the variables into `picture` from `y` on.
 
     sides: the boxes at whose outer edges the device and the host come to a variable, by its key.
     """
 
-    def __init__(
-        self,
-        drawn: model.ComputationMap,
-        context: RenderContext,
-        columns: Columns,
-        picture: Drawing,
-        y: float,
-    ) -> None:
-        self.drawn = drawn
-        self.context = context
-        self.columns = columns
-        self.picture = picture
-        self.y = y
-        self.alarmed = model.alarmed(drawn)
-        self.sides: dict[str, tuple[Box, Box]] = {}
+    drawn: model.ComputationMap
+    context: RenderContext
+    columns: Columns
+    picture: Drawing
+    y: float
+    sides: dict[str, tuple[Box, Box]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.alarmed = model.alarmed(self.drawn)
 
     def draw(self) -> None:
         if not self.drawn.variables:
@@ -449,11 +435,11 @@ class VariableRows:
             x = columns.host if lane == HOST_LANE else columns.edge + columns.box - wide
             sides.append(boxed(touches, x, y, wide, f"{lane} touches{alarm}") if touches else None)
         height = max(box.height for box in (name, *sides) if box is not None)
-        name = as_high(name, height)
+        name = replace(name, height=height)
         self.picture.boxes.append(name)
         ends = []
         for lane, side in zip((DEVICE_LANE, HOST_LANE), sides):
-            side = as_high(side, height) if side is not None else name
+            side = replace(side, height=height) if side is not None else name
             ends.append(side)
             if side is not name:
                 self.picture.boxes.append(side)

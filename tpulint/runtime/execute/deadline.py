@@ -183,9 +183,11 @@ class Deadline:
         if self._seconds is None or op.type not in PYTHON_FUNCTIONS:
             return
         wait = Wait(lane, "Python", "waits for a Python function", operation_location(op))
-        token = python_functions.wrap_python_function(
-            op.get_attr("token"), lambda function: _BoundedFunction(function, self, wait)
-        )
+
+        def bound(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda *arguments: self.call(function, arguments, wait)
+
+        token = python_functions.wrap_python_function(op.get_attr("token"), bound)
         if token is not None:
             operations.set_attr(image, "token", string_attr(token.decode()))
 
@@ -248,15 +250,3 @@ class Deadline:
 def _describe(segment: UnfinishedSegment) -> str:
     where = f" ({segment.place})" if segment.place else ""
     return f"  {segment.lane} of replica {segment.replica}: has started, and not ended{where}"
-
-
-class _BoundedFunction:
-    """A Python function of the graph, called for as long as the step may take."""
-
-    def __init__(self, function: Callable[..., Any], deadline: Deadline, wait: Wait) -> None:
-        self._function = function
-        self._deadline = deadline
-        self._wait = wait
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self._deadline.call(self._function, arguments, self._wait)

@@ -11,7 +11,7 @@ each conditional that uses them; nodes with effects run in the first, which retu
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
@@ -386,30 +386,22 @@ def _owners(level: Level, tensors: Iterable[Tensor]) -> list[FlatNode]:
     return [level.owner[tensor.op.name] for tensor in tensors if tensor.op.name in level.owner]
 
 
+@dataclass(eq=False)
 class _LevelBuilder:
     """The rebuilt part of a level, under the conditions `here`.
 
     `tensors` has the images of the region's tensors, `done` those to wait for of its operations.
-    `unordered` has what has been found in the branches of the whole region.
+    `unordered` has what has been found in the branches of the whole region. `added` has the names
+    of operations that the graph has only because of how it is rebuilt.
     """
 
-    def __init__(
-        self,
-        region: Region,
-        level: Level,
-        tensors: dict[str, Tensor],
-        done: dict[str, list[Operation]],
-        unordered: list[UnorderedAccesses],
-        here: Conditions = frozenset(),
-    ) -> None:
-        self.region = region
-        self.level = level
-        self.tensors = tensors
-        self.done = done
-        self.unordered = unordered
-        self.here = here
-        self.added: set[str] = set()
-        """The names of operations that the graph has only because of how it is rebuilt."""
+    region: Region
+    level: Level
+    tensors: dict[str, Tensor]
+    done: dict[str, list[Operation]]
+    unordered: list[UnorderedAccesses]
+    here: Conditions = frozenset()
+    added: set[str] = field(default_factory=set)
 
     def build(self, wanted: Iterable[FlatNode], used_outside: Sequence[Tensor] = ()) -> None:
         """Rebuild `wanted`, with everything they need that has not been built yet.
@@ -483,14 +475,8 @@ class _LevelBuilder:
 
         def branch(value: int) -> list[Tensor]:
             here = self.here | {(conditional.predicate, value)}
-            inside = _LevelBuilder(
-                self.region,
-                self.level,
-                dict(self.tensors),
-                dict(self.done),
-                self.unordered,
-                here,
-            )
+            tensors, done = dict(self.tensors), dict(self.done)
+            inside = _LevelBuilder(self.region, self.level, tensors, done, self.unordered, here)
             inside.build(conditional.wanted[value], conditional.used_outside(value))
             results = [inside.result(result.of[value], result.of[1 - value]) for result in wanted]
             handed = [tensor for tensor in conditional.switched if tensor.name in self.tensors]
