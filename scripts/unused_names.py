@@ -73,3 +73,20 @@ used.enabled
 used.place_pruned_graph
 used.task_id
 used.test_num_shards
+
+# Patches name by text what these modules hold, so they have to be loaded.
+used.basic_session_run_hooks
+used.tpu_embedding
+used.tpu_embedding_v3
+used.constant_op
+used.control_flow_util
+used.dataset_ops
+used.failure_handling_util
+used.functional_ops
+used.gen_tpu_ops
+used.multi_device_iterator_ops
+used.old_function
+used.polymorphic_function
+used.tpu_embedding_v2
+used.tpu_functional
+used.tpu_replicated_variable

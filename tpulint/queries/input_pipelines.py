@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tpulint.absint.domain.context import DATA
-from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.site import Module
+from tpulint.absint.domain.site import Module, shared_length
 from tpulint.absint.domain.structures import parts
 from tpulint.absint.domain.values import (
     NONE,
@@ -385,18 +385,9 @@ def _nearest_steps(program: Program, feed: Feed) -> list[Computation]:
         for computation in program.computations
         if computation.kind in tf_names.STRATEGY_RUN and computation.context.run == feed.context.run
     ]
-    shared = [_shared(run.context, feed.context) for run in runs]
+    chain = feed.context.call_chain
+    shared = [shared_length(run.context.call_chain, chain) for run in runs]
     return [run for run, count in zip(runs, shared, strict=True) if count == max(shared)]
-
-
-def _shared(left: Context, other: Context) -> int:
-    """Return the number of calls that lead to both."""
-    count = 0
-    for first, second in zip(left.call_chain, other.call_chain, strict=False):
-        if first != second:
-            break
-        count += 1
-    return count
 
 
 def _trains(step: Computation) -> bool:

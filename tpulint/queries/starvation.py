@@ -39,7 +39,7 @@ from tpulint.ordering import Phase
 from tpulint.queries.entry_calls import SIGNATURES, argument_value, constant_int, replicas
 from tpulint.queries.happens_before import given_by_scopes, order_of
 from tpulint.queries.launches import least_rounds, most_rounds
-from tpulint.syntax.nodes import Attribute, CallNode, Expression, Name
+from tpulint.syntax.nodes import Attribute, CallNode, last_name
 
 INFEED, OUTFEED = "infeed", "outfeed"
 FEEDS = (INFEED, OUTFEED)
@@ -246,19 +246,13 @@ def _all_are_read(program: Program) -> bool:
     for module in program.modules:
         called: set[int] = set()
         for node in module.nodes():
-            if isinstance(node, CallNode) and _name(node.callee) in _NAMES:
+            if isinstance(node, CallNode) and last_name(node.callee) in _NAMES:
                 called.add(id(node.callee))
                 if Site(module, node.place) not in read:
                     return False
             elif isinstance(node, Attribute) and node.name in _NAMES and id(node) not in called:
                 return False
     return True
-
-
-def _name(node: Expression) -> str:
-    if isinstance(node, Attribute):
-        return node.name
-    return node.id if isinstance(node, Name) else ""
 
 
 def _capacity(program: Program, store: Hashable) -> int | None:
