@@ -164,7 +164,7 @@ def add_plugins(command: Group) -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command that is `given`; the answer is the exit status."""
+    """Run the command that `words` name, and return the exit status."""
     try:
         options = parse_options(words)
         work: Callable[[argparse.Namespace], int] = options.run

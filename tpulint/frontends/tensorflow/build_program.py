@@ -547,7 +547,7 @@ def _refuses(call: ApiCall) -> bool:
 
 
 def _is_guess(computation: Computation) -> bool:
-    """Return whether no estimator was seen that takes the model_fn (see `roots`)."""
+    """Return whether no estimator was seen that takes the model_fn: users make one elsewhere."""
     return computation.kind == "model_fn" and not computation.call.arguments
 
 

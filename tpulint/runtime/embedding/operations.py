@@ -193,7 +193,7 @@ def _called(
     kinds: Any,
     place: Any,
 ) -> Any:
-    """Return the results of `function` of the values of `given`, called when it is reached."""
+    """Return the results of `function` of the values of `arguments`, called when it is reached."""
 
     def call(*values: Any) -> Any:
         if engine.memory.is_cleared:

@@ -227,7 +227,7 @@ def _imported(graph: Any, part: Any, options: Any) -> list[Any]:
 
 
 def _node(input_: str) -> str:
-    """Return the name of the node that the input `given` of a NodeDef is of."""
+    """Return the name of the node that the input `input_` of a NodeDef is of."""
     return input_.removeprefix("^").partition(":")[0]
 
 
