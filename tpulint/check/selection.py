@@ -124,9 +124,9 @@ class Repository:
         except OSError as error:
             raise ConfigError(f"{self._option}: cannot run git: {error.strerror}") from None
         if done.returncode:
-            said = os.fsdecode(done.stderr).strip().removeprefix("fatal: ").split("\n")[0]
+            output = os.fsdecode(done.stderr).strip().removeprefix("fatal: ").split("\n")[0]
             named = arguments[-1].removesuffix("^{commit}")
-            raise ConfigError(f"{self._option}: {said or f'unknown revision: {named}'}")
+            raise ConfigError(f"{self._option}: {output or f'unknown revision: {named}'}")
         return done.stdout
 
 

@@ -27,12 +27,16 @@ class Patterns:
     """A matcher of paths against `patterns`; plain names cost one set look-up."""
 
     def __init__(self, patterns: Iterable[str], root: str) -> None:
-        given = [pattern.removeprefix("./").rstrip("/") for pattern in patterns]
+        plain_patterns = [pattern.removeprefix("./").rstrip("/") for pattern in patterns]
         self.root = os.path.abspath(root)
-        self.names = {each for each in given if "/" not in each and not MAGIC.search(each)}
-        self.globs = compiled(each for each in given if "/" not in each and MAGIC.search(each))
+        self.names = {text for text in plain_patterns if "/" not in text and not MAGIC.search(text)}
+        self.globs = compiled(
+            text for text in plain_patterns if "/" not in text and MAGIC.search(text)
+        )
         self.paths = compiled(
-            os.path.normpath(os.path.join(self.root, each)) for each in given if "/" in each
+            os.path.normpath(os.path.join(self.root, text))
+            for text in plain_patterns
+            if "/" in text
         )
 
     def fit(self, path: str, name: str) -> bool:

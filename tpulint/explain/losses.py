@@ -219,8 +219,8 @@ class Losses:
             lost = self._of_results.get(id(callee.code))
             text = f"the result of `{callee.name or 'a lambda'}`"
             return lost or self._new(frame, node, RESULT, text)
-        given = (self._known(argument.value) for argument in node.arguments)
-        lost = next(filter(None, given), None)
+        argument_losses = (self._known(argument.value) for argument in node.arguments)
+        lost = next(filter(None, argument_losses), None)
         if lost is not None:
             return lost
         path = callee.path if isinstance(callee, (External, ExternalObject)) else ""

@@ -129,9 +129,9 @@ class _Drawing:
                 " are counted in the segments around them"
             )
 
-    def _read_again(self, kept: frozenset[str]) -> None:
-        if kept != frozenset(self.regions.met):
-            self.regions = Regions(kept)
+    def _read_again(self, regions: frozenset[str]) -> None:
+        if regions != frozenset(self.regions.met):
+            self.regions = Regions(regions)
             self.lanes = EventBoxes(self.events, self.part, self.regions, self.moved)
 
     def finished(self) -> model.ComputationMap:
@@ -455,12 +455,12 @@ def _distinct(sent: Iterable[tuple[Tensor, str]]) -> tuple[model.Crossing, ...]:
     One argument can have several values: a branch that was not seen adds no tensor of its own.
     """
     named = list(sent)
-    known = {name for tensor, name in named if name and tensor.sort not in SORTS}
+    known_names = {name for tensor, name in named if name and tensor.sort not in SORTS}
     crossings: list[model.Crossing] = []
     for tensor, name in named:
         drawn = crossing(tensor, name)
         is_known = tensor.sort not in SORTS or not name
-        if is_known or (name not in known and drawn not in crossings):
+        if is_known or (name not in known_names and drawn not in crossings):
             crossings.append(drawn)
     return tuple(crossings)
 

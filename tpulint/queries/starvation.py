@@ -132,7 +132,9 @@ def _shortages(program: Program) -> Iterator[Starvation]:
         room = _capacity(program, store)
         if room is not None:  # what puts takes room, and what takes gives it back
             accounts.append(_Account(program, graph, runs, takes, puts, room, is_of_room=True))
-        shortage = next((found for account in accounts for found in account.shortages()), None)
+        shortage = next(
+            (starvation for account in accounts for starvation in account.shortages()), None
+        )
         if shortage is not None:
             yield shortage
 
@@ -431,8 +433,8 @@ class _Account:
                 yield Starvation(take, run, int(before), int(in_time), self.is_of_room, later)
 
     @staticmethod
-    def _is_beside(one: Transfer, other: Transfer) -> bool:
-        return one.computation is not None and one.computation is other.computation
+    def _is_beside(transfer: Transfer, other: Transfer) -> bool:
+        return transfer.computation is not None and transfer.computation is other.computation
 
     def _depends(self, user: Transfer, source: Transfer) -> bool:
         """Return whether `user` certainly runs only after `source` has."""
@@ -567,6 +569,8 @@ def _precedes(source: Operation, user: Operation) -> bool:
             read.add(id(operation))
             unread += [*operation.sources, *operation.after]
             unread += [
-                given for given, is_certain in given_by_scopes(operation.context) if is_certain
+                dependency
+                for dependency, is_certain in given_by_scopes(operation.context)
+                if is_certain
             ]
     return False

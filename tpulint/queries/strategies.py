@@ -381,7 +381,7 @@ def _held(value: Value) -> list[Value]:
     """Return what a value directly holds: arguments, attributes, items, the layers behind it."""
     match value:
         case ExternalObject(arguments=arguments):
-            return [given for _, given in arguments]
+            return [argument_value for _, argument_value in arguments]
         case Instance(attributes=attributes):
             return list(attributes.values())
         case Sequence(items=items):

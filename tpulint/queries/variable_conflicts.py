@@ -77,8 +77,8 @@ def _on_the_same(held: dict[int, list[Access]], variable: Variable) -> list[Acce
 
 def _only_asked(host: Access, others: list[Access]) -> bool:
     """Return whether this is a step that both sides read and neither counts."""
-    asked = all(access.mode != "write" for access in [host, *others])
-    return host.variable.sort == "step" and asked
+    only_read = all(access.mode != "write" for access in [host, *others])
+    return host.variable.sort == "step" and only_read
 
 
 def host_touches(computation: Computation) -> Iterator[Access]:

@@ -78,8 +78,8 @@ class UnfinishedLane(NamedTuple):
         return f"{self.name} ({self.function})" if self.function else self.name
 
     def __str__(self) -> str:
-        made = f", made at {self.place}" if self.place else ""
-        return f"{self.title} of replica {', '.join(map(str, self.replicas))}{made}"
+        place = f", made at {self.place}" if self.place else ""
+        return f"{self.title} of replica {', '.join(map(str, self.replicas))}{place}"
 
 
 class ComputationRun(NamedTuple):
@@ -214,10 +214,10 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
 
 def compilation_line(computation: ComputationRun) -> str:
     """Return what the compilations of a computation took, and the arguments that differed."""
-    said = f"  {computation.programs}, whose first steps took {computation.compile_seconds:.1f} s"
-    said += f": {'; '.join(computation.differing)}" if computation.differing else ""
+    line = f"  {computation.programs}, whose first steps took {computation.compile_seconds:.1f} s"
+    line += f": {'; '.join(computation.differing)}" if computation.differing else ""
     is_many = computation.compilations > MEANT_COMPILATIONS
-    return f"{said} [{RECOMPILATION} {CODES[RECOMPILATION].name}]" if is_many else said
+    return f"{line} [{RECOMPILATION} {CODES[RECOMPILATION].name}]" if is_many else line
 
 
 def counted(number: int, noun: str) -> str:
@@ -258,15 +258,15 @@ def storage_lines(ran: FinishedRun) -> Iterator[str]:
             "read": (use.objects_read, use.bytes_read),
             "wrote": (use.objects_written, use.bytes_written),
         }
-        said = [
+        parts = [
             f"{verb} {objects:,} object{'s' * (objects != 1)}, {size:,} bytes"
             for verb, (objects, size) in amounts.items()
             if objects
         ]
         if steps:
             time = f", {use.seconds_waited * 1e3:,.0f} ms" if use.steps_waited else ""
-            said.append(f"{use.steps_waited:,} of {counted(steps, 'step')} waited for it{time}")
-        yield f"gs://{use.bucket}: {'; '.join(said)}"
+            parts.append(f"{use.steps_waited:,} of {counted(steps, 'step')} waited for it{time}")
+        yield f"gs://{use.bucket}: {'; '.join(parts)}"
 
 
 def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) -> list[str]:
@@ -277,12 +277,12 @@ def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) ->
     others = [finding for finding in checked.findings if identity(finding) not in linked]
     number, above = len(checked.findings), len(checked.findings) - len(others)
     files = "the file that ran" if checked.files == 1 else f"the {checked.files} files that ran"
-    said = {0: "nothing", 1: "1 finding"}.get(number, f"{number} findings")
-    said += f", {'' if above == number == 1 else f'{above} '}shown above" if above else ""
+    summary = {0: "nothing", 1: "1 finding"}.get(number, f"{number} findings")
+    summary += f", {'' if above == number == 1 else f'{above} '}shown above" if above else ""
     if checked.hidden:
         rules = ", ".join(sorted(checked.hidden))
-        said += f", and {sum(checked.hidden.values())} possible ({rules})"
-    lines = [f"`tpulint check` of {files}: {said}"]
+        summary += f", and {sum(checked.hidden.values())} possible ({rules})"
+    lines = [f"`tpulint check` of {files}: {summary}"]
     for other in others[:MOST_LINES]:
         place = one_line(context.short(other.span))
         lines.append(f"  {place}: {other.code} {flags(other)}{one_line(other.message)}")
@@ -313,10 +313,10 @@ def explained(fault: RunFault, context: RenderContext) -> str:
 def verdict(fault: RunFault) -> str:
     """Return one line on a fault: what it was, where, and whether `tpulint check` knows of it."""
     where = f" at {fault.place}" if fault.place else ""
-    said = f"{fault.kind}{where} [{fault.code} {CODES[fault.code].name}]: `tpulint check`"
+    start = f"{fault.kind}{where} [{fault.code} {CODES[fault.code].name}]: `tpulint check`"
     if fault.finding is not None:
-        return f"{said} says"
-    return f"{said} is silent there." if fault.asked else f"{said} could not be asked."
+        return f"{start} says"
+    return f"{start} is silent there." if fault.asked else f"{start} could not be asked."
 
 
 def computation_table(computations: Sequence[ComputationRun]) -> list[str]:
@@ -424,9 +424,9 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
         parts += [article(fault.finding, context, f"f{number}")] if fault.finding else []
     parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
     if ran.checked:
-        said, *lines = files_section(ran, ran.checked, context)
+        summary, *lines = files_section(ran, ran.checked, context)
         rows = "".join(f"<li>{escape(line.strip())}</li>\n" for line in lines)
-        parts.append(f"<p>{prose(said)}</p>\n<ul>\n{rows}</ul>\n")
+        parts.append(f"<p>{prose(summary)}</p>\n<ul>\n{rows}</ul>\n")
     return page("tpulint run", "".join(parts), STYLE + COUNTS + FIGURE_STYLE + SVG_STYLE)
 
 

@@ -326,12 +326,12 @@ def uncompiled_note(segments: Mapping[tuple[str | None, bool], int]) -> str:
     parts = Counter[bool]()
     for (_, is_compiled), number in segments.items():
         parts[is_compiled] += number
-    said = [f"--compile never: of the device programs, XLA only checked {parts[False]} of"]
-    said += [f"{parts.total()} parts, which TensorFlow's kernels ran."]
+    lines = [f"--compile never: of the device programs, XLA only checked {parts[False]} of"]
+    lines += [f"{parts.total()} parts, which TensorFlow's kernels ran."]
     if parts[True]:
-        said += ["It compiled the rest: shapes are not known before the step, TensorFlow has no"]
-        said += ["kernel for an operation, or XLA refuses it."]
-    return " ".join(said)
+        lines += ["It compiled the rest: shapes are not known before the step, TensorFlow has no"]
+        lines += ["kernel for an operation, or XLA refuses it."]
+    return " ".join(lines)
 
 
 def missing_objects(
@@ -440,12 +440,18 @@ SHOWN_VALUES = 3
 
 def differing_arguments(traced: Sequence[Traced | None]) -> tuple[str, ...]:
     """Return a line for each argument of a tf.function that differed between its traces."""
-    arguments = [dict(one.arguments) for one in traced if one and one.arguments is not None]
+    arguments = [
+        dict(traced_call.arguments)
+        for traced_call in traced
+        if traced_call and traced_call.arguments is not None
+    ]
     if len(arguments) < max(len(traced), 2):
         return ()
     lines = []
     for name in dict.fromkeys(name for values in arguments for name in values):
-        values = list(dict.fromkeys(one[name] for one in arguments if name in one))
+        values = list(
+            dict.fromkeys(traced_call[name] for traced_call in arguments if name in traced_call)
+        )
         if len(values) > 1:
             shown_values = ", ".join(values[:SHOWN_VALUES])
             more = ", ..." if len(values) > SHOWN_VALUES else ""

@@ -202,9 +202,9 @@ class StorageApi:
         """
         now = time.monotonic()
         with self._lock:
-            asked = max(self._asked.get(bucket, -1e9), self._missed.get(bucket, -1e9))
+            last_asked = max(self._asked.get(bucket, -1e9), self._missed.get(bucket, -1e9))
             self._asked[bucket] = now
-        if now - asked >= INSISTS_SECONDS:
+        if now - last_asked >= INSISTS_SECONDS:
             raise NoSuchObjectError(f"The specified bucket does not exist: {bucket}")
         self.store.make_bucket(bucket)
 
@@ -394,19 +394,19 @@ class StorageApi:
         if request.method == "DELETE":
             self._drop(number)
             return Answer(499)
-        asked = re.fullmatch(
+        content_range = re.fullmatch(
             r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", request.headers.get("Content-Range", "bytes 0-*")
         )
         with upload.lock:
             if upload.stored is not None:
                 return _json(resource(upload.stored, hashes=request.wants_hashes))
-            total = int(asked[3]) if asked and asked[3] != "*" else None
-            if asked is None or asked[1] is not None:
-                start = int(asked[1]) if asked and asked[1] else 0
+            total = int(content_range[3]) if content_range and content_range[3] != "*" else None
+            if content_range is None or content_range[1] is not None:
+                start = int(content_range[1]) if content_range and content_range[1] else 0
                 if start > upload.size:
                     return _incomplete(upload)
                 self._append(request, number, upload, start)
-                if asked is None:
+                if content_range is None:
                     total = upload.size
             if total is None or upload.size < total:
                 return _incomplete(upload)

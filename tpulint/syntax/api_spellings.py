@@ -212,8 +212,8 @@ class _Reader:
         elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
             yield from self._if(node, place)
         elif isinstance(node, (ast.BoolOp, ast.Assert)):
-            asked = place._replace(guarded=place.guarded or self._asks(node))
-            yield from ((child, asked) for child in ast.iter_child_nodes(node))
+            guarded_place = place._replace(guarded=place.guarded or self._asks(node))
+            yield from ((child, guarded_place) for child in ast.iter_child_nodes(node))
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             yield from self._definition(node, place)
         elif isinstance(node, (ast.With, ast.For, ast.AsyncWith, ast.AsyncFor)):
@@ -286,9 +286,9 @@ class _Reader:
         node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef,
         place: _Place,
     ) -> Iterator[tuple[ast.AST, _Place]]:
-        asked = any(self._asks(decorator) for decorator in getattr(node, "decorator_list", []))
+        asks = any(self._asks(decorator) for decorator in getattr(node, "decorator_list", []))
         inside = place.inside or not isinstance(node, ast.ClassDef)
-        yield from self._fields(node, _Place(place.guarded or asked, inside))
+        yield from self._fields(node, _Place(place.guarded or asks, inside))
 
     def _suppressing(self, node: ast.AST, place: _Place) -> _Place:
         """Return whether it is `with contextlib.suppress(...)` or `with pytest.raises(...)`."""

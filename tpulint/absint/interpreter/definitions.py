@@ -80,16 +80,16 @@ def _with_unseen_decorator(frame: Frame, function: Value, node: Expression) -> V
 
 
 def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> Value:
-    given_options: Options = ()
+    decorator_options: Options = ()
     if isinstance(decorator, Partial) and isinstance(decorator.function, External):
-        given_options, decorator = decorator.kwargs, decorator.function
+        decorator_options, decorator = decorator.kwargs, decorator.function
     if isinstance(decorator, (ExternalObject, ContextManagerValue)) or not isinstance(
         function, (Function, Bound)
     ):
         return function
     if isinstance(decorator, External):
         last = decorator.last
-        decorated = frame.library.decorate(frame, function, decorator, given_options)
+        decorated = frame.library.decorate(frame, function, decorator, decorator_options)
         if decorated is not None:
             return decorated
         if last in HINTS and isinstance(function, Function):

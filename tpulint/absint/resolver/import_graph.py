@@ -366,7 +366,7 @@ class ImportGraph:
 
     def registrars(self, paths: Iterable[str]) -> dict[str, list[str]]:
         """Return, by file, those of `paths` that call something of it when they are imported."""
-        found: dict[str, list[str]] = {}
+        paths_of_names: dict[str, list[str]] = {}
         for path in sorted(paths):
             text = self._text(path)
             names = b"|".join(
@@ -376,8 +376,8 @@ class ImportGraph:
             if whole is not None:
                 naming = [statement for statement in statements(text) if whole.search(statement[1])]
                 for imported in self._meant(path, naming):
-                    found.setdefault(imported, []).append(path)
-        return found
+                    paths_of_names.setdefault(imported, []).append(path)
+        return paths_of_names
 
     def _text(self, path: str) -> bytes:
         data = self._files.data(path)

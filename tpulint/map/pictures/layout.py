@@ -128,7 +128,7 @@ def _rows(text: str, width: float) -> list[tuple[str, str]]:
         return [(row, "") for row in rows]
     last = " ".join([rows[ROWS - 1], *(row.strip() for row in rows[ROWS:])])
     shown_rows = [fitted(row, width)[0] for row in rows[: ROWS - 1]]
-    return [*((kept_row, "") for kept_row in shown_rows), (fitted(last, width)[0], text)]
+    return [*((shown_row, "") for shown_row in shown_rows), (fitted(last, width)[0], text)]
 
 
 # The columns of a picture: where the boxes of a lane begin, and how wide they are.

@@ -74,7 +74,7 @@ class HostReadEveryStep(Rule):
 def reads_in(program: Program, steps: StepLoop) -> Iterator[LoopRead]:
     """Yield what each round of the loop reads."""
     values = metrics_of(steps)
-    sure_summary = not any(program.named.get(name) for name in RECORDS)
+    is_certain = not any(program.named.get(name) for name in RECORDS)
     for call in program.calls:
         if not is_in_each_round(call.context, steps):
             continue
@@ -88,7 +88,7 @@ def reads_in(program: Program, steps: StepLoop) -> Iterator[LoopRead]:
         elif call.path.startswith("numpy.") and call.last not in OF_SHAPES:
             yield LoopRead(call.site, f"`np.{call.last}`", True)
         elif is_tensorflow(call.path) and ".summary." in call.path and call.last in SUMMARIES:
-            if sure_summary:
+            if is_certain:
                 yield LoopRead(call.site, f"`summary.{call.last}`", False)
         elif isinstance(call.result, (Tensor, ExternalObject)):
             values.add(id(call.result))  # a sum over the replicas, the result of a metric

@@ -80,12 +80,12 @@ def _check_predictions(program: Program, report: Report) -> None:
     for computation in program.computations:
         if computation.kind != MODEL_FN or id(computation.call.result) not in predicting:
             continue
-        made = _single_tensors(computation)
+        single_tensors = _single_tensors(computation)
         for call in computation.calls:
             argument = call.argument("predictions", 1)
             if call.last != "TPUEstimatorSpec" or argument is None or serves_others(call):
                 continue
-            if all(is_no_dict(option, made) for option in options(argument.value)):
+            if all(is_no_dict(option, single_tensors) for option in options(argument.value)):
                 report(
                     argument.site.span,
                     "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"

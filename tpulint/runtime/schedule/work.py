@@ -339,8 +339,8 @@ class _Counter:
 
     def _infer(self, region: Region, given: Mapping[str, Shape | None]) -> None:
         """Infer from the shapes `given` of its inputs what the graph of `region` leaves open."""
-        known = {name: shape for name, shape in given.items() if shape is not None}
-        for name, shape in known.items():
+        known_shapes = {name: shape for name, shape in given.items() if shape is not None}
+        for name, shape in known_shapes.items():
             self._shapes[id(region.graph), name] = shape
         data = (tensor for op in region.ops for tensor in op.outputs if _is_data(tensor))
         if all(shape_of(tensor) is not None for tensor in data):
@@ -349,7 +349,7 @@ class _Counter:
         with tf.Graph().as_default():
             for name in region.inputs:
                 tensor = region.graph.get_tensor_by_name(name)
-                images[name] = _placeholder(tensor, known.get(name))
+                images[name] = _placeholder(tensor, known_shapes.get(name))
             waiting: list[Operation] = []
             for op in region.ops:
                 if op.type == "XlaSetDynamicDimensionSize":  # the bound is what takes memory

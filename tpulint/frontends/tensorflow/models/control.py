@@ -172,13 +172,13 @@ def _callables(values: list[Value]) -> list[Value]:
 
 
 def _tensors_of(values: list[Value]) -> list[Value]:
-    found_tensors: list[Value] = []
+    gathered: list[Value] = []
     for value in values:
         if isinstance(value, Tensor):
-            found_tensors.append(value)
+            gathered.append(value)
         elif isinstance(value, Sequence):
-            found_tensors += _tensors_of(value.items)
-    return found_tensors
+            gathered += _tensors_of(value.items)
+    return gathered
 
 
 # tensorflow/python/ops/while_loop.py, map_fn.py, functional_ops.py: the functions are traced once,

@@ -136,9 +136,9 @@ def _argument(args: Arguments, keyword: str, position: int) -> Value | None:
 def _layers(model: Model) -> Sequence | None:
     layers = model.attributes.get(LAYERS)
     if layers is None and isinstance(model, ExternalObject):
-        given_layers = model.argument("layers", 0)
-        if isinstance(given_layers, Sequence):
-            layers = Sequence("list", list(given_layers.items), given_layers.open)
+        passed_layers = model.argument("layers", 0)
+        if isinstance(passed_layers, Sequence):
+            layers = Sequence("list", list(passed_layers.items), passed_layers.open)
             model.attributes[LAYERS] = layers
     return layers if isinstance(layers, Sequence) else None
 
@@ -249,27 +249,27 @@ def replay(
             if parts:
                 results[id(step)] = transfer.result(frame, parts, step.site or site)
             continue
-        given_now = tuple(
+        arguments_here = tuple(
             argument._replace(value=transfer.each_tensor(argument.value, here))
             for argument in step.arguments
         )
-        if not any(argument.keyword == TRAINING_ARGUMENT for argument in given_now):
-            given_now = (*given_now, *mode)
+        if not any(argument.keyword == TRAINING_ARGUMENT for argument in arguments_here):
+            arguments_here = (*arguments_here, *mode)
         context = frame.context
         for key, branch in step.context.conditions - before:
             context = context.when(key, branch)
         with frame.at(context):
-            results[id(step)] = calls.call(frame, layer, given_now, step.site or site)
+            results[id(step)] = calls.call(frame, layer, arguments_here, step.site or site)
     return transfer.each_tensor(outputs, here)
 
 
 def _inputs(frame: Frame, data: list[Value], site: Site) -> Tensor:
     """Return what each input of the model is given: one of `data`, as it is."""
-    given_now = [tensor for value in data for tensor in tensors(value)]
-    if len(given_now) == 1:
-        return given_now[0]
-    tensor = transfer.flow(frame, given_now, site)
-    tensor.computed = any(source_tensor.computed for source_tensor in given_now)
+    received = [tensor for value in data for tensor in tensors(value)]
+    if len(received) == 1:
+        return received[0]
+    tensor = transfer.flow(frame, received, site)
+    tensor.computed = any(source_tensor.computed for source_tensor in received)
     return tensor
 
 
