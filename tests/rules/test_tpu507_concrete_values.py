@@ -41,6 +41,36 @@ def computation(x):
     return x
 """
     + REWRITTEN,
+    "a missed alarm: Python formats a tensor as a number": SYSTEM
+    + """
+def step(x):
+    loss = tf.reduce_sum(x)
+    texts = [
+        "loss %.3f" % loss,  # error: TPU507
+        "loss {:.3f}".format(loss),  # error: TPU507
+        f"loss {loss:.3f}",  # error: TPU507
+        "step %d: %.3f" % (1, loss),  # error: TPU507
+        "loss {value:.3f}".format(value=loss),  # error: TPU507
+        "loss %.3f" % float(loss),  # error: TPU507
+    ]
+    return loss, len(texts)
+"""
+    + RUN,
+    "formats that need no value": SYSTEM
+    + """
+def step(x):
+    loss, count = tf.reduce_sum(x), 3
+    texts = [
+        "loss %s" % loss, f"{loss}", f"{loss!r:>40}", "loss {}".format(loss),
+        f"{count:03d} {x.shape[0]:d} {loss.dtype.name:>10}", "%d %s %%" % (count, loss),
+        "{1} {0:d}".format(count, loss), "%(count)d" % {"count": loss},
+    ]
+    return loss, len(texts)
+"""
+    + RUN
+    + """
+print("%.3f" % strategy.reduce("SUM", train(tf.ones([4])), axis=None))
+""",
     "one of several tensors": SYSTEM
     + """
 import sys

@@ -256,6 +256,8 @@ def short(event: Recorded) -> str:
             return f"{event.tensor!r} is taken by {event.taker}"
         case Effect(kind="asks"):
             return f"`{event.name}` tests a tensor"
+        case Effect(kind="formats"):
+            return f"{event.name} formats a tensor"
         case Effect():
             return f"{event.name} {event.kind} something once, when the program is traced"
         case ContextChange():

@@ -82,9 +82,10 @@ class Expressions(Definitions):
         return lowered
 
     def formatted(self, node: ast.JoinedStr) -> nodes.Expression:
+        place = self.place(node)
         self.in_string += 1
         items = [
-            self.expression(part.value)
+            self.formatted_value(part, place)
             if isinstance(part, ast.FormattedValue)
             else nodes.Constant(str(part.value))
             for part in node.values
@@ -92,6 +93,12 @@ class Expressions(Definitions):
         ]
         self.in_string -= 1
         return nodes.FormattedString(items)
+
+    def formatted_value(self, node: ast.FormattedValue, place: int) -> nodes.Expression:
+        value = self.expression(node.value)
+        if node.format_spec is None or node.conversion != -1:
+            return value
+        return nodes.FormattedValue(place, value)
 
     def display(self, node: ast.Tuple | ast.List | ast.Set) -> nodes.Expression:
         place = self.place(node)

@@ -264,6 +264,14 @@ class FormattedString(Expression):
 
 
 @node
+class FormattedValue(Expression):
+    """`{value:.3f}` in an f-string: what is given a format beside its text."""
+
+    place: int
+    value: Expression
+
+
+@node
 class Other(Expression):
     """An expression that is not modelled; `items` are those in it that are."""
 

@@ -376,8 +376,9 @@ class Effect(NamedTuple):
 
     kind: "shows" (a tensor, in words), "keeps" (a tensor, in a list from outside), "writes"
     (a file), "decides" or "computes" (with a value that is drawn or read just now), "asks" (if
-    a tensor is true), "fails" (whatever a tensor is). name: of the function that is called, or
-    Python's word. source: where that value comes from, else the call.
+    a tensor is true), "fails" (whatever a tensor is), "formats" (a tensor, as a number). name:
+    of the function that is called, or Python's word. source: where that value comes from, else
+    the call.
     """
 
     kind: str

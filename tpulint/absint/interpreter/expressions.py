@@ -60,6 +60,7 @@ from tpulint.syntax.nodes import (
     Display,
     Expression,
     FormattedString,
+    FormattedValue,
     Lambda,
     Name,
     NamedExpression,
@@ -424,6 +425,12 @@ def _formatted_string(frame: Frame, node: FormattedString) -> Value:
     return operators.put_together([value(frame, part) for part in node.items])
 
 
+def _formatted_value(frame: Frame, node: FormattedValue) -> Value:
+    formatted = value(frame, node.value)
+    transfer.note_formatting(frame, formatted, "an f-string", frame.site(node.place))
+    return formatted
+
+
 def _parts(frame: Frame, node: Other) -> Value:
     for part in node.items:
         value(frame, part)
@@ -456,6 +463,7 @@ _HANDLERS: dict[type[Expression], Callable[[Frame, Any], Value]] = {
     YieldFrom: _yield_from,
     NamedExpression: _named,
     FormattedString: _formatted_string,
+    FormattedValue: _formatted_value,
     Other: _parts,
     Starred: _starred,
 }

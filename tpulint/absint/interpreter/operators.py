@@ -234,6 +234,8 @@ def binary(
         scaled = _scaled(op, left, right)
         if scaled is not None:
             return scaled
+    if op == "Modulo" and isinstance(left, Const) and isinstance(left.value, str):
+        _note_formatted_numbers(frame, left.value, right, site)
     starts = start_of(left)
     items = [left, right] if starts is not None else [_present(left), _present(right)]
     result = operation(frame, items, site, op, operands)
@@ -259,6 +261,21 @@ def _text_with_start(op: str, starts: str, right: Value, result: Value) -> Value
         result.starts = text.starts
         return result
     return text if result is UNKNOWN else result
+
+
+_CONVERSION = re.compile(r"%(\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[hlL]?(.)")
+_TO_NUMBER = "diouxXeEfFgG"
+
+
+def _note_formatted_numbers(frame: Frame, template: str, right: Value, site: Site) -> None:
+    """Note what `"%d" % right` needs as a number."""
+    conversions = [match for match in _CONVERSION.finditer(template) if match[2] != "%"]
+    if any(match[1] or match[2] == "*" for match in conversions):
+        return
+    items = right.items if isinstance(right, Sequence) and right.kind == "tuple" else [right]
+    for match, item in zip(conversions, items, strict=False):
+        if match[2] in _TO_NUMBER:
+            transfer.note_formatting(frame, item, "`%`", site)
 
 
 _LAST_CONVERSION = re.compile(r".*%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?.", re.DOTALL)

@@ -290,7 +290,7 @@ def leave_control(
     return each_tensor(value, out)
 
 
-ASKS, FAILS = "asks", "fails"
+ASKS, FAILS, FORMATS = "asks", "fails", "formats"
 
 
 def note_tensor_test(
@@ -319,6 +319,17 @@ def note_tensor_test(
     site = frame.site(first_place(node))
     is_certain = first or len(alternatives) == 1
     computation.effects.append(Effect(ASKS, asks, site, context, site, is_certain))
+
+
+def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> None:
+    """Write down that Python formats what may be a tensor as if it were a number."""
+    context, computation = frame.context, frame.context.computation
+    if computation is None or context.is_unrecorded or not context.on_device:
+        return
+    alternatives = options(formatted)
+    if any(map(_is_data, alternatives)):
+        is_certain = all(map(_is_data, alternatives))
+        computation.effects.append(Effect(FORMATS, how, site, context, site, is_certain))
 
 
 def note_failure(frame: Frame, test: Tensor, site: Site) -> None:

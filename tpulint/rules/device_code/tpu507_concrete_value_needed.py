@@ -24,8 +24,9 @@ from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.rules.base import Report, Rule, register
 
-# The kinds of effects that Python's tests have, and a `raise` under a test that is converted.
-ASKS, FAILS = "asks", "fails"
+# The kinds of effects that Python's tests have, a `raise` under a test that is converted, and
+# formats of numbers.
+ASKS, FAILS, FORMATS = "asks", "fails", "formats"
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
@@ -85,7 +86,7 @@ def is_tried(context: Context) -> bool:
 
 
 def report_test(computation: Computation, test: Effect, report: Report) -> None:
-    """Report a test that is not converted, or a `raise` under one that is."""
+    """Report a test that is not converted, a `raise` under one that is, or a format."""
     if test.kind == ASKS:
         message = (
             f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
@@ -98,6 +99,12 @@ def report_test(computation: Computation, test: Effect, report: Report) -> None:
             " return the tensor from the step, and test it outside"
         )
         last = "raises in each trace"
+    elif test.kind == FORMATS:
+        message = (
+            f"{test.name} formats a tensor as a number, but tensors have no value while device code"
+            " is traced, so it raises a `TypeError`: use `tf.print`, or format it outside the step"
+        )
+        last = "formats a tensor"
     else:
         return
     report(

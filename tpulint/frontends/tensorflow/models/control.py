@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from string import Formatter
 
 from tpulint.absint.domain.context import (
     CLEARS,
@@ -53,6 +54,7 @@ from tpulint.syntax.nodes import (
     Display,
     Expression,
     FormattedString,
+    FormattedValue,
     Name,
     Subscript,
 )
@@ -266,6 +268,35 @@ def _note_shown(call: Call) -> None:
             _note(call, "shows", not all(shown))
 
 
+# Only an empty format is one of every object: `object.__format__` refuses any other.
+@observe("builtins.str.format")
+def _note_formats(call: Call) -> None:
+    """Note what `"{:.3f}".format(...)` formats as a number."""
+    template = call.receiver.value if isinstance(call.receiver, Const) else None
+    if not (_is_recorded(call) and isinstance(template, str)):
+        return
+    if any(argument.star for argument in call.arguments):
+        return
+    for position, (name, is_formatted) in enumerate(_fields(template)):
+        index = int(name) if name.isdecimal() else position
+        value = call.get(name) if name.isidentifier() else call.get("", index)
+        if is_formatted and value is not None:
+            transfer.note_formatting(call.frame, value, "`format`", call.site)
+
+
+def _fields(template: str) -> list[tuple[str, bool]]:
+    """Return the name of each field of a format, and whether it says more than `{}` does."""
+    try:
+        fields = [*Formatter().parse(template)]
+    except ValueError:
+        return []
+    return [
+        (name, bool(wanted) and not conversion)
+        for _, name, wanted, conversion in fields
+        if name is not None
+    ]
+
+
 # What a list keeps is a tensor of the graph, and no step puts another there.
 @observe(*(f"builtins.list.{name}" for name in ("append", "insert", "appendleft", "add")))
 def _note_kept(call: Call) -> None:
@@ -326,6 +357,8 @@ def _formatted_expressions(node: Expression) -> Iterator[Expression]:
     match node:
         case FormattedString(items=items) | Display(kind="tuple", items=items):
             inner = items
+        case FormattedValue(value=value):
+            inner = [value]
         case BinaryOperation(op="Modulo", right=right):
             inner = [right]
         case CallNode(callee=Attribute(base=Constant(value=str()), name="format")):
