@@ -110,3 +110,110 @@ def test_the_callers_of_what_sets_the_strategy(
     """A library set its strategy for the process: 332 of its 425 files were read by no program."""
     findings = reported(SETS_STRATEGY.replace("{made}", creation), tmp_path, ["TPU501"])
     assert [finding.filename for finding in findings] == expected
+
+
+CALLED_FOR_ANOTHER_DEVICE = """
+# file: devices.py
+import tensorflow as tf
+
+def connect(tpu=""):
+    if tpu:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    return tf.distribute.MirroredStrategy()
+
+# file: tutorial.py
+import devices
+
+strategy = devices.connect()
+
+# file: trainer.py
+import tensorflow as tf
+
+class Trainer:
+    def __init__(self, strategy):
+        self.strategy = strategy
+
+    def run(self, function, *args):
+        return self.strategy.run(function, args=args)
+
+    @tf.function
+    def train(self, x):
+        return self.run(self.step, x)
+
+    def step(self, x):
+        return tf.py_function(abs, [x], tf.float32)
+
+# file: main.py
+import sys
+import tensorflow as tf
+import devices
+import trainer
+
+def main():
+    strategy = devices.connect(tpu=sys.argv[1])
+    trainer.Trainer(strategy).train(tf.zeros([8]))
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_caller_that_gets_the_tpu_beside_one_that_does_not(tmp_path: Path) -> None:
+    """A tutorial called it without a TPU first, and no other caller was read."""
+    found = reported(CALLED_FOR_ANOTHER_DEVICE, tmp_path, ["TPU501"])
+    assert [(finding.filename, finding.certainty) for finding in found] == [
+        ("trainer.py", "definite")
+    ]
+
+
+KEEPS_STRATEGY = """
+# file: devices.py
+import tensorflow as tf
+
+def create(settings):
+    if settings["mode"] == "tpu":
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(settings["name"])
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    return tf.distribute.MirroredStrategy()
+
+# file: trainer.py
+import tensorflow as tf
+import devices
+
+class Trainer:
+    def __init__(self, settings):
+        self.settings = settings
+        self.strategy = devices.create(settings)
+
+    def make(self):
+        with self.strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Lambda(self.count)])
+            model.compile("sgd", "mse")
+        return model
+
+    def count(self, x):
+        return tf.py_function(abs, [x], tf.float32)
+
+    def train(self, model):
+        model.fit(tf.ones([8, 4]), tf.ones([8, 4]))
+
+    def start(self):
+        self.train(self.make())
+
+# file: main.py
+from trainer import Trainer
+
+def main(settings):
+    return Trainer(settings).start()
+"""
+
+
+def test_the_callers_of_an_object_that_keeps_the_strategy(tmp_path: Path) -> None:
+    """Nothing said how its methods follow each other, so that no model was known to train."""
+    found = reported(KEEPS_STRATEGY, tmp_path, ["TPU501"])
+    assert [finding.filename for finding in found] == ["trainer.py"]

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER, ConditionKey, Scope, cover
 from tpulint.absint.domain.events import ApiCall, Computation, Context
-from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, function_of
+from tpulint.absint.domain.objects import Class, Env, Function, function_of
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
 from tpulint.absint.domain.values import (
@@ -39,6 +39,7 @@ from tpulint.file_facts import home_of, is_script, is_test
 from tpulint.finding import Certainty
 from tpulint.frontends import used_by
 from tpulint.frontends.settings import Settings
+from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     EVALUATION,
@@ -52,7 +53,6 @@ from tpulint.frontends.tensorflow.models.feeds import read_uncalled_input_fns
 from tpulint.frontends.tensorflow.models.table import Call
 from tpulint.frontends.tensorflow.prefilter import may_make_tpu_strategy, opens_clusters
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
-from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax.lazy_module import Store
 
 PASSED = "on the host, in a module without TPU code"  # why a function was not followed
@@ -177,9 +177,8 @@ def read_all(
     At last come closures that nothing read calls: they were passed to something that does.
     """
     names = interpreter.library.entry_names | {wrapper.rpartition(".")[2] for wrapper in wrappers}
-    interpreter.opens_clusters = any(
-        opens_clusters(module.text.encode(), wrappers) for module in modules
-    )
+    sources = [module.text.encode() for module in modules]
+    interpreter.opens_clusters = any(opens_clusters(source, wrappers) for source in sources)
     left: list[UncalledMethod] = []
     for module in modules:
         read(interpreter, module, names, wrappers, left)
@@ -234,13 +233,12 @@ def _read_methods(interpreter: Interpreter, left: list[UncalledMethod]) -> None:
     """Read the methods that are left, each with an object of its class that the program makes."""
     while left:
         owner, function, names, interpreter.follow_all = left.pop(0)
-        instances = interpreter.made(owner)
-        real = [
+        real = (
             candidate
-            for candidate in instances
+            for candidate in interpreter.made(owner)
             if candidate.site and not is_test(candidate.site.module.path)
-        ]
-        instance = real[0] if real else interpreter.generic_instance(owner)
+        )
+        instance = next(real, None) or interpreter.generic_instance(owner)
         _read_function(interpreter, function, instance, names)
 
 
@@ -291,6 +289,8 @@ def _read_function(
     """
     code = function.code
     if id(code) in interpreter.called:
+        if code.names_any(function.module.written(tf_names.TPU_STRATEGIES)):
+            _want(interpreter, function)  # other callers may get another device than those read
         return
     if not code.names_any(function.module.written(names)) and not _leads_to_spec(function):
         return
@@ -309,7 +309,8 @@ def _read_function(
             before.roll_back()  # it specifies what no TPU runs
         if before.left_open():
             _want(interpreter, function)
-        is_for_callers = before.set_strategy() or _is_used_by_callers(result)
+        handed_on = receiver if function.name == "__init__" else result
+        is_for_callers = before.set_strategy() or deferred.is_for_callers(handed_on)
         if is_for_callers or before.left_argument_open():
             _want(interpreter, function)
             if not is_test(function.module.path):  # what tests choose by parameters is not seen
@@ -321,15 +322,6 @@ def _want(interpreter: Interpreter, function: Function) -> None:
     owner = function.owner
     for name in (function.name, *(() if owner is None else (owner.code.name,))):
         interpreter.wanted.setdefault(name, set()).add(function.module.path)
-
-
-def _is_used_by_callers(value: Value) -> bool:
-    """Return whether this is an estimator, or a strategy of a TPU."""
-    return any(
-        (isinstance(option, ExternalObject) and option.last in MAKES_ESTIMATOR)
-        or (isinstance(option, Strategy) and option.kind == "tpu")
-        for option in options(value)
-    )
 
 
 def _read_once(

@@ -7,6 +7,7 @@ given a strategy, an estimator or a step: what it does with them is the program'
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tpulint.absint.domain.context import COMPUTATION, DATA, WITH, Scope
 from tpulint.absint.domain.events import ApiCall, Argument, Context, Tensor
@@ -70,6 +71,17 @@ def _is_of_program(value: Value) -> bool:
     return function is not None and function.traced
 
 
+def is_for_callers(value: Value | None) -> bool:
+    """Return whether this is an estimator, a strategy of a TPU, or an object that keeps one."""
+    held = value.attributes.values() if isinstance(value, Instance) else [value or UNKNOWN]
+    return any(
+        (isinstance(option, ExternalObject) and option.last == "TPUEstimator")
+        or (isinstance(option, Strategy) and option.kind == "tpu")
+        for attribute in held
+        for option in options(attribute)
+    )
+
+
 def _is_made_under_tpu(context: Context | None) -> bool:
     strategy = scope_strategy(context)
     return strategy is not None and strategy.kind == "tpu"
@@ -107,7 +119,9 @@ def force(frame: Frame, value: Value, site: Site) -> Value:
         return join(force(frame, option, site) for option in value.options)
     if isinstance(value, Bound) and isinstance(value.receiver, ExternalObject):
         receiver = force(frame, value.receiver, site)
-        if isinstance(value.function, External) and not isinstance(receiver, ExternalObject):
+        if isinstance(value.function, External) and receiver is not value.receiver:
+            if isinstance(receiver, ExternalObject):
+                return replace(value, receiver=receiver)
             return attributes.get(frame, receiver, value.function.last, site)
     if isinstance(value, ExternalObject) and value.callee is not None:
         return _result(frame, value)
