@@ -199,6 +199,28 @@ model = {NET}  # error: TPU702
 model.compile(optimizer="adam", loss="mse")
 model.fit(tf.ones([8, 4]), tf.ones([8]))
 """,
+    "a missed alarm: the scope holds only words": SYSTEM
+    + f"""
+model = {NET}  # error: TPU702
+with strategy.scope():
+    print("Building the model.")
+model.compile(optimizer="adam", loss="mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
+    "a missed alarm: a script that may refuse its flags": f"""
+import sys
+import tensorflow as tf
+
+if len(sys.argv) < 2:
+    raise ValueError("no data")
+try:
+    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+except ValueError:
+    strategy = tf.distribute.get_strategy()
+model = {NET}  # error: TPU702
+model.compile(optimizer="adam", loss="mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
     "a library that is given the strategy": SYSTEM
     + f"""
 import library
@@ -245,6 +267,46 @@ class Net(tf.keras.Model):
         self.fit(x)
 """,
 }
+
+
+SCRIPTS = f"""
+# file: devices.py
+import tensorflow as tf
+
+def connect():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+# file: nets.py
+import tensorflow as tf
+
+def make():
+    return {NET}
+# file: train.py
+import tensorflow as tf
+from devices import connect
+from nets import make
+
+strategy = connect()
+with strategy.scope():
+    model = make()
+    model.compile("adam", "mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+# file: finetune.py
+import tensorflow as tf
+from devices import connect
+from nets import make
+
+strategy = connect()
+model = make()  # error: TPU702
+model.compile("adam", "mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+"""
+
+
+def test_a_script_of_several_that_forgets_its_strategy(tmp_path: Path) -> None:
+    assert reported(SCRIPTS, tmp_path, ["TPU702"]) == expected(SCRIPTS, ["TPU702"])
 
 
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)

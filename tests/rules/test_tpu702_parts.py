@@ -48,6 +48,44 @@ backbone = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Rescaling(1
 """
     + COMPILED,
     "a layer that is not built": "\nbackbone = tf.keras.layers.Dense(2)\n" + COMPILED,
+    "a missed alarm: a backbone of a model that is compiled after the scope": f"""
+backbone = {RESNET}  # error: TPU702
+with strategy.scope():
+    inputs = tf.keras.Input([224, 224, 3])
+    outputs = tf.keras.layers.Dense(10)(backbone(inputs))
+    model = tf.keras.Model(inputs, outputs)
+model.compile("sgd", "mse")
+model.fit(tf.ones([8, 224, 224, 3]), tf.ones([8, 10]))
+""",
+    "a missed alarm: a backbone with weights of a hub": """
+import transformers
+
+backbone = transformers.TFAutoModel.from_pretrained("gpt2")  # error: TPU702
+with strategy.scope():
+    words = tf.keras.Input([192], dtype="int32")
+    outputs = tf.keras.layers.Dense(1)(backbone(words)[0][:, 0, :])
+    model = tf.keras.Model(words, outputs)
+    model.compile("adam", "mse")
+""",
+    "the settings of a hub": """
+import transformers
+
+config = transformers.AutoConfig.from_pretrained("gpt2")
+with strategy.scope():
+    backbone = transformers.TFAutoModel.from_config(config)
+    words = tf.keras.Input([192], dtype="int32")
+    model = tf.keras.Model(words, tf.keras.layers.Dense(1)(backbone(words)[0][:, 0, :]))
+    model.compile("adam", "mse")
+""",
+    "false alarm: what a model is told that it shows after the scope": """
+import library
+
+data = library.create("gs://bucket")
+with strategy.scope():
+    model = tf.keras.Sequential([library.Net(classes=data["classes"])])
+    model.compile("adam", "mse")
+model.summary()
+""",
     "a backbone of the scope": f"""
 with strategy.scope():
     backbone = {RESNET}

@@ -31,11 +31,11 @@ from tpulint.absint.domain.objects import (
     Mapping,
     Sequence,
 )
-from tpulint.absint.domain.site import Site, shared_length
-from tpulint.absint.domain.values import Const, External, Opaque, Value
+from tpulint.absint.domain.site import Module, Site, shared_length
+from tpulint.absint.domain.values import Const, External, Opaque, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
-from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.keras_models import is_model, is_pretrained
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     INPUT_SHAPES,
@@ -88,7 +88,6 @@ def is_on_replica(context: Context) -> bool:
 
 MAX_PARTS = 256
 TRAINS = "fit"
-LOADED = "from_pretrained"  # Hugging Face's models are built when their weights are loaded
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
 CLASSES = tf_names.TPU_STRATEGIES | tf_names.OTHER_STRATEGIES
 
@@ -131,12 +130,16 @@ class Scopes:
 
     @cached_property
     def _built_outside(self) -> set[int]:
-        """The (ids of the) values that make their variables under no scope, with their parts."""
+        """The (ids of the) values that make their variables under no scope, with their parts.
+
+        A model that was made under one has them by then, unless it is built in so many words.
+        """
         holders = {
             id(call.receiver): call.receiver
             for name in MAKE_VARIABLES
             for call in self.program.named.get(name, ())
             if not call.context.with_blocks(SCOPE)
+            and (name == "build" or not _is_made_in_scope(call.receiver))
         }
         return {id(value) for holder in holders.values() for value in [holder, *_parts(holder)]}
 
@@ -232,6 +235,18 @@ class Scopes:
             return
         certain = strategy.kind == "tpu" and not scope.is_uncertain
         least = definite_if(certain)
+        yield from self._parts_outside(call, strategy, least)
+        if is_model(call.receiver):
+            built = definite_if(not _may_build_later(call.receiver))
+            yield from self._taken(call, call.receiver, "model", strategy, _least(built, least))
+            argument = call.argument("optimizer", 0)
+            if argument is not None and is_optimizer(argument.value) and has_slots(argument.value):
+                yield from self._taken(call, argument.value, "optimizer", strategy, least)
+
+    def _parts_outside(
+        self, call: ApiCall, strategy: Strategy, least: Certainty
+    ) -> Iterator[Misplaced]:
+        """Yield the parts with weights of the model that a call is of."""
         for part in _parts(call.receiver):
             certainty = self._certainty_of_weights(part)
             if certainty is not None:
@@ -239,12 +254,6 @@ class Scopes:
                 trains = definite_if(not isinstance(call.receiver, Instance))
                 certainty = _least(_least(certainty, trains), least)
                 yield from self._taken(call, part, "model", strategy, certainty)
-        if is_model(call.receiver):
-            built = definite_if(not _may_build_later(call.receiver))
-            yield from self._taken(call, call.receiver, "model", strategy, _least(built, least))
-            argument = call.argument("optimizer", 0)
-            if argument is not None and is_optimizer(argument.value) and has_slots(argument.value):
-                yield from self._taken(call, argument.value, "optimizer", strategy, least)
 
     def _compiled_outside(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.compile("adam")` under no scope: the optimizer of a model that one was made in."""
@@ -253,6 +262,8 @@ class Scopes:
         strategy = scope_strategy(model.context)
         if strategy is None or strategy.kind != "tpu" or argument is None:
             return
+        trained = any(call.receiver is model for call in self.program.named.get(TRAINS, ()))
+        yield from self._parts_outside(call, strategy, definite_if(trained))
         optimizer, created, site = argument.value, call.context, call.site
         if isinstance(optimizer, Const) and isinstance(optimizer.value, str):
             name = optimizer.value
@@ -262,7 +273,6 @@ class Scopes:
             return
         certainty = self.is_outside(created, strategy)
         if certainty is not None and site is not None and has_slots(optimizer):
-            trained = any(call.receiver is model for call in self.program.named.get("fit", ()))
             certainty = _least(certainty, definite_if(trained))
             yield Misplaced(
                 "optimizer", name, created, site, call.site, call.context, certainty, True
@@ -270,41 +280,64 @@ class Scopes:
 
     def _trained_outside(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.fit(...)` of a model that no scope is around, where there is a TPU to train on."""
-        model, strategy = call.receiver, self._free_strategy
+        model, strategy = call.receiver, self._free_strategy(call)
         assert isinstance(model, (ExternalObject, Instance))
         if strategy is None or call.context.with_blocks(SCOPE) or call.context.is_guess:
             return
         creation = self.made[id(strategy)].context
         is_made = creation.reached_whenever(call.context)
-        if call.context.conditions and (creation.is_tried or not is_made):
+        if call.context.forks and (creation.is_tried or not is_made):
             return  # the test may ask whether there is a TPU
         if scope_strategy(model.context) is None:
-            trains = [*self.entered, *self.program.named.get("run", ())]
-            is_used = any(other.receiver is strategy for other in trains)
-            least = definite_if(is_made and not is_used)
+            least = definite_if(not self._is_used(strategy))
             for misplaced in self._taken(call, model, "model", strategy, least):
                 yield replace(misplaced, unused=True)
 
-    @cached_property
-    def _free_strategy(self) -> Strategy | None:
-        """The only TPUStrategy, if nothing that is not seen is given it: that may train with it."""
-        strategies = [
-            call.result
+    def _is_used(self, strategy: Strategy) -> bool:
+        """Return whether anything runs on the strategy, or is made under its scope."""
+        steps = self.program.named.get("run", ())
+        return any(
+            step.receiver is not None and strategy in options(step.receiver) for step in steps
+        ) or any(
+            scope.payload is strategy
             for call in self.program.calls
-            if call.last in CLASSES and isinstance(call.result, Strategy)
-        ]
-        tpus = [strategy for strategy in strategies if strategy.kind == "tpu"]
-        taken = (argument.value for call in self.program.calls for argument in call.arguments)
-        if len(tpus) != 1 or any(value is tpus[0] for value in taken):
+            if isinstance(call.result, (ExternalObject, Instance, Variable))
+            for scope in call.context.with_blocks(SCOPE)
+        )
+
+    def _free_strategy(self, trains: ApiCall) -> Strategy | None:
+        """Return the only TPUStrategy made where a model trains, unless a call is given it.
+
+        That may train with it. Notebooks and scripts of one program do not see each other's.
+        """
+        tpus = [call for call in self._makers if _start_of(call) is _start_of(trains)]
+        tpus = tpus or self._makers
+        if len(tpus) != 1 or id(tpus[0].result) in self._taken_values:
             return None
-        return tpus[0]
+        strategy = tpus[0].result
+        return strategy if isinstance(strategy, Strategy) else None
+
+    @cached_property
+    def _makers(self) -> list[ApiCall]:
+        return [
+            call
+            for call in self.program.calls
+            if call.last in CLASSES
+            and isinstance(call.result, Strategy)
+            and call.result.kind == "tpu"
+        ]
+
+    @cached_property
+    def _taken_values(self) -> set[int]:
+        calls = self.program.calls
+        return {id(argument.value) for call in calls for argument in call.arguments}
 
     def _certainty_of_weights(self, part: ExternalObject) -> Certainty | None:
         """Return how sure it is that a part of a model has weights where it is made; None if not.
 
         A layer that is not built yet makes its weights in the model, under the scope of that.
         """
-        if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES or _is_hub(part):
+        if _is_made_with_weights(part):
             return definite_if(part.attributes.get("trainable") != Const(False))
         if is_model(part):
             weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in _parts(part))
@@ -350,16 +383,33 @@ class Scopes:
         return None
 
 
-def _is_hub(part: ExternalObject) -> bool:
-    """Return whether this is a layer of TensorFlow Hub: it loads its variables when it is made."""
-    return part.last == "KerasLayer" and "hub" in part.path
+def _is_made_in_scope(value: Value | None) -> bool:
+    created = value.context if isinstance(value, (ExternalObject, Instance)) else None
+    return created is not None and bool(created.with_blocks(SCOPE))
+
+
+def _start_of(call: ApiCall) -> Module:
+    """Return the module in which the way to a call begins."""
+    chain = call.context.call_chain
+    return chain[0].site.module if chain else call.site.module
+
+
+def _is_made_with_weights(part: ExternalObject) -> bool:
+    """Return whether this is a model, or a layer of a hub, that has its variables when it is made.
+
+    Hugging Face's models for TensorFlow load theirs.
+    """
+    if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES:
+        return True
+    is_hubs = part.last == "KerasLayer" and "hub" in part.path
+    return is_hubs or is_pretrained(part.path)
 
 
 def _may_build_later(model: Value | None) -> bool:
     """Return whether another library may make the variables of its model at the first step."""
     if not isinstance(model, ExternalObject) or "keras" in model.path:
         return False
-    return model.last != LOADED
+    return not is_pretrained(model.path)
 
 
 def _parts(start: Value | None) -> list[ExternalObject]:

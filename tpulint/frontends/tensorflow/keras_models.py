@@ -42,6 +42,21 @@ def is_model(value: Value | None) -> bool:
     return isinstance(value, Instance) and keras_base(value) in CLASSES
 
 
+PRETRAINED = ("from_pretrained", "from_preset")
+
+
+def is_pretrained(path: str) -> bool:
+    """Return whether a call makes a model of Keras, in another library, and loads its weights."""
+    # transformers/modeling_tf_utils.py: classes whose names begin so are models of Keras.
+    # keras_hub/src/models/task.py: so are those that have presets.
+    home, _, last = path.rpartition(".")
+    package, name = home.partition(".")[0], home.rpartition(".")[2]
+    if last not in PRETRAINED:
+        return False
+    is_of_keras = last == "from_preset" and package.startswith("keras_")
+    return is_of_keras or (package == "transformers" and name.startswith("TF"))
+
+
 def note_compiled(value: Value | None, args: Arguments) -> None:
     """Note that an object of another library is a model of Keras, if it is compiled like one."""
     if not isinstance(value, ExternalObject) or is_tensorflow(value.path):

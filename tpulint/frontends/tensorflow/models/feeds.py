@@ -38,7 +38,7 @@ from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
-from tpulint.frontends.tensorflow.keras_models import FITS, is_dataset
+from tpulint.frontends.tensorflow.keras_models import FITS, PRETRAINED, is_dataset, is_pretrained
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
 from tpulint.frontends.tensorflow.models.table import (
@@ -237,13 +237,9 @@ def _note_fit(call: Call) -> None:
             _note(call, Feed(kind, call.site, call.frame.context, strategy, data))
 
 
-# transformers/modeling_tf_utils.py: classes whose names begin so are models of Keras.
-# keras_hub/src/models/task.py: so are those that have presets.
-@model("?.from_pretrained", "?.from_preset")
+@model(*(f"?.{name}" for name in PRETRAINED))
 def _pretrained(call: Call) -> Value | None:
-    parts = call.path.split(".")
-    is_of_keras = call.name == "from_preset" and parts[0].startswith("keras_")
-    if not is_of_keras and (parts[0] != "transformers" or not parts[-2].startswith("TF")):
+    if not is_pretrained(call.path):
         return None
     return ExternalObject(call.path, call.site, call.frame.context)
 

@@ -170,6 +170,11 @@ class Models(Hooks):
         return None
 
 
+def _has_tpu(frame: Frame) -> bool:
+    """Return whether the program has made a strategy for a TPU, on which a model may be trained."""
+    return any(call.last in tf_names.TPU_STRATEGIES for call in frame.session.program.calls)
+
+
 def _as_part_of_program(
     frame: Frame,
     callee: External,
@@ -185,7 +190,11 @@ def _as_part_of_program(
         deferred_callee = Bound(callee, receiver)
     else:
         return None
-    if not (deferred.is_in_program(frame.context) or deferred.are_of_program(args)):
+    if not (
+        deferred.is_in_program(frame.context)
+        or deferred.are_of_program(args)
+        or (callee.last == "fit" and _has_tpu(frame))
+    ):
         return None
     forced = deferred.force(frame, deferred_callee, site)
     is_unread = isinstance(forced, External) or forced is deferred_callee
