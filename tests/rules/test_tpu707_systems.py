@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import certainties
+from tests.rules.analysis import certainties, expected, reported
 
 RESOLVER = "tf.distribute.cluster_resolver.TPUClusterResolver"
 PROGRAM = f"""
@@ -35,6 +35,12 @@ PROGRAMS = {
     # A missed alarm: the names of these begin like words for an initialization.
     "names that are Python's own": (
         "if library is None:\n    raise RuntimeError\nsys.stdout.write(str(resolver))",
+        "TPUStrategy",
+        USE,
+        True,
+    ),
+    "a missed alarm: what reports on the run is initialized": (
+        "import wandb\nwandb.init(project='net')",
         "TPUStrategy",
         USE,
         True,
@@ -104,3 +110,47 @@ def test_computations_without_a_strategy(name: str, tmp_path: Path) -> None:
     before, use, finding = COMPUTATIONS[name]
     text = BY_HAND.format(before=before, use=use)
     assert certainties(text, tmp_path, "TPU707") == ["definite"] * finding
+
+
+DETECTED = """
+import tensorflow as tf
+
+try:
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+except ValueError:
+    resolver = None
+if resolver:
+    tf.config.experimental_connect_to_cluster(resolver)
+    strategy = tf.distribute.TPUStrategy(resolver)  # error: TPU707
+else:
+    strategy = tf.distribute.get_strategy()
+
+@tf.function
+def train(x):
+    return strategy.run(lambda x: x * 2.0, args=(x,))
+
+train(tf.ones([4]))
+"""
+ONE_OF_TWO = """
+import sys
+import tensorflow as tf
+
+class Net(tf.keras.Model):
+    def call(self, x):
+        return x
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+strategy = tf.distribute.TPUStrategy(resolver)  # error: TPU707
+with strategy.scope():
+    if sys.argv[1] == "plain":
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    else:
+        model = Net()
+    model.compile("adam", "mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+"""
+
+
+@pytest.mark.parametrize("text", [DETECTED, ONE_OF_TWO])
+def test_the_resolver_or_the_model_is_one_of_two(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, ["TPU707"]) == expected(text, ["TPU707"])

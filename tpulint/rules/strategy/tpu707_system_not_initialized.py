@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import NO_KNOWN_CALLER
-from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.context import GUESSES, NO_KNOWN_CALLER, ConditionKey, cover
+from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import Module
-from tpulint.absint.domain.values import NONE, Value
+from tpulint.absint.domain.values import NONE, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
@@ -59,15 +59,36 @@ class SystemNotInitialized(Rule):
 def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
     """Yield the steps that certainly run on a TPU, each with the call that made its strategy."""
     makers = [call for call in program.calls if call.last in tf_names.TPU_STRATEGIES]
-    for computation in program.computations:
-        if computation.kind not in tf_names.STRATEGY_RUN or is_built_in_graph(computation):
-            continue
-        if computation.certainty is Certainty.POSSIBLE or computation.context.is_guess:
-            continue
-        strategy = strategy_behind(computation.call.receiver)
-        for creation in makers:
-            if creation.result is strategy and is_whole_program_seen(computation, creation):
+    started = [
+        computation
+        for computation in program.computations
+        if computation.kind in tf_names.STRATEGY_RUN
+        and computation.certainty is Certainty.DEFINITE
+        and not is_built_in_graph(computation)
+    ]
+    for creation in makers:
+        steps = [
+            computation
+            for computation in started
+            if strategy_behind(computation.call.receiver) is creation.result
+        ]
+        for computation in steps:
+            certain = not computation.context.is_guess or is_one_of_all(computation, steps)
+            if certain and is_whole_program_seen(computation, creation):
                 yield computation, creation
+
+
+def is_one_of_all(computation: Computation, steps: list[Computation]) -> bool:
+    """Return whether one of the steps that a call may mean runs, whatever the call means."""
+    context, site = computation.context, computation.call.site
+    tests = without_guesses(context)
+    places = [step.context for step in steps if step.call.site == site]
+    places = [place for place in places if without_guesses(place) == tests]
+    return cover(places, context._replace(conditions=tests))
+
+
+def without_guesses(context: Context) -> frozenset[tuple[ConditionKey, object]]:
+    return frozenset((key, branch) for key, branch in context.conditions if key.kind not in GUESSES)
 
 
 def is_run_by_hand(computation: Computation) -> bool:
@@ -93,12 +114,9 @@ def strategy_behind(receiver: Value | None) -> Strategy | None:
 def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
     """Return whether all that ran before is seen: no function is around that nothing calls."""
     argument = creation.argument("tpu_cluster_resolver", 0)
-    if (
-        argument is not None
-        and argument.value != NONE
-        and not isinstance(argument.value, ExternalObject)
-    ):
-        return False
+    resolvers = [] if argument is None else [*options(argument.value)]
+    if any(value != NONE and not isinstance(value, ExternalObject) for value in resolvers):
+        return False  # e.g. what a function gave that is not seen, which may initialize it
     return not any(
         scope.kind == NO_KNOWN_CALLER
         for context in (computation.context, creation.context)
@@ -120,7 +138,8 @@ def may_be_initialized(program: Program) -> bool:
 
 def is_of_library(path: str) -> bool:
     """Return whether a call is of code that may know TPUs: not TensorFlow's, not Python's own."""
-    return not is_tensorflow(path) and path.partition(".")[0] not in tf_names.BUILDS_NOTHING
+    root = path.partition(".")[0]
+    return not is_tensorflow(path) and root not in tf_names.BUILDS_NOTHING | tf_names.REPORTERS
 
 
 def _names_initialization(module: Module) -> bool:

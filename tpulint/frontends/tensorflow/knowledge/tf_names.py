@@ -334,6 +334,8 @@ TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorfl
 KERAS_PACKAGES = words("keras_cv keras_hub keras_nlp")
 # Roots of names whose functions compute with Python values and arrays, and build no operation.
 BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", "six"}
+# Packages that report on a run: what they initialize is a service of their own.
+REPORTERS = words("clearml comet_ml mlflow neptune wandb")
 
 
 def is_tensorflow(path: str) -> bool:
