@@ -139,3 +139,32 @@ def test_a_policy_behind_a_flag_that_takes_both_values(tmp_path: Path) -> None:
         + "\ntrain()\n"
     )
     assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)
+
+
+MODE_AND_PRECISION = """
+import json
+import tensorflow as tf
+
+settings = json.load(open("settings.json"))
+if settings["mode"] == "tpu":
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    strategy = tf.distribute.TPUStrategy(resolver)
+    if settings["mixed_precision"]:
+        tf.keras.mixed_precision.set_global_policy("mixed_float16")  # possible: TPU504
+else:
+    strategy = tf.distribute.MirroredStrategy()
+    if settings["mixed_precision"]:
+        tf.keras.mixed_precision.set_global_policy("mixed_float16")
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+model.fit(tf.zeros([8, 1]), tf.zeros([8, 1]))
+"""
+
+
+def test_a_policy_beside_the_strategy_of_the_tpu(tmp_path: Path) -> None:
+    """A missed alarm: that a flag asks for precision does not make the branch one of GPUs."""
+    text = MODE_AND_PRECISION
+    assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)

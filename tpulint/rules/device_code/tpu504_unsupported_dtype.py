@@ -490,7 +490,9 @@ def check_policies(program: Program, report: Report) -> None:
         return
     for call, start in entry_modules(call for call in program.all_calls() if _sets_mixed(call)):
         # A policy in an `except` or behind a test is for the machine that is left.
-        if _is_in_handler(call.context) or asks_about(call.context, naming.DTYPE):
+        if _is_in_handler(call.context) or (
+            asks_about(call.context, naming.DTYPE) and not _is_with_tpu(program, call)
+        ):
             continue
         if is_for_gpu(call.context) or leaves_tpu(call.context):
             continue
@@ -515,6 +517,17 @@ def _sets_mixed(call: ApiCall) -> bool:
 
 def _policy(call: ApiCall) -> Argument | None:
     return call.argument("name", 0) or call.argument("policy", 0)
+
+
+def _is_with_tpu(program: Program, call: ApiCall) -> bool:
+    """Return whether the test for a TPU's strategy is on the way to the call, too."""
+    return any(
+        strategy.context.run == call.context.run
+        and strategy.context.conditions
+        and strategy.context.reached_whenever(call.context)
+        for strategy in program.all_calls()
+        if strategy.last in tf_names.TPU_STRATEGIES
+    )
 
 
 def _has_no_tpu(program: Program, call: ApiCall) -> bool:
