@@ -21,6 +21,50 @@ PROGRAMS = {
             train_op = tf.compat.v1.tpu.CrossShardOptimizer(optimizer).minimize(loss, step)
             return tf.compat.v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
     """,
+    "missed alarms: misspelt keywords of methods": """
+        import tensorflow as tf
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+        @tf.function
+        def train(x):
+            return strategy.run(tf.reduce_sum, arg=(x,))  # error: TPU801
+        print(strategy.reduce("SUM", train(tf.ones([4])), axes=None))  # error: TPU801
+        rows = tf.data.Dataset.from_tensor_slices((tf.ones([8, 4]), tf.ones([8])))
+        rows = rows.batch(8, drop_reminder=True)  # error: TPU801
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+            model.compile("adam", "mse")
+        model.fit(rows, validation_dataset=rows)  # error: TPU801
+    """,
+    "keywords of methods, and of other objects' methods of their names": """
+        import tensorflow as tf
+        import library
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+        @tf.function
+        def train(x):
+            return strategy.run(tf.reduce_sum, args=(), kwargs={"input_tensor": x})
+        print(strategy.reduce("SUM", train(tf.ones([4])), axis=None))
+        rows = tf.data.Dataset.from_tensor_slices((tf.ones([8, 4]), tf.ones([8])))
+        rows = rows.shuffle(8, reshuffle_each_iteration=True).batch(8, drop_remainder=True)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+            model.compile("adam", "mse")
+        model.fit(rows, validation_data=rows, validation_freq=2, verbose=0)
+        library.Model().fit(rows, validation_dataset=rows)
+        library.rows().batch(8, drop_reminder=True)
+        class Net(tf.keras.Model):
+            def fit(self, rows, validation_dataset=None):
+                return super().fit(rows, validation_data=validation_dataset)
+        with strategy.scope():
+            net = Net()
+            net.compile("adam", "mse")
+        net.fit(rows, validation_dataset=rows)
+    """,
     "names of modules that train, in some release or with their older keywords": """
         import tensorflow as tf
         def model_fn(features, labels, mode, params):

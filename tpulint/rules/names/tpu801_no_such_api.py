@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument
+from tpulint.absint.domain.objects import ExternalObject
 from tpulint.diagnostics.absent_names import (
     Absent,
     absent,
@@ -17,8 +18,10 @@ from tpulint.diagnostics.absent_names import (
     shown,
 )
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
-from tpulint.frontends.tensorflow.knowledge import names
+from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model
+from tpulint.frontends.tensorflow.knowledge import names, tf_names
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Target
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.environment import target_at
@@ -51,6 +54,13 @@ class NoSuchApi(Rule):
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
+            for argument, near in misspelt_keywords(call):
+                report(
+                    argument.site.span,
+                    f"`{call.last}` takes no `{argument.keyword}`; did you mean `{near}`?",
+                    certainty=definite_if(not call.context.is_guess),
+                    fix=corrected(argument, near),
+                )
             keyed = call.path.startswith(PACKAGE) and any(
                 argument.keyword for argument in call.arguments
             )
@@ -75,6 +85,25 @@ def _why(absent: Absent) -> str:
         f"does not exist yet in TensorFlow {newest(absent.spelled.target.mask)}"
         f" ({first_with(absent.spelled)} has it)"
     )
+
+
+def misspelt_keywords(call: ApiCall) -> Iterator[tuple[Argument, str]]:
+    """Yield the keywords of a method that none of its own is, but that are near one."""
+    receiver = call.receiver
+    if isinstance(receiver, Strategy):
+        taken = tf_names.OF_STRATEGY.get(call.last)
+    elif not isinstance(receiver, ExternalObject) or not tf_names.is_tensorflow(receiver.path):
+        return
+    elif is_model(receiver):
+        taken = tf_names.OF_MODEL.get(call.last)
+    elif is_dataset(receiver):
+        taken = tf_names.OF_DATASET.get(call.last)
+    else:
+        return
+    for argument in call.arguments if taken else ():
+        if argument.keyword and taken and argument.keyword not in taken:
+            for near in difflib.get_close_matches(argument.keyword, sorted(taken), 1, NEAR):
+                yield argument, near
 
 
 def is_guessed_call(call: ApiCall, target: Target) -> bool:
