@@ -31,6 +31,15 @@ def input_fn(params):
     )
 """
     + ON_ANOTHER_MACHINE,
+    "a missed alarm: a folder whose name is one word": TF
+    + REMOTE
+    + """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(tf.keras.utils.image_dataset_from_directory("flowers"))  # error: TPU607
+model.fit(tf.keras.utils.image_dataset_from_directory("gs://bucket/flowers"))
+""",
     "missed alarms: paths that this machine has listed, and relative ones": TF
     + REMOTE
     + """

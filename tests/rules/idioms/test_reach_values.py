@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-from tests.rules.openings import ESTIMATOR, V1
+from tests.rules.openings import ESTIMATOR, SYSTEM, V1
 
 V2 = """
 import tensorflow as tf
@@ -327,3 +327,55 @@ class Model(tf.keras.Model):
 def test_the_fault_is_reported(name: str, tmp_path: Path) -> None:
     text = PROGRAMS[name]
     assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
+SHOWN_LOOPS = {
+    "from tqdm import tqdm": "tqdm(batches)",
+    "from tqdm.notebook import tqdm": "tqdm(batches, total=8)",
+    "import tqdm": "tqdm.tqdm(iterable=batches)",
+}
+
+
+@pytest.mark.parametrize("line", SHOWN_LOOPS)
+def test_a_loop_that_a_bar_shows(line: str, tmp_path: Path) -> None:
+    """A missed alarm: what such a loop gives was not known."""
+    text = f"""{SYSTEM}{line}
+
+rows = tf.data.Dataset.from_tensor_slices(tf.ones([64, 4])).batch(8, drop_remainder=True)
+batches = strategy.experimental_distribute_dataset(rows)
+for batch in {SHOWN_LOOPS[line]}:
+    print(tf.reduce_mean(batch))  # error: TPU711
+"""
+    assert reported(text, tmp_path, ["TPU711"]) == expected(text, ["TPU711"])
+
+
+CONFIGURED = """
+# file: gin/__init__.py
+# file: train.py
+import gin
+import tensorflow as tf
+
+@gin.configurable
+def make(model=gin.REQUIRED):
+    return model
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+with strategy.scope():
+    model = make()
+
+@tf.function
+def train(x):
+    def step(x):
+        losses = model(x, training=True)
+        return x * losses["total"].numpy()  # error: TPU507
+    return strategy.run(step, args=(x,))
+train(tf.ones([8]))
+"""
+
+
+def test_what_a_configuration_gives(tmp_path: Path) -> None:
+    """A missed alarm: the placeholder, in a folder of the project, was taken for the model."""
+    assert reported(CONFIGURED, tmp_path, ["TPU507"]) == expected(CONFIGURED, ["TPU507"])

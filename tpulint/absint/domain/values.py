@@ -221,9 +221,13 @@ class External(Value):
         return self.path.rpartition(".")[2]
 
 
-def outside(path: str) -> External:
+# What stands where something else is filled in, from a file or by the caller.
+PLACEHOLDERS = frozenset(["gin.REQUIRED", "omegaconf.MISSING"])
+
+
+def outside(path: str) -> Value:
     """Return the dotted name of something that is not in the project; six's are Python's own."""
-    return External(SIX_MOVES.get(path, path))
+    return UNKNOWN if path in PLACEHOLDERS else External(SIX_MOVES.get(path, path))
 
 
 @frozen

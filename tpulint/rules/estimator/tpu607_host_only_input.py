@@ -402,8 +402,10 @@ def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool) -> str | None:
     if call.path == "tensorflow_datasets.load":
         folder = call.argument("data_dir", 2)
         return FILE if folder is not None and is_local(folder.value) else None
-    if call.last in tf_names.FILE_READERS and call.arguments and is_local(call.arguments[0].value):
-        return FILE
+    if call.last in tf_names.FILE_READERS and call.arguments:
+        path = call.arguments[0].value
+        if is_local(path) or (call.last.endswith("_from_directory") and is_bare(path)):
+            return FILE
     # Strings that begin so are paths that this machine has listed.
     if reads and call.last == "from_tensor_slices" and call.arguments:
         return LISTS if is_local(call.arguments[0].value, "file://") else None
@@ -430,6 +432,11 @@ def is_local(path: Value, scheme: str = "") -> bool:
         return any(is_local(item, scheme) for item in path.items)
     starts = start_of(path)
     return starts is not None and starts.startswith(scheme) and is_local_path(starts)
+
+
+def is_bare(path: Value) -> bool:
+    """Return whether a path is one word, which is a folder where a folder is asked for."""
+    return isinstance(path, Const) and isinstance(path.value, str) and path.value.isidentifier()
 
 
 def remoteness(owner: Value) -> Certainty | None:
