@@ -285,6 +285,10 @@ _OTHER_NUMBERS = re.compile(
     r"(?P<fewer>\d+) (?:replicas|cores)"
     r"|create (?P<part>\d+) replicas, but the number of cores in the TPU topology is (?P<all>\d+)"
 )
+_UNDIVIDED = re.compile(
+    r"The `global_batch_size` (?P<rows>\d+) is not divisible by "
+    r"`num_replicas_in_sync` (?P<here>\d+)"
+)
 
 
 def other_number_of_replicas(error: BaseException | None, cores: int | None) -> Iterator[str]:
@@ -299,6 +303,13 @@ def other_number_of_replicas(error: BaseException | None, cores: int | None) -> 
         here = int(numbers["here"] or numbers["fewer"] or numbers["all"])
         fits = f": --replicas {wanted * cores // here}" if cores and here else ""
         yield f"The program asks for {wanted} replicas, and the emulated TPU has {here}{fits}"
+        return
+    texts = (_UNDIVIDED.search(str(link)) for link in chain_of(error))
+    for match in (text for text in texts if text):
+        rows, here = int(match["rows"]), int(match["here"])
+        fewer = next(number for number in range(here - 1, 0, -1) if rows % number == 0)
+        fits = f", but among {fewer}: --replicas {fewer * cores // here}" if cores else ""
+        yield f"A batch of {rows} rows cannot be divided among {here} replicas{fits}"
         return
 
 

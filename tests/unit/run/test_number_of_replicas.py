@@ -31,6 +31,21 @@ MESSAGES = [
         "The program asks for 4 replicas, and the emulated TPU has 8: --replicas 4",
     ),
     (
+        "The `global_batch_size` 100 is not divisible by `num_replicas_in_sync` 8 ",
+        8,
+        "A batch of 100 rows cannot be divided among 8 replicas, but among 5: --replicas 5",
+    ),
+    (
+        "The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2 ",
+        4,
+        "A batch of 7 rows cannot be divided among 2 replicas, but among 1: --replicas 2",
+    ),
+    (
+        "The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2 ",
+        None,
+        "A batch of 7 rows cannot be divided among 2 replicas",
+    ),
+    (
         "Requested num_replicas=8 but there are only 4 cores in the TPU topology.",
         None,
         "The program asks for 8 replicas, and the emulated TPU has 4",
