@@ -6,7 +6,6 @@ Each step is one function, called from here only. A fault of the program is an e
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,7 +13,7 @@ import tensorflow as tf
 
 from tpulint.runtime.emulate.cores import mark_computation
 from tpulint.runtime.emulator import Options
-from tpulint.runtime.errors import wrap_internal_errors, wrap_internal_errors_except_user_code
+from tpulint.runtime.errors import warn, wrap_internal_errors, wrap_internal_errors_except_user_code
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.mark.marked import Marked, Mode, ReplicateRequest, StepOutputs
@@ -56,7 +55,7 @@ def run_marked(marked: Marked, options: Options) -> StepOutputs:
         recorded = record_program(program)
         scheduled = schedule(recorded.program if recorded else program, options)
         for warning in scheduled.warnings:
-            warnings.warn(warning, stacklevel=2)
+            warn(warning)
         return execute(scheduled, recorded)
 
 

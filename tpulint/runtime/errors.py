@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -121,6 +122,20 @@ class RuntimeFaultWarning(UserWarning):
         super().__init__(explained(message, self.rule, self.place))
         for listener in tuple(_listeners):
             listener(self)
+
+
+_shown: dict[str | tuple[str, type[Warning], int], int] = {}
+
+
+def warn(warning: RuntimeFaultWarning) -> None:
+    """Show `warning` at its place, as often as Python's filters say.
+
+    The stack does not tell the user's line: it ends in frames of ours, or in TensorFlow's threads.
+    """
+    filename, _, line = (warning.place or "").rpartition(":")
+    warnings.warn_explicit(
+        warning, type(warning), filename or __file__, int(line or 1), registry=_shown
+    )
 
 
 # Of the process: steps warn in TensorFlow's threads, which see no context variable.

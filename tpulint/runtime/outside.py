@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from tpulint.runtime.errors import (
     OutsideCompilationNoOpWarning,
     RuntimeFaultWarning,
     as_fault,
+    warn,
 )
 from tpulint.runtime.mark import clusters, context
 from tpulint.runtime.mark.context import enclosing_context
@@ -98,11 +98,11 @@ def _outside_compilation(
             else context.build_in_graph(build, is_map)
         )
     if tf.executing_eagerly():  # in init_scope, where a tf.function's graph is no longer built
-        warnings.warn(ContextClearedWarning(_CLEARED), stacklevel=2)
+        warn(ContextClearedWarning(_CLEARED))
     if not in_function:
         return context.build_in_graph(build, is_map)
     if clusters.is_function_cluster_open():
-        warnings.warn(NestedClusterWarning(_NESTED), stacklevel=2)
+        warn(NestedClusterWarning(_NESTED))
     return context.build_in_function(build, is_map)
 
 
@@ -120,7 +120,7 @@ def _warn_of_plain_call() -> None:
         warning = ContextClearedWarning(_CLEARED)
     else:
         warning = OutsideCompilationNoOpWarning(_NO_CONTEXT)
-    warnings.warn(warning, stacklevel=2)
+    warn(warning)
 
 
 def _takes_args(computation: Callable[..., Any]) -> bool:

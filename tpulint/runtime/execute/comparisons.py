@@ -18,8 +18,9 @@ from tpulint.runtime.errors import (
     PartialNanWarning,
     RuntimeFaultWarning,
     UnsynchronizedVariableWarning,
+    warn,
 )
-from tpulint.runtime.execute.raising import call_python_if, warn_in_step
+from tpulint.runtime.execute.raising import call_python_if
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.copying import find_sizes
 from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas
@@ -153,7 +154,7 @@ class _ReplicaValues:
             )
         if warning is not None and not self._has_warned:
             self._has_warned = True
-            warn_in_step(warning)
+            warn(warning)
 
     def _empty(self, replicas: Sequence[int], most: int) -> EmptyReplicaWarning:
         return EmptyReplicaWarning(
@@ -232,7 +233,7 @@ class _EqualSteps:
         self._equal += self._may_be_equal
         if self._equal >= _EQUAL_STEPS:
             self._may_be_equal = False
-            warn_in_step(
+            warn(
                 EqualRowsWarning(
                     f"All {len(marks)} hosts have given their replicas the same rows in "
                     f"{self._equal} steps, so the TPU computes the same several times. In the "
@@ -306,7 +307,7 @@ def _warn_of_difference(variable: UnsynchronizedVariable, differs: Any) -> None:
         f"combines the values. {_cure_of_drift(variable.name)}"
     )
     place = operation_location(variable.write)
-    warn_in_step(UnsynchronizedVariableWarning(message, place=place))
+    warn(UnsynchronizedVariableWarning(message, place=place))
 
 
 # Some releases of Keras 3 make these without `aggregation`, and no argument of the layer adds it.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import re
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import python_functions
-from tpulint.runtime.errors import (
-    RuntimeFault,
-    RuntimeFaultWarning,
-    UnfetchableError,
-    combine_classes,
-    internal_error,
-)
+from tpulint.runtime.errors import RuntimeFault, UnfetchableError, combine_classes, internal_error
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import sessions
 from tpulint.runtime.tensorflow_internals import threads
@@ -279,12 +272,6 @@ def call_python_if(
             return tf.constant(True)
 
     return tf.cond(condition, note, lambda: tf.constant(False)).op
-
-
-def warn_in_step(warning: RuntimeFaultWarning) -> None:
-    """Show `warning` at its place: TensorFlow's threads have no frame of the user's."""
-    filename, _, line = (warning.place or "").rpartition(":")
-    warnings.warn_explicit(warning, type(warning), filename or __file__, int(line or 1))
 
 
 _CALLBACKS = "_tpulint_after_failures"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from tpulint.runtime.errors import (
     OutputOrderError,
     PaddingWarning,
     as_fault,
+    warn,
 )
 from tpulint.runtime.mark import inputs, validate, variables
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
@@ -363,4 +363,4 @@ def warn_of_idle_padding(request: ReplicateRequest, outcome: MarkResult) -> None
         why = "with inputs of static and equal shapes"
     else:
         return
-    warnings.warn(PaddingWarning(f"padding_spec has no effect {why}"), stacklevel=2)
+    warn(PaddingWarning(f"padding_spec has no effect {why}"))
