@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint.absint.resolver.import_graph import (
     ImportGraph,
     Written,
+    above,
     connected,
     importers,
     statements,
@@ -204,11 +205,12 @@ def split_into_programs(
     everything = list(names)
     context = {os.path.abspath(name) for name in batch.context}
     scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
-    placement = SoftPlacement(graph, everything, setters, scripts)
+    ways = importers(graph, everything)
+    placement = SoftPlacement(ways, setters, scripts)
     to_report = set(everything) - context
     homes = by_home(map(os.path.abspath, prefiltered.of_homes), disk)
     jobs = []
-    for group in connected(graph, seeds, homes, everything):
+    for group in connected(graph, seeds, homes, above(ways, seeds, everything)):
         if not context or not to_report.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)
@@ -232,19 +234,18 @@ def program_of_names(batch: Batch, spelled: Sequence[Spelled], disk: Disk) -> Pr
 class SoftPlacement:
     """Soft placement by entry point, all files by absolute path.
 
-    `setters` ask for it; `scripts` are run as programs.
+    `ways` are the importers of each file; `setters` ask for it; `scripts` are run as programs.
     """
 
     def __init__(
         self,
-        graph: ImportGraph,
-        files: Sequence[str],
+        ways: Mapping[str, Sequence[str]],
         setters: Mapping[str, str],
         scripts: Collection[str],
     ) -> None:
         self._setters = setters
         self._scripts = scripts
-        self._importers = importers(graph, files) if setters else {}
+        self._importers = ways
         self._led_to = {state: self._leading_to(state) for state in (ON, PERHAPS)}
 
     def of(self, path: str) -> str | None:

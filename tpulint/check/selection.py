@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tpulint.absint.resolver.import_graph import Files, ImportGraph, connected
+from tpulint.absint.resolver.import_graph import Files, ImportGraph, above, connected, importers
 from tpulint.check.discover import SUFFIXES, Task
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS
@@ -254,7 +254,9 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     disk = Disk()
     homes = by_home([path for path in sorted(seeds) if is_of_home(disk.read(path))], disk)
     graph = ImportGraph(Files(disk, installed=installed()))
-    programs = connected(graph, seeds, homes, sorted(by_path))
+    files = sorted(by_path)
+    callers = above(importers(graph, files), seeds, files)
+    programs = connected(graph, seeds, homes, callers)
     bound_together = [sorted(program.all & by_path.keys()) for program in programs]
     bound = {path for group in bound_together for path in group}
     return bound_together + [[path] for path in sorted(by_path.keys() - bound)]

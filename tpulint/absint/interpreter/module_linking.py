@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Protocol
@@ -20,7 +19,6 @@ from tpulint.absint.domain.values import (
     Value,
     outside,
 )
-from tpulint.absint.resolver.import_graph import ImportGraph
 from tpulint.absint.resolver.project import Project
 
 MAX_REEXPORTS = 16  # re-exports of one name
@@ -48,7 +46,7 @@ class ModuleLinker(ABC):
         self.leading: set[str] = set()
         self.skipped_module = False
         self.skipped_calls: set[tuple[str, str]] = set()  # what was called of modules passed by
-        self._registrars: dict[str, list[str]] | None = None  # unread, by what they fill
+        self._unread: list[str] | None = None  # what imports reached at the first question
         self._asked: dict[str, int] = {}  # by path, how many modules were read when it was asked
         self._envs: dict[Module, Env] = {}
         self._star_imports: dict[Module, list[Value]] = {}
@@ -73,24 +71,27 @@ class ModuleLinker(ABC):
         """
         if self._asked.get(path) == len(self._envs):
             return
-        if self._registrars is None:
+        imports = self.project.imports
+        if self._unread is None:
             read = {module.path for module in self._envs}
-            self._registrars = self._imports.registrars(self._imports.reached(*read) - read)
-        makers = [
-            maker
-            for maker in self._registrars
-            if maker == path or (self.is_read(maker) and path in self._imports.imported(maker))
-        ]
-        self.leading.update([path, *makers] if makers else ())
-        for registrar in [name for maker in makers for name in self._registrars.pop(maker)]:
+            self._unread = sorted(imports.reached(*read) - read)
+        makers = {path}.union(
+            module.path for module in self._envs if path in imports.imported(module.path)
+        )
+        filled = {
+            unread: makers.intersection(imports.filled(unread))
+            for unread in self._unread
+            if not makers.isdisjoint(imports.imported(unread))
+        }
+        registrars = [unread for unread, of_makers in filled.items() if of_makers]
+        if registrars:
+            self.leading.update([path], *filled.values())
+            self._unread = [unread for unread in self._unread if not filled.get(unread)]
+        for registrar in registrars:
             module = self.project.module(registrar)
             if module is not None:
                 self.module_env(module)
         self._asked[path] = len(self._envs)
-
-    @functools.cached_property
-    def _imports(self) -> ImportGraph:
-        return ImportGraph(self.project.files)
 
     def is_read(self, path: str) -> bool:
         """Return whether the module at `path` has been read."""

@@ -325,6 +325,15 @@ def imported_names(before: bytes, listed: bytes) -> tuple[ImportedNames, ...]:
     return (ImportedNames(dotted, len(origin.group(1)), decoded),)
 
 
+def _called_at_import(data: bytes) -> Iterator[Written]:
+    """Yield the import statements of what the body of a module calls or fills."""
+    names = {name for pair in _AT_IMPORT.findall(data) for name in pair if name}
+    pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
+    for statement in statements(data) if names else ():
+        if pattern.search(statement[1]):
+            yield statement
+
+
 NOTEBOOK = ".ipynb"
 
 
@@ -334,6 +343,7 @@ class ImportGraph:
     def __init__(self, files: Files, known: Mapping[str, tuple[str, ...]] | None = None) -> None:
         self._files = files
         self.known = dict(known or {})
+        self._filled: dict[str, tuple[str, ...]] = {}
         self._folder = ""  # of the file that was read last
         self._in_folder: dict[Written, tuple[str, ...]] = {}  # by statement, what it means there
 
@@ -364,20 +374,12 @@ class ImportGraph:
                     waiting.append(imported)
         return reached
 
-    def registrars(self, paths: Iterable[str]) -> dict[str, list[str]]:
-        """Return, by file, those of `paths` that call something of it when they are imported."""
-        paths_of_names: dict[str, list[str]] = {}
-        for path in sorted(paths):
-            text = self._text(path)
-            names = b"|".join(
-                sorted({name for pair in _AT_IMPORT.findall(text) for name in pair if name})
-            )
-            whole = re.compile(rb"\b(?:%s)\b" % names) if names else None
-            if whole is not None:
-                naming = [statement for statement in statements(text) if whole.search(statement[1])]
-                for imported in self._meant(path, naming):
-                    paths_of_names.setdefault(imported, []).append(path)
-        return paths_of_names
+    def filled(self, path: str) -> tuple[str, ...]:
+        """Return the files that the file at `path` imports to call something of them at once."""
+        cached = self._filled.get(path)
+        if cached is None:
+            cached = self._filled[path] = self._meant(path, _called_at_import(self._text(path)))
+        return cached
 
     def _text(self, path: str) -> bytes:
         data = self._files.data(path)
@@ -444,9 +446,10 @@ class Connected(NamedTuple):
     callers: list[str]
 
 
-def above(graph: ImportGraph, seeds: Collection[str], files: Sequence[str]) -> set[str]:
-    """Return those of `files` that reach a seed by their imports, and are none."""
-    ways = importers(graph, files)
+def above(
+    ways: Mapping[str, Sequence[str]], seeds: Collection[str], files: Sequence[str]
+) -> set[str]:
+    """Return those of `files` that reach a seed by their imports, `ways`, and are none."""
     within = set(files).difference(seeds)
     above: set[str] = set()
     waiting = list(seeds)
@@ -462,14 +465,13 @@ def connected(
     graph: ImportGraph,
     seeds: Collection[str],
     bound: Iterable[list[str]] = (),
-    files: Sequence[str] = (),
+    callers: Collection[str] = (),
 ) -> list[Connected]:
     """Return the seeds in groups: two are of one where they reach a common file, directly or not.
 
-    Seeds that are `bound` are of one group, too, and those that one of `files` reaches. Groups,
-    and the seeds of each, are in alphabetical order.
+    Seeds that are `bound` are of one group, too, and those that one of the `callers` reaches.
+    Groups, and the seeds of each, are in alphabetical order.
     """
-    callers = above(graph, seeds, files)
     owner: dict[str, str] = {}  # of each file reached, the seed that reached it first
     parent: dict[str, str] = {}
 
@@ -479,7 +481,7 @@ def connected(
             seed = parent[seed]
         return seed
 
-    for seed in sorted(callers.union(seeds)):
+    for seed in sorted({*callers, *seeds}):
         parent[seed] = seed
         waiting = [seed]
         while waiting:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tpulint.absint.domain.site import Module
-from tpulint.absint.resolver.import_graph import PACKAGE, Files, binds
+from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, binds
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 
@@ -30,6 +30,7 @@ class Project:
         self._facts = facts
         self._filenames = filenames
         self.files = files
+        self.imports = ImportGraph(files)
         self._modules: dict[str, Module | None] = {}
         self._answers: dict[tuple[str, Callable[[bytes], bool]], bool] = {}
         self._handed_on: dict[tuple[str, str], bool] = {}
@@ -86,3 +87,51 @@ class Project:
                 answer = is_in(self.files.data(path))
             self._answers[path, is_in] = answer
         return answer
+
+
+class Callers:
+    """The files that import modules of a program, as long as they are not read."""
+
+    def __init__(self, project: Project, filenames: Sequence[str]) -> None:
+        self._project = project
+        self._unread = [os.path.abspath(name) for name in filenames]
+
+    def naming(self, wanted: Mapping[str, Collection[str]], paths: Collection[str]) -> list[Module]:
+        """Take out the modules that name one of `wanted` and import its module, one of `paths`."""
+        targets = {
+            name: frozenset(of_name).intersection(paths)
+            for name, of_name in wanted.items()
+            if not name.startswith("__")
+        }
+        leading = [path for path in self._unread if self._leads(path, targets)]
+        self._unread = [path for path in self._unread if path not in leading]
+        modules = map(self._project.module, leading)
+        return [module for module in modules if module is not None]
+
+    def _leads(self, path: str, targets: Mapping[str, frozenset[str]]) -> bool:
+        """Return whether the file has a name from its module, perhaps by a package."""
+        data = self._project.files.data(path)
+        named = {name: among for name, among in targets.items() if among and name.encode() in data}
+        if not named:
+            return False
+        imported = self._project.imports.imported(path)
+        packages = [package for package in imported if os.path.basename(package) == PACKAGE]
+        return any(
+            not among.isdisjoint(imported)
+            or any(self._hands_on(package, name, among) for package in packages)
+            for name, among in named.items()
+        )
+
+    def _hands_on(self, package: str, name: str, paths: frozenset[str]) -> bool:
+        """Return whether a package imports a module in which `name` is no method's name alone."""
+        return any(
+            self._defines(path, name)
+            for path in paths.intersection(self._project.imports.imported(package))
+        )
+
+    def _defines(self, path: str, name: str) -> bool:
+        module = self._project.module(path)
+        if module is None:
+            return False
+        functions = (code.name for code in module.facts.functions if code.class_index is None)
+        return name in functions or any(cls.name == name for cls in module.facts.classes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER, ConditionKey, Scope, cover
@@ -32,8 +32,8 @@ from tpulint.absint.interpreter import calls, context_managers
 from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame, Observer, combine
 from tpulint.absint.interpreter.interpreter import Interpreter, room_for_recursion
-from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, importers
-from tpulint.absint.resolver.project import Project
+from tpulint.absint.resolver.import_graph import Files, importers
+from tpulint.absint.resolver.project import Callers, Project
 from tpulint.disk import Disk
 from tpulint.file_facts import home_of, is_script, is_test
 from tpulint.finding import Certainty
@@ -90,7 +90,7 @@ def build_program(
         read_all(interpreter, modules, settings.boundary_names, Callers(project, callers))
     drop_disabled_estimators(program, files.disk)
     drop_refused_branches(program)
-    drop_runs_on_other_devices(program, files, callers)
+    drop_runs_on_other_devices(program, project, callers)
     program.unreached = list(unreached(interpreter, program))
     store.release()
     program.failures = interpreter.failures
@@ -98,7 +98,7 @@ def build_program(
     program.skipped = {PASSED: len(skipped)} if skipped else {}
     program.unfollowed = interpreter.unfollowed
     paths = [module.path for module in program.modules]
-    program.find_importers = functools.partial(importers, ImportGraph(files), paths)
+    program.find_importers = functools.partial(importers, project.imports, paths)
     return program
 
 
@@ -131,42 +131,6 @@ MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
 SPEC = "TPUEstimatorSpec"
 MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app
 CALLERS = 2  # how often the callers of functions that left something open are read
-
-
-class Callers:
-    """The files that import modules of a program, as long as they are not read."""
-
-    def __init__(self, project: Project, filenames: Sequence[str]) -> None:
-        self._project = project
-        self._graph = ImportGraph(project.files)
-        self._unread = [os.path.abspath(name) for name in filenames]
-
-    def naming(self, wanted: Mapping[str, Collection[str]], paths: Collection[str]) -> list[Module]:
-        """Take out the modules that name one of `wanted` and import its module, one of `paths`."""
-        words = {
-            name.encode(): among
-            for name, of_name in wanted.items()
-            for among in [frozenset(of_name).intersection(paths)]
-            if among and not name.startswith("__")
-        }
-        leading = [path for path in self._unread if self._leads(path, words)]
-        self._unread = [path for path in self._unread if path not in leading]
-        modules = map(self._project.module, leading)
-        return [module for module in modules if module is not None]
-
-    def _leads(self, path: str, words: Mapping[bytes, frozenset[str]]) -> bool:
-        """Return whether the file names a word and imports its module, perhaps by a package."""
-        if not words:
-            return False
-        data = self._project.files.data(path)
-        paths = frozenset(path for word, among in words.items() if word in data for path in among)
-        if not paths:
-            return False
-        imported = self._graph.imported(path)
-        packages = [package for package in imported if os.path.basename(package) == PACKAGE]
-        return not paths.isdisjoint(imported) or any(
-            not paths.isdisjoint(self._graph.imported(package)) for package in packages
-        )
 
 
 def read_all(
@@ -544,7 +508,7 @@ def _is_guess(computation: Computation) -> bool:
 
 
 # `run` on a parameter, or on `tf.distribute.get_strategy()`: whoever starts the program decides.
-def drop_runs_on_other_devices(program: Program, files: Files, callers: Sequence[str]) -> None:
+def drop_runs_on_other_devices(program: Program, project: Project, callers: Sequence[str]) -> None:
     """Take away what strategies of unknown kind run that no script makes for a TPU.
 
     callers: files that may call what is defined in the modules of the program.
@@ -556,10 +520,9 @@ def drop_runs_on_other_devices(program: Program, files: Files, callers: Sequence
     }
     if not paths:
         return
-    graph = ImportGraph(files)
     leading = [*map(os.path.abspath, callers), *(module.path for module in program.modules)]
-    above = importers(graph, leading)
-    elsewhere = {path for path in paths if _is_for_other_devices(path, above, graph, files)}
+    above = importers(project.imports, leading)
+    elsewhere = {path for path in paths if _is_for_other_devices(path, above, project)}
     program.computations = [
         computation
         for computation in program.computations
@@ -572,9 +535,7 @@ def _may_run_elsewhere(computation: Computation) -> bool:
     return computation.kind in tf_names.STRATEGY_RUN and computation.certainty is Certainty.POSSIBLE
 
 
-def _is_for_other_devices(
-    path: str, above: Mapping[str, Sequence[str]], graph: ImportGraph, files: Files
-) -> bool:
+def _is_for_other_devices(path: str, above: Mapping[str, Sequence[str]], project: Project) -> bool:
     """Return whether scripts lead to the module at `path`, and none can make a TPU's strategy.
 
     Tests lead to whatever they test, on devices that are not the user's.
@@ -585,7 +546,7 @@ def _is_for_other_devices(
             if importer not in seen and not is_test(importer):
                 seen.add(importer)
                 waiting.append(importer)
-                if is_script(files.data(importer)):
+                if is_script(project.files.data(importer)):
                     starts.append(importer)
-    reached = {file for start in starts for file in graph.reached(start)}
-    return bool(starts) and not any(may_make_tpu_strategy(files.data(file)) for file in reached)
+    reached = project.imports.reached(*starts)
+    return bool(starts) and not any(project.holds(file, may_make_tpu_strategy) for file in reached)

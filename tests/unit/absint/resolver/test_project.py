@@ -9,7 +9,7 @@ import pytest
 from tests.unit.reading import names
 from tpulint.absint.domain.values import Const
 from tpulint.absint.resolver.import_graph import Files
-from tpulint.absint.resolver.project import Project
+from tpulint.absint.resolver.project import Callers, Project
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.prefilter import holds_messages, may_matter
@@ -138,3 +138,21 @@ def test_a_package_matters_whatever_is_in_it_and_holds_no_messages() -> None:
         ]
         answers = [project.holds(path, holds_messages, package=False) for path in contents]
         assert answers == [False, True, False]
+
+
+def test_a_caller_through_a_package_names_the_class_and_not_a_method_alone() -> None:
+    """Words like `train` are in most files, and a package hands on what its modules define."""
+    contents = {
+        "/x/package/__init__.py": b"from .trainer import Trainer\n",
+        "/x/package/trainer.py": b"class Trainer:\n    def train(self):\n        return 1\n",
+        "/x/uses.py": b"from package import Trainer\n\nTrainer().train()\n",
+        "/x/other.py": b"from package import version\n\n\ndef train(model):\n    return model\n",
+        "/x/direct.py": b"from package.trainer import make\n\nmake().train()\n",
+    }
+    project = Project(Store().one, Files(Disk(contents), installed=INSTALLED), ())
+    trainer = "/x/package/trainer.py"
+    callers = Callers(project, sorted(contents))
+    wanted = {"train": [trainer], "Trainer": [trainer]}
+    leading = {module.path for module in callers.naming(wanted, [trainer])}
+    assert leading.issuperset(["/x/uses.py", "/x/direct.py"])
+    assert "/x/other.py" not in leading

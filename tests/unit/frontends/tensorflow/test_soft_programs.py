@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpulint.absint.resolver.import_graph import Files, ImportGraph
+from tpulint.absint.resolver.import_graph import Files, ImportGraph, importers
 from tpulint.check.programs import SoftPlacement
 from tpulint.file_facts import ON, PERHAPS, is_test
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
@@ -43,7 +43,8 @@ def test_backwards_is_forwards(imports: Imports, setters: Mapping[str, str]) -> 
         Files(installed=INSTALLED),
         {path: tuple(sorted(names)) for path, names in imports.items()},
     )
-    placement = SoftPlacement(graph, FILES, setters, FILES)  # each is run as a program by itself
+    ways = importers(graph, FILES)
+    placement = SoftPlacement(ways, setters, FILES)  # each is run as a program by itself
     seen = {*FILES, *((OUTSIDE,) if any(OUTSIDE in imports[file] for file in FILES) else ())}
     above = {
         path: [start for start in PATHS if path in imports[start] and start in seen]
