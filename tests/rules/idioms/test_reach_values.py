@@ -379,3 +379,82 @@ train(tf.ones([8]))
 def test_what_a_configuration_gives(tmp_path: Path) -> None:
     """A missed alarm: the placeholder, in a folder of the project, was taken for the model."""
     assert reported(CONFIGURED, tmp_path, ["TPU507"]) == expected(CONFIGURED, ["TPU507"])
+
+
+ITERATED = f"""{SYSTEM}
+rows = tf.data.Dataset.from_tensor_slices(tf.ones([64, 4])).batch(8, drop_remainder=True)
+batches = strategy.experimental_distribute_dataset(rows)
+
+class Of:
+    def __init__(self, data):
+        self.data = data
+
+    def __iter__(self):
+        return iter(self.data)
+
+class Own:
+    def __init__(self, data):
+        self.data = iter(data)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self.data)
+
+class Generated:
+    def __init__(self, data):
+        self.data = data
+
+    def __iter__(self):
+        for batch in self.data:
+            yield batch
+
+class Local(Of):
+    def __iter__(self):
+        for batch in self.data:
+            yield strategy.experimental_local_results(batch)[0]
+
+class Endless:
+    def __iter__(self):
+        return self
+
+for batch in Of(batches):
+    print(tf.reduce_mean(batch))  # error: TPU711
+for batch in Own(batches):
+    print(tf.reduce_mean(batch))  # error: TPU711
+for batch in Generated(batches):
+    print(tf.reduce_mean(batch))  # error: TPU711
+for batch in Local(batches):
+    print(tf.reduce_mean(batch))
+for batch in Endless():
+    print(tf.reduce_mean(batch))
+"""
+
+
+def test_a_loop_over_an_object_of_the_project(tmp_path: Path) -> None:
+    """A missed alarm: what `__iter__` and `__next__` of such classes give was not known."""
+    assert reported(ITERATED, tmp_path, ["TPU711"]) == expected(ITERATED, ["TPU711"])
+
+
+DESCRIBED = f"""{SYSTEM}
+total = tf.keras.metrics.Mean.from_config({{"name": "total"}})  # error: TPU702
+with strategy.scope():
+    inner = tf.keras.metrics.Mean.from_config({{"name": "inner"}})
+    turned = tf.keras.layers.RandomRotation.from_config({{"factor": 0.1}})
+    model = tf.keras.Sequential([tf.keras.Input([8, 8, 3]), turned])
+
+def step(x):
+    total.update_state(model(x, training=True))  # error: TPU501
+    inner.update_state(x)
+
+@tf.function
+def train(x):
+    strategy.run(step, args=(x,))
+
+train(tf.ones([4, 8, 8, 3]))
+"""
+
+
+def test_an_object_of_keras_that_a_configuration_describes(tmp_path: Path) -> None:
+    assert reported(DESCRIBED, tmp_path, FAMILIES) == expected(DESCRIBED, FAMILIES)

@@ -14,6 +14,7 @@ from tpulint.absint.domain.objects import (
     Instance,
     Mapping,
     Sequence,
+    function_of,
 )
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import end_of, item_of, of_scalars, start_of, uniform
@@ -31,7 +32,7 @@ from tpulint.absint.domain.values import (
     join,
     options,
 )
-from tpulint.absint.interpreter import dataclass_fields, transfer
+from tpulint.absint.interpreter import attributes, calls, dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.syntax.nodes import NOWHERE, Expression, first_place
@@ -425,6 +426,18 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
         return replace(value, shape=None)
     if isinstance(value, ExternalObject) and value.element is not None:
         return value.element
+    return _element_of_object(frame, value, site) if isinstance(value, Instance) else UNKNOWN
+
+
+def _element_of_object(frame: Frame, value: Instance, site: Site) -> Value:
+    """Return what `__iter__` of a class of the project gives, or its `__next__`."""
+    for name in ("__iter__", "__next__"):
+        method = attributes.get(frame, value, name, site)
+        if function_of(method) is None:
+            return UNKNOWN
+        result = calls.call(frame, method, (), site)
+        if result is not value:
+            return result if name == "__next__" else element_of(frame, result, site)
     return UNKNOWN
 
 

@@ -14,6 +14,7 @@ from tpulint.absint.domain.objects import (
     ExternalObject,
     Function,
     Instance,
+    Mapping,
     Sequence,
     function_of,
 )
@@ -486,3 +487,21 @@ def _make_optimizer(call: Call, optimizer: Value) -> Value:
     if rate is None or rate == NONE:
         rate = Tensor(call.frame.context, call.site)
     return call.call_with(optimizer, rate)
+
+
+# keras/src/saving/serialization_lib.py: it gives the constructor what the configuration holds.
+@model("?.from_config")
+def _from_config(call: Call) -> Value | None:
+    """Make an object of a class of Keras that a configuration describes."""
+    home = call.path.rpartition(".")[0]
+    is_class = home.rpartition(".")[2][:1].isupper()
+    if call.receiver is not None or not (
+        is_class and tf_names.is_tensorflow(home) and ".keras." in home
+    ):
+        return None
+    config = call.get("config", 0)
+    items = config.items if isinstance(config, Mapping) else {}
+    arguments = tuple(
+        Argument(key, "", value, call.site) for key, value in items.items() if isinstance(key, str)
+    )
+    return calls.call(call.frame, External(home), arguments, call.site)
