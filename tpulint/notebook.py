@@ -71,9 +71,19 @@ def python_text(cell: str) -> str:
 
 def is_python(cell: str) -> bool:
     """Return whether IPython runs the cell as Python, by the magic that it begins with."""
-    first = cell.lstrip().split("\n", 1)[0].split()
-    magic = first[0] if first and first[0].startswith("%%") else None
+    lines = cell.split("\n")
+    words = lines[first_row(lines)].split()
+    magic = words[0] if words and words[0].startswith("%%") else None
     return magic is None or magic.removeprefix("%%") in PYTHON_CELL_MAGICS
+
+
+def first_row(lines: Sequence[str]) -> int:
+    """Return the row in which a cell begins, where its magic may be.
+
+    Colab passes over comments before a magic, such as the title of a form; Jupyter refuses them.
+    """
+    rows = (row for row, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#")
+    return next(rows, 0)
 
 
 def unindented(cell: str) -> str:

@@ -49,3 +49,14 @@ def test_a_measured_statement_is_read(written: str, python: str) -> None:
 def test_a_measured_statement_keeps_its_column() -> None:
     for magic in ("%time ", "%timeit ", "%prun   ", "%memit "):
         assert python_cell(f"{magic}f()").text.index("f()") == len(magic)
+
+
+@pytest.mark.parametrize(
+    "comment", ["#@title Keep the session", "## prevent shutdown\n\n# of Colab"]
+)
+def test_false_syntax_error_of_a_magic_below_a_comment(comment: str) -> None:
+    """Colab passes over comments before the magic of a cell, such as the title of a form."""
+    script = f"{comment}\n%%javascript\nfunction keep(){{ click() }}"
+    assert python_cell(script).problem is None
+    assert all(line.startswith("pass  # magic: ") for line in python_cell(script).text.split("\n"))
+    assert python_cell(f"{comment}\n%%time\nx = 1").text.endswith("\nx = 1")

@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tpulint.notebook import STAND_IN, is_python, restored
+from tpulint.notebook import STAND_IN, first_row, is_python, restored
 
 CALL = "__tpulint_command__"
 """The name in the notebook's module by which its cells call what stands for a command."""
@@ -61,8 +61,8 @@ class Commands:
         """Return the text of a cell in which its commands are calls, row by row."""
         lines = text.split("\n")
         written = [restored(line) for line in lines]
-        first = next((row for row, line in enumerate(written) if line.strip()), 0)
         if not is_python("\n".join(written)):
+            first = first_row(written)
             cell = "\n".join(written[first + 1 :])
             lines[first] = _call(number, written[first].strip(), cell=cell)
             return "\n".join(lines)

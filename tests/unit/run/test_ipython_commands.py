@@ -47,7 +47,7 @@ def test_folders_and_files_are_made(
 ) -> None:
     notebook.run(
         "folder = 'my models'\n! mkdir data\nif folder:\n    !mkdir -p {folder}/a \\\n   $folder/b",
-        "%%writefile own_module_of_a_cell.py\nvalue = 3\n",
+        "#@title A module\n%%writefile own_module_of_a_cell.py\nvalue = 3\n",
         "import own_module_of_a_cell\nvalue = own_module_of_a_cell.value",
         "%%writefile -a data/notes.txt\n  {folder}",
         "names = !ls -1 {folder}\n!ls data\n%cd data\nhere = %pwd\n!mkdir data/x/y\n%cd missing",
