@@ -110,3 +110,31 @@ def test_this_is_a_scalar(sent: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sent", OTHERS)
 def test_this_may_not_be_a_scalar(sent: str, tmp_path: Path) -> None:
     assert "definite" not in certainties_of(sent, tmp_path)
+
+
+OF_MONITORED = """
+    monitored = {"loss": loss, "logits": logits}
+    names = []
+    for name, value in sorted(monitored.items()):
+        if value.shape.ndims == 0:
+            names.append(name)
+            BODY
+    sent = [monitored[name] for name in names]
+    record = lambda *values: tf.summary.scalar("sent", values[0][0])
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(record, sent))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "verdicts"),
+    [("monitored[name] = tf.reshape(value, [1])", set()), ("pass", {"possible"})],
+)
+def test_false_positive_where_the_scalars_of_a_dict_are_reshaped(
+    body: str, verdicts: set[str], tmp_path: Path
+) -> None:
+    """Funnel-Transformer replaces each scalar in the dict that it sends."""
+    start, end = MODEL_FN.split("    sent = {}\n")
+    text = (
+        start + OF_MONITORED.replace("BODY", body) + end.partition("host_call=(record, [sent]))")[2]
+    )
+    assert set(certainties(text, tmp_path, "TPU603")) == verdicts

@@ -192,7 +192,7 @@ def _on_tpu(key: ConditionKey) -> bool | None:
 
 def is_for_another(context: BaseContext, strategy: Strategy) -> bool:
     """Return whether the tests on the way to `context` leave the TPU's strategy aside, or may."""
-    if leaves_tpu(context):
+    if leaves_tpu(context) or any(_finds_no_strategy(*taken) for taken in context.conditions):
         return True
     if strategy.made is None:
         return is_for_gpu(context)
@@ -203,6 +203,16 @@ def is_for_another(context: BaseContext, strategy: Strategy) -> bool:
         strategy.made.excludes(context)
         or is_for_gpu(context)
         or _are_answered_differently(strategy.made, context)
+    )
+
+
+def _finds_no_strategy(key: ConditionKey, branch: object) -> bool:
+    """Return whether a test for a strategy, such as `if strategy:`, is answered that none is."""
+    asked_for = list(words_of(key))
+    return (
+        len(asked_for) == 1
+        and naming.STRATEGY.is_in(asked_for[0].name.rpartition(".")[2])
+        and branch is not asked_for[0].is_affirmed
     )
 
 

@@ -42,7 +42,7 @@ class UnsupportedOp(Rule):
         emptied = set(folders_that_empty(program))
         for computation, call in compiled_calls(program):
             built = operation_built(program, call)
-            if built is None or is_for_gpu(call.context):
+            if built is None or is_for_gpu(call.context) or is_for(call.context, naming.SPARSE):
                 continue
             is_built = _is_built(built, call, program, computation)
             if is_never_fetched(built, call, computation, emptied) or (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.absint.domain.structures import is_scalar as is_scalar_value
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import options
+from tpulint.absint.domain.values import Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.diagnostics.traces import in_argument
@@ -40,7 +40,11 @@ class ScalarOutfeed(Rule):
                     for option in sent
                     if id(option) in must_be_scalars or _is_scalar_tensor(option)
                 ]
-                if scalars:
+                is_reshaped = any(
+                    _is_made_of(program, other, scalars) for other in sent if other not in scalars
+                )
+                # Where the program reshapes scalars on one way, it knows which values are some.
+                if scalars and not is_reshaped:
                     is_scalar = len(scalars) == len(sent)
                     are_scalars = all(map(_is_scalar_tensor, scalars))
                     certainty = on_tpu_if(
@@ -82,6 +86,17 @@ def _must_be_scalars(computation: Computation) -> set[int]:
         for option in options(argument.value)
         if isinstance(option, Tensor) and option.sort == "tensor" and option.shape is None
     }
+
+
+def _is_made_of(program: Program, value: Value, scalars: list[Value]) -> bool:
+    """Return whether `value` is what a call makes of one of these scalars."""
+    made_of = {
+        id(option)
+        for call in program.by_result.get(id(value), ())
+        for argument in call.arguments
+        for option in options(argument.value)
+    }
+    return any(id(scalar) in made_of for scalar in scalars)
 
 
 def _is_scalar_tensor(value: object) -> bool:

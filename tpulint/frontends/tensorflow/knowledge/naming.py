@@ -80,6 +80,10 @@ KIND_OF_VALUE = _row(
     r"hasattr|isinstance",
     "a test of what kind of value is given: another kind may never get there",
 )
+SPARSE = _row(
+    r"(?i)sparse_?tensor|is_sparse",
+    "a test for sparse tensors: the values are not seen, but none of a TPU's is one",
+)
 REPLICA = _row(
     r"replica_context|has_strategy",
     "a test whether a replica runs this: the branch is then chosen for who runs it",
