@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tpulint.absint.domain.events import ApiCall
@@ -55,7 +56,7 @@ class BatchIgnoresParams(Rule):
             ):
                 continue
             for batch in last_batches(data_of(program, feed)):
-                wrong = None if batch is None else size_fault(feed, estimator, batch)
+                wrong = None if batch is None else size_fault(program, feed, estimator, batch)
                 if batch is not None and wrong is not None:
                     report(
                         batch.site.span,
@@ -70,7 +71,9 @@ class BatchIgnoresParams(Rule):
                     )
 
 
-def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFault | None:
+def size_fault(
+    program: Program, feed: Feed, estimator: ApiCall, batch: ExternalObject
+) -> SizeFault | None:
     """Return what is wrong with the size of the batches, None where that is nothing."""
     keyword, position = BATCH_SIZES[feed.kind]
     argument = estimator.argument(keyword, position)
@@ -90,7 +93,9 @@ def size_fault(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> SizeFau
     batched, total = constant_int(size), constant_int(argument.value)
     if batched is not None and isinstance(argument.value, (External, Opaque)):
         harm = f"the batch is {batched}, whatever `{keyword}` is"
-        return SizeFault(Certainty.POSSIBLE, harm, f"unless `{keyword}` is always {batched}")
+        doubt = f"unless `{keyword}` is always {batched}"
+        is_default = batched in _defaults(program, argument.value)
+        return SizeFault(Certainty.UNLIKELY if is_default else Certainty.POSSIBLE, harm, doubt)
     if batched is None or total is None or feeds_each_core(feed, estimator):
         return None
     if batched > total or (hosts == "one" and batched != total):
@@ -123,6 +128,14 @@ def is_same(left: Value, other: Value) -> bool:
     if isinstance(left, External) and isinstance(other, External):
         return _flag(left) == _flag(other)
     return isinstance(left, Const) and left == other
+
+
+def _defaults(program: Program, flag: Value) -> Iterator[int | None]:
+    """Yield the numbers that the flag has where the command line does not set it."""
+    for call in program.named.get("DEFINE_integer", ()):
+        name, default = call.argument("name", 0), call.argument("default", 1)
+        if name and default and isinstance(flag, External) and name.value == Const(_flag(flag)):
+            yield constant_int(default.value)
 
 
 def _flag(value: External) -> str:
