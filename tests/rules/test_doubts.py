@@ -66,6 +66,25 @@ tf.estimator.tpu.TPUEstimator(model_fn, config, train_batch_size=8).train(input_
 """,
         "(unless the TPU is this machine's own: `local`, or a TPU VM)",
     ),
+    "the function that is called": (
+        "TPU608",
+        NETWORK
+        + """
+import library
+
+def decode(estimator):
+    return estimator.predict(lambda: library.data())
+
+def refuse(estimator):
+    raise ValueError(estimator)
+
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, tf.estimator.tpu.RunConfig(), train_batch_size=8, predict_batch_size=8
+)
+{"decode": decode, "refuse": refuse}[library.mode()](estimator)
+""",
+        "(if this code of `decode` is the one of several that is run)",
+    ),
     "nothing is in doubt": ("TPU501", STRATEGY + PRINTS + "\nrun(1.0)\n", ""),
 }
 

@@ -76,9 +76,7 @@ def compiled_if(
 def doubt_about(program: Program, computation: Computation, context: Context) -> str:
     """Return what settles whether a TPU compiles what is built at `context`; "" where it does."""
     if context.is_guess:
-        names = [call.name for call in context.call_chain]
-        where = f" of `{names[-1]}`" if names else ""
-        return f"if this code{where} is the one of several that is run"
+        return doubt_about_guess(context)
     if soft_placement(program, computation):
         return "unless soft device placement is on"
     if UNSEEN in entered_effects(context):
@@ -88,6 +86,13 @@ def doubt_about(program: Program, computation: Computation, context: Context) ->
     if computation.kind == MODEL_FN:
         return f"if a TPUEstimator runs this `{MODEL_FN}` on a TPU"
     return f"if the strategy of `{computation.kind}` is a TPU's"
+
+
+def doubt_about_guess(context: Context) -> str:
+    """Return what settles whether `context` is reached; "" where it is no guess."""
+    names = [call.name for call in context.call_chain]
+    where = f" of `{names[-1]}`" if names else ""
+    return f"if this code{where} is the one of several that is run" if context.is_guess else ""
 
 
 def _places_for_tpus(computation: Computation) -> Iterator[Context]:

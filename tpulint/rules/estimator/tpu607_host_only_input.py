@@ -322,10 +322,14 @@ def _check_initial(computation: Computation, report: Report) -> None:
         if call.last != "init_from_checkpoint" or path is None or certainty is None:
             continue
         if is_local_place(path.value):
+            # A library reads it: which folder that is, its caller says.
+            start = start_of(path.value) or ""
+            if not isinstance(path.value, Const):
+                start = start.rpartition("/")[0]
             report(
                 path.site.span,
-                "the host of a remote TPU reads this checkpoint, but cannot read this folder: copy"
-                " it to Cloud Storage",
+                "the host of a remote TPU reads this checkpoint, but cannot read"
+                f" {f'`{start}`' if start else 'this folder'}: copy it to Cloud Storage",
                 certainty=definite_if(certainty is Certainty.DEFINITE, not call.context.is_guess),
                 trace=traces.path_to_site(
                     computation, call.context, call.site, "reads the checkpoint"

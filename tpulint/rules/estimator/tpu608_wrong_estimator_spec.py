@@ -18,7 +18,7 @@ from tpulint.frontends.tensorflow.branch_tests import words_of
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR, MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu, on_tpu_if
+from tpulint.queries.certainty import definite_if, doubt_about_guess, is_on_tpu, on_tpu_if
 from tpulint.rules.base import Report, Rule, register
 
 # Arguments of TPUEstimatorSpec without which it can only serve predictions.
@@ -156,6 +156,7 @@ def _check_function(
             f"{traces.callee_name(function)} is given as `{kind}` but takes no `params`:"
             " TPUEstimator passes the batch size in it; add the parameter",
             certainty=definite_if(not context.is_guess),
+            doubt=doubt_about_guess(context),
         )
 
 
