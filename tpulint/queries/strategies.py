@@ -344,7 +344,9 @@ class Scopes:
             is_built = part.last == "Model" or _begins_with_input(part.argument("layers", 0))
             return Certainty.DEFINITE if weighted and is_built else None
         is_built = id(part) in self._built_outside
-        return Certainty.POSSIBLE if is_built and "keras" not in part.path else None
+        # A path that begins with a dot is of a module of the project that was passed by: no layer.
+        is_foreign = "keras" not in part.path and not part.path.startswith(".")
+        return Certainty.POSSIBLE if is_built and is_foreign else None
 
     def _taken(
         self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty

@@ -217,3 +217,36 @@ def test_the_callers_of_an_object_that_keeps_the_strategy(tmp_path: Path) -> Non
     """Nothing said how its methods follow each other, so that no model was known to train."""
     found = reported(KEEPS_STRATEGY, tmp_path, ["TPU501"])
     assert [finding.filename for finding in found] == ["trainer.py"]
+
+
+GETS_SCOPE = """
+# file: devices.py
+import tensorflow as tf
+
+def scope_of(tpu):
+    if tpu:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver).scope()
+    return tf.distribute.MirroredStrategy().scope()
+
+# file: main.py
+import sys
+import tensorflow as tf
+from devices import scope_of
+
+def layer(x):
+    return tf.py_function(abs, [x], tf.float32)
+
+with scope_of(sys.argv[1]):
+    model = tf.keras.Sequential([tf.keras.layers.Lambda(layer)])
+    model.compile("adam", "mse")
+    model.fit(tf.ones([8, 4]), tf.ones([8, 4]))
+"""
+
+
+def test_missed_before_where_a_helper_gives_the_scope(tmp_path: Path) -> None:
+    """A project for Kaggle keeps its strategy in the helper, and uses the scope alone."""
+    found = reported(GETS_SCOPE, tmp_path, ["TPU501"])
+    assert [finding.filename for finding in found] == ["main.py"]

@@ -176,6 +176,24 @@ def test_a_clean_check_says_what_it_has_read(
     assert "tpulint: 1 function that uses TensorFlow: nothing that was read calls it\n" in output
 
 
+def test_missed_before_a_layer_that_nothing_calls(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a layer's `call` does runs on the device, though it may not name TensorFlow itself."""
+    (project / "train.py").write_text(
+        "import tensorflow as tf\n"
+        "class Block(tf.keras.layers.Layer):\n"
+        "    def call(self, x):\n"
+        "        return self.inner(x)\n"
+        "    def other(self, x):\n"
+        "        return self.inner(x)\n"
+        "tf.compat.v1.tpu.rewrite(abs, [tf.ones([8])])\n"
+    )
+    main(["check", "--statistics"])
+    output = capsys.readouterr().err
+    assert "tpulint: 1 function that uses TensorFlow: nothing that was read calls it\n" in output
+
+
 def test_other_frameworks_are_not_checked(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

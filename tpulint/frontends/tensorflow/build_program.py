@@ -108,25 +108,32 @@ def unreached(interpreter: Interpreter, program: Program) -> Iterator[Unreached]
     Functions in such functions are not listed.
     """
     for module in program.modules:
-        bound = interpreter.module_env(module).names.items()
-        names = frozenset(
-            name
-            for name, value in bound
-            if isinstance(value, External) and tf_names.is_tensorflow(value.path)
-        )
+        bound = interpreter.module_env(module).names
+        names = frozenset(name for name, value in bound.items() if _is_tensorflows(value))
+        of_keras = {
+            value.code.index
+            for value in bound.values()
+            if isinstance(value, Class) and any(map(_is_tensorflows, value.outer_bases))
+        }
         listed: set[int] = set()
-        for code in module.facts.functions if names else ():
+        for code in module.facts.functions if names or of_keras else ():
             if code.parent in listed:
                 listed.add(code.index)
-            elif (
-                id(code) not in interpreter.called
-                and not code.is_lambda
-                and code.mentions_any(names)
+            elif id(code) in interpreter.called or code.is_lambda:
+                continue
+            elif code.mentions_any(names) or (
+                code.class_index in of_keras and code.name in RUN_BY_KERAS
             ):
                 listed.add(code.index)
                 yield Unreached(code.name, Site(module, code.place))
 
 
+def _is_tensorflows(value: Value) -> bool:
+    return isinstance(value, External) and tf_names.is_tensorflow(value.path)
+
+
+# Methods that the device runs, though they may name nothing of TensorFlow.
+RUN_BY_KERAS = frozenset(["call", "compute_loss", "train_step", "test_step", "update_state"])
 MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
 SPEC = "TPUEstimatorSpec"
 MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app

@@ -28,7 +28,7 @@ from tpulint.absint.interpreter import attributes, calls, operators
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.absint.interpreter.session import Session
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy, is_of_tpu, scope_strategy
 
 ESTIMATORS = frozenset(["TPUEstimator", "TPUEstimatorSpec"])
 
@@ -72,11 +72,10 @@ def _is_of_program(value: Value) -> bool:
 
 
 def is_for_callers(value: Value | None) -> bool:
-    """Return whether this is an estimator, a strategy of a TPU, or an object that keeps one."""
+    """Return whether it is an estimator, a TPU's strategy or its scope, or an object with one."""
     held = value.attributes.values() if isinstance(value, Instance) else [value or UNKNOWN]
     return any(
-        (isinstance(option, ExternalObject) and option.last == "TPUEstimator")
-        or (isinstance(option, Strategy) and option.kind == "tpu")
+        (isinstance(option, ExternalObject) and option.last == "TPUEstimator") or is_of_tpu(option)
         for attribute in held
         for option in options(attribute)
     )

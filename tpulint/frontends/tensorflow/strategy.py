@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tpulint.absint.domain.context import BaseContext
+from tpulint.absint.domain.objects import ContextManagerValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Opaque, Value
 
@@ -37,6 +38,13 @@ class Strategy(Value):
 
     def __repr__(self) -> str:
         return f"strategy of kind {self.kind}"
+
+
+def is_of_tpu(value: Value) -> bool:
+    """Return whether this is the strategy of a TPU, or its scope."""
+    if isinstance(value, ContextManagerValue) and value.effect == SCOPE:
+        value = value.payload
+    return isinstance(value, Strategy) and value.kind == "tpu"
 
 
 def scope_strategy(context: BaseContext | None) -> Strategy | None:
