@@ -205,6 +205,45 @@ def train(strategy, rows):
         with strategy.scope():
             strategy.run(lambda y: y, args=(x,))
 """,
+    # False positives in a project for Kaggle, which trains a model for each fold of its data.
+    "a scope around the `fit` of each fold": SYSTEM
+    + """
+class Classifier(tf.keras.Model):
+    def train_step(self, data):
+        return {"loss": tf.reduce_mean(self(data))}
+
+    def call(self, x):
+        return x
+
+for fold in range(5):
+    with strategy.scope():
+        model = Classifier()
+        model.compile("adam", "mse")
+        model.fit(tf.data.Dataset.range(64).repeat().batch(8, drop_remainder=True), steps_per_epoch=8)
+""",
+    "a scope of a strategy that is made for each fold": """
+import tensorflow as tf
+
+def connect():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+
+def evaluate(strategy, x):
+    def replica(x):
+        return x * 2.0
+
+    @tf.function
+    def step(x):
+        return strategy.run(replica, args=(x,))
+
+    return step(x)
+
+for fold in range(5):
+    strategy = connect()
+    with strategy.scope():
+        evaluate(strategy, tf.ones([8]))
+""",
     "a scope in a loop that may be around the step": SYSTEM
     + """
 import sys

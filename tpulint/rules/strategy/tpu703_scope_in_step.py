@@ -67,9 +67,11 @@ class ScopeInStep(Rule):
 def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
     """Scopes around the `run`, each with the Python loop that enters it again for each step.
 
-    A scope with a loop of its own is entered once for many steps.
+    A scope with a loop of its own is entered once for many steps; so is one around a `fit`.
     """
-    if is_built_in_graph(computation) or not may_be_tpus(computation):
+    if computation.call.last not in RUNS or is_built_in_graph(computation):
+        return []
+    if not may_be_tpus(computation):
         return []
     pairs: list[tuple[Scope, Scope]] = []
     loop: Scope | None = None
@@ -81,10 +83,17 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
             scope.kind == WITH
             and scope.effect == SCOPE
             and loop is not None
+            and not is_made_in(loop, scope.payload)
             and is_written_in(loop.site, scope.site)
         ):
             pairs.append((scope, loop))
     return pairs
+
+
+def is_made_in(loop: Scope, strategy: object) -> bool:
+    """Return whether each round of the loop makes a strategy of its own, which has one scope."""
+    made = strategy.made if isinstance(strategy, Strategy) else None
+    return made is not None and loop in made.scopes
 
 
 def of_every_strategy(context: Context) -> Certainty:
