@@ -219,7 +219,8 @@ for fold in range(5):
     with strategy.scope():
         model = Classifier()
         model.compile("adam", "mse")
-        model.fit(tf.data.Dataset.range(64).repeat().batch(8, drop_remainder=True), steps_per_epoch=8)
+        dataset = tf.data.Dataset.range(64).repeat().batch(8, drop_remainder=True)
+        model.fit(dataset, steps_per_epoch=8)
 """,
     "a scope of a strategy that is made for each fold": """
 import tensorflow as tf
