@@ -36,7 +36,7 @@ from tpulint.absint.domain.values import (
     join,
     options,
 )
-from tpulint.absint.interpreter import expressions, transfer
+from tpulint.absint.interpreter import calls, context_managers, expressions, transfer
 from tpulint.absint.interpreter.calls import traced
 from tpulint.frontends.tensorflow.knowledge.tf_names import TRACED_METHOD
 from tpulint.frontends.tensorflow.models.table import (
@@ -72,6 +72,26 @@ def _control_dependencies(call: Call) -> Value:
     inputs = call.get("control_inputs", 0)
     effect = CLEARS if inputs == NONE else DEPENDENCIES
     return ContextManagerValue(effect, call.site, inputs or UNKNOWN)
+
+
+@model("contextlib.AbstractContextManager.*")
+def _use_manager(call: Call) -> Value:
+    """Enter or leave a context manager by hand."""
+    assert isinstance(call.receiver, ContextManagerValue)
+    return context_managers.by_hand(call.frame, call.receiver, call.name, call.values, call.site)
+
+
+@model("types.FunctionType.get_concrete_function")
+def _get_concrete_function(call: Call) -> Value:
+    assert isinstance(call.receiver, Function)
+    return replace(call.receiver, traced=True)
+
+
+@model("types.FunctionType.python_function", "types.FunctionType.__wrapped__")
+def _call_python_function(call: Call) -> Value:
+    assert isinstance(call.receiver, Function)
+    plain = replace(call.receiver, traced=False)
+    return calls.call(call.frame, plain, call.arguments, call.site)
 
 
 @model(f"?.{REWRITES}")

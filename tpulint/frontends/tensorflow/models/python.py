@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tpulint.absint.domain.context import STACK
 from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import (
@@ -32,13 +30,7 @@ from tpulint.absint.domain.values import (
     join,
     options,
 )
-from tpulint.absint.interpreter import (
-    attributes,
-    calls,
-    context_managers,
-    dataclass_fields,
-    operators,
-)
+from tpulint.absint.interpreter import attributes, calls, dataclass_fields, operators
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import items_of
 from tpulint.frontends.tensorflow.hooks import running_strategy
@@ -47,6 +39,7 @@ from tpulint.frontends.tensorflow.models.estimators import RUN_CONFIG, is_run_co
 from tpulint.frontends.tensorflow.models.table import Call, model
 from tpulint.frontends.tensorflow.shapes import shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.syntax import nodes
 
 # Methods of lists, sets and deques after which the items, or their places, are not known.
 REORDERS = frozenset(
@@ -75,6 +68,28 @@ def _setattr(call: Call) -> Value:
     elif len(values) == 3:
         attributes.put_any(values[0])
     return NONE
+
+
+@model("builtins.globals")
+def _globals(call: Call) -> Value:
+    """Return the names of the module, as far as it is read."""
+    return Mapping(dict(call.frame.session.module_env(call.frame.module).names), True)
+
+
+@model("builtins.eval")
+def _eval(call: Call) -> Value:
+    """Return what a name means, or the functions of the module that only a string can name."""
+    module, text = call.frame.module, call.values[0] if call.values else UNKNOWN
+    names = call.frame.session.module_env(module).names
+    if isinstance(text, Const):
+        return names.get(str(text.value), UNKNOWN)
+    mentioned = {path for node in module.nodes() if (path := nodes.dotted_path(node))}
+    unnamed = [
+        value
+        for name, value in names.items()
+        if isinstance(value, Function) and value.module is module and name not in mentioned
+    ]
+    return join(unnamed) if len(unnamed) > 1 else UNKNOWN
 
 
 @model("functools.partial")
@@ -570,23 +585,3 @@ def _of_text(call: Call) -> Value:
     if call.name in ASKS_TEXT and len(arguments) == len(call.arguments) == 1:
         return Const(getattr(text, call.name)(arguments[0]))
     return UNKNOWN
-
-
-@model("types.FunctionType.get_concrete_function")
-def _get_concrete_function(call: Call) -> Value:
-    assert isinstance(call.receiver, Function)
-    return replace(call.receiver, traced=True)
-
-
-@model("types.FunctionType.python_function", "types.FunctionType.__wrapped__")
-def _call_python_function(call: Call) -> Value:
-    assert isinstance(call.receiver, Function)
-    plain = replace(call.receiver, traced=False)
-    return calls.call(call.frame, plain, call.arguments, call.site)
-
-
-@model("contextlib.AbstractContextManager.*")
-def _use_manager(call: Call) -> Value:
-    """Enter or leave a context manager by hand."""
-    assert isinstance(call.receiver, ContextManagerValue)
-    return context_managers.by_hand(call.frame, call.receiver, call.name, call.values, call.site)
