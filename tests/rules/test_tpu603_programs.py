@@ -22,7 +22,7 @@ def model_fn(features, labels, mode, params):
     train_op = optimizer.minimize(loss, tf.train.get_global_step())
     tensors = [
         loss,  # possible: TPU603
-        rate,  # possible: TPU603
+        rate,  # error: TPU603
         rows,
         tf.reshape(loss, [1]),
         tf.expand_dims(rate, 0),
@@ -36,13 +36,25 @@ def model_fn(features, labels, mode, params):
 def model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(features)
     losses = params["losses"](features)
-    means = [tf.reduce_mean(losses[name]) for name in sorted(losses.keys())]  # possible: TPU603
+    means = [tf.reduce_mean(losses[name]) for name in sorted(losses.keys())]  # error: TPU603
     rows = [tf.reshape(losses[name], [-1]) for name in sorted(losses.keys())]
     metrics = (lambda *values: {"mean": tf.metrics.mean(values[0])}, means)
     call = (lambda *values: tf.no_op(), rows)
     return tf.estimator.tpu.TPUEstimatorSpec(
         mode, loss=loss, eval_metrics=metrics, host_call=call
     )
+"""
+    + ESTIMATOR,
+    "scalars in a list, only for some of the names that are not seen": V1
+    + """
+def model_fn(features, labels, mode, params):
+    losses = params["losses"](features)
+    means = []  # possible: TPU603
+    for name in sorted(losses.keys()):
+        if name in params["logged"]:
+            means.append(tf.reduce_mean(losses[name]))
+    call = (lambda *values: tf.no_op(), means)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features), host_call=call)
 """
     + ESTIMATOR,
     "a missed alarm: a scalar in a dict with keys that are not seen": V1
@@ -149,6 +161,46 @@ settings = tf.estimator.tpu.TPUConfig(
 )
 config = tf.estimator.tpu.RunConfig(tpu_config=settings)
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=8, config=config)
+""",
+    "a missed alarm: a configuration that is not seen is one that the program makes": MODEL_FN
+    + """
+    tensors = [tf.reduce_mean(features)]  # error: TPU603
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(on_host, tensors))
+
+def config_of(settings):
+    settings["run_config"] = tf.estimator.tpu.RunConfig(tpu_config=tf.estimator.tpu.TPUConfig(10))
+    return settings
+
+settings = config_of(library.load("settings.yaml"))
+tf.estimator.tpu.TPUEstimator(
+    model_fn, use_tpu=True, train_batch_size=8, config=library.frozen(settings)["run_config"]
+)
+""",
+    "a missed alarm: global steps and means beside what is not seen": V1
+    + """
+def model_fn(features, labels, mode, params):
+    step = [tf.train.get_or_create_global_step()]
+    losses = params["losses"](features)
+    more = [losses[name] for name in sorted(losses)]
+    call = (lambda *values: tf.no_op(), step + more)  # error: TPU603
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features), host_call=call)
+"""
+    + ESTIMATOR,
+    "a configuration that is not seen, of several that the program makes": MODEL_FN
+    + """
+    tensors = [tf.reduce_mean(features)]
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(on_host, tensors))
+
+BROADCAST = tf.estimator.tpu.InputPipelineConfig.BROADCAST
+library.add(tf.estimator.tpu.RunConfig(tpu_config=tf.estimator.tpu.TPUConfig(10)))
+library.add(
+    tf.estimator.tpu.RunConfig(
+        tpu_config=tf.estimator.tpu.TPUConfig(10, per_host_input_for_training=BROADCAST)
+    )
+)
+tf.estimator.tpu.TPUEstimator(
+    model_fn, use_tpu=True, train_batch_size=8, config=library.chosen()
+)
 """,
 }
 

@@ -15,6 +15,7 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.branch_tests import NO_TPU
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
@@ -137,15 +138,30 @@ def may_use_tpu(estimator: ApiCall) -> bool:
     """Return whether a TPU may be used: not where `use_tpu=False` is in so many words."""
     use_tpu = estimator.argument("use_tpu", 4)
     # tpu_estimator.py: `use_tpu` is True by default.
-    return use_tpu is None or use_tpu.value != Const(False)
+    return use_tpu is None or use_tpu.value not in NO_TPU
 
 
 def surely_uses_tpu(estimator: ApiCall) -> bool:
-    """Return whether a TPU is used on every run, whatever the flags are."""
+    """Return whether a TPU is used on every run for which the program is asked to use one.
+
+    What is not seen of `use_tpu`, a flag as a rule, asks for nothing else. But some of the uses
+    are for other devices where it is False in so many words.
+    """
     use_tpu = estimator.argument("use_tpu", 4)
     if use_tpu is None:
         return not any(argument.star for argument in estimator.arguments)
-    return use_tpu.value == Const(True)
+    return not any(option in NO_TPU for option in options(use_tpu.value))
+
+
+def may_evaluate_elsewhere(estimator: ApiCall) -> bool:
+    """Return whether evaluations may be the host's, of an estimator that uses a TPU.
+
+    They are not where `eval_on_tpu` is what `use_tpu` is.
+    """
+    use_tpu, on_tpu = estimator.argument("use_tpu", 4), estimator.argument("eval_on_tpu", 9)
+    if on_tpu is None or on_tpu.value == Const(True):
+        return False
+    return use_tpu is None or on_tpu.value is UNKNOWN or on_tpu.value != use_tpu.value
 
 
 def estimator_of(program: Program, feed: Feed) -> ApiCall | None:
@@ -177,17 +193,35 @@ def _inside(value: Value, keyword: str, position: int) -> Value:
     return value.argument(keyword, position) or NONE
 
 
-def broadcasts_input(estimator: ApiCall) -> bool | None:
-    """Return whether all cores get the same input and one core's output counts, None if unseen."""
-    modes = options(tpu_config_value(estimator, "per_host_input_for_training", 3))
+def broadcasts_input(program: Program, estimator: ApiCall) -> bool | None:
+    """Return whether all cores get the same input and one core's output counts, None if unseen.
+
+    Where the configuration of an estimator is not seen, it is one of those that the program makes.
+    """
+    modes = list(options(tpu_config_value(estimator, INPUT_MODE, 3)))
+    if not all(map(_is_input_mode, modes)):
+        made = program.named.get("TPUConfig", ())
+        if not made or any(argument.star for call in made for argument in call.arguments):
+            return None
+        arguments = [call.argument(INPUT_MODE, 3) for call in made]
+        modes = [
+            option
+            for argument in arguments
+            for option in (options(argument.value) if argument is not None else (NONE,))
+        ]
     if any(isinstance(mode, External) and mode.last == "BROADCAST" for mode in modes):
         return True
-    return False if all(_feeds_each_core(mode) for mode in modes) else None
+    return False if all(map(_is_input_mode, modes)) else None
 
 
-def _feeds_each_core(mode: Value) -> bool:
+INPUT_MODE = "per_host_input_for_training"
+
+
+def _is_input_mode(mode: Value) -> bool:
     """Return whether `per_host_input_for_training` is a bool, or PER_SHARD_V1 and the like."""
-    return isinstance(mode, Const) or (isinstance(mode, External) and mode.last[:4] == "PER_")
+    if isinstance(mode, External):
+        return mode.last == "BROADCAST" or mode.last.startswith("PER_")
+    return isinstance(mode, Const)
 
 
 def has_one_replica(estimator: ApiCall) -> Truth:

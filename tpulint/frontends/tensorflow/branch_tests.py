@@ -7,12 +7,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
+from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.naming import NamePattern
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax import nodes
 
 NEGATIVE = frozenset(["NotEqual", "IsNot", "NotIn"])
+NO_TPU = (Const(False), NONE)  # what `use_tpu` of an Estimator is where no TPU is used
 NOTHING = (None, 0, False)  # what is compared with one of these is asked to be absent
 
 
@@ -178,6 +180,25 @@ def _flag_name(node: nodes.Node) -> str:
 def leaves_tpu(context: BaseContext) -> bool:
     """Return whether a test on the way to `context` is answered otherwise on a TPU."""
     return any(_on_tpu(key) is (not branch) for key, branch in context.conditions)
+
+
+def is_without_tpu(context: BaseContext, use_tpu: Value | None) -> bool:
+    """Return whether a test on the way to `context` is one for no TPU.
+
+    use_tpu: what the Estimator gets that is used there; a test of that asks the same.
+    """
+    denied = (VALUE, id(use_tpu), False)
+    return leaves_tpu(context) or any(
+        (key.kind, key.identity, branch) == denied for key, branch in context.conditions
+    )
+
+
+def may_be_without_tpu(context: BaseContext) -> bool:
+    """Return whether a test on the way denies a word that names a TPU, or finds one for GPUs."""
+    return is_for(context, naming.GPU) or any(
+        naming.TPU.is_in(word.name) and branch is not word.is_affirmed
+        for word, branch in asked(context)
+    )
 
 
 def _on_tpu(key: ConditionKey) -> bool | None:

@@ -20,7 +20,6 @@ from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
-    Const,
     External,
     ModuleValue,
     Opaque,
@@ -40,6 +39,7 @@ from tpulint.finding import Certainty
 from tpulint.frontends import used_by
 from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import deferred
+from tpulint.frontends.tensorflow.branch_tests import NO_TPU
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     EVALUATION,
@@ -506,7 +506,7 @@ def drop_disabled_estimators(program: Program, disk: Disk) -> None:
 
 def _refuses(call: ApiCall) -> bool:
     use_tpu = call.argument("use_tpu", 4)
-    return use_tpu is not None and use_tpu.value == Const(False)
+    return use_tpu is not None and use_tpu.value in NO_TPU
 
 
 def _is_guess(computation: Computation) -> bool:

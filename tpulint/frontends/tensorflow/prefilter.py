@@ -46,9 +46,9 @@ _OBTAINED = re.compile(
 _OF_TPUS = (b"TPUStrategy", b"TPUDistributionStrategy", b"TPUClusterResolver", b"TpuReplicator")
 
 # Words that a module must hold to be read because another one imports it: the TPU API, collectives,
-# or arrays that grow; or records, in which strategies and functions are handed on; or a registry,
-# a function that puts into a dict what it returns.
-_MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size")
+# arrays that grow, or the configuration of an estimator; or records, in which strategies and
+# functions are handed on; or a registry, a function that puts into a dict what it returns.
+_MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size", b"TPUConfig(")
 _RECORDS = (b"namedtuple(", b"NamedTuple", b"@dataclass", b"dataclasses.dataclass")
 _REGISTERS = re.compile(rb"\n[ \t]+[\w.]+\[[\w.]+\] = (\w+)\r?\n[ \t]+return \1\b")
 _LARGE = 20_000  # bytes: what a larger module holds is not mainly records or a registry

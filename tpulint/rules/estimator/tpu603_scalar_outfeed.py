@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.absint.domain.structures import is_scalar as is_scalar_value
 from tpulint.absint.domain.structures import tensors
@@ -27,18 +29,18 @@ class ScalarOutfeed(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation, cluster in host_calls(program):
-            broadcast = broadcasts_input(computation.call)
+            broadcast = broadcasts_input(program, computation.call)
             # With BROADCAST only one core's output is taken, so nothing is concatenated.
             if broadcast:
                 continue
-            must_be_scalars = _must_be_scalars(computation)
+            losses, rates = _losses(computation), _learning_rates(computation)
             for argument in cluster.arguments:
                 # tpu_estimator.py, `create_tpu_hostcall`, concatenates along axis 0.
                 sent = options(argument.value)
                 scalars = [
                     option
                     for option in sent
-                    if id(option) in must_be_scalars or _is_scalar_tensor(option)
+                    if id(option) in losses | rates or _is_scalar_tensor(option)
                 ]
                 is_reshaped = any(
                     _is_made_of(program, other, scalars) for other in sent if other not in scalars
@@ -46,14 +48,16 @@ class ScalarOutfeed(Rule):
                 # Where the program reshapes scalars on one way, it knows which values are some.
                 if scalars and not is_reshaped:
                     is_scalar = len(scalars) == len(sent)
-                    are_scalars = all(map(_is_scalar_tensor, scalars))
+                    are_scalars = all(
+                        id(option) in rates or _is_scalar_tensor(option) for option in scalars
+                    )
                     certainty = on_tpu_if(
                         computation,
                         cluster.context,
                         is_scalar,
                         are_scalars,
                         broadcast is False,
-                        argument.star != "*",
+                        is_sent(argument, cluster),
                     )
                     verb = "is" if is_scalar else "may be"
                     report_scalar(
@@ -67,21 +71,39 @@ class ScalarOutfeed(Rule):
                     )
 
 
-# tensorflow_estimator/python/estimator/model_fn.py, `_validate_estimator_spec_loss`, and the
-# kernels of optimizers (tensorflow/core/kernels/training_ops.cc: "lr is not a scalar").
-def _must_be_scalars(computation: Computation) -> set[int]:
-    """Return the ids of tensors that are the loss or a learning rate, which have one element."""
-    needed = [
-        call.argument("loss", 2)
-        if call.last == "TPUEstimatorSpec"
-        else call.argument("learning_rate", 0)
+def is_sent(argument: Argument, cluster: Cluster) -> bool:
+    """Return whether a tensor is in the list that is sent, wherever it is there.
+
+    One that is made under a condition may be put into a list under it, too.
+    """
+    return argument.star != "*" or all(
+        tensor.made is not None and not tensor.made.choices_beyond(cluster.context)
+        for tensor in tensors(argument.value)
+    )
+
+
+# tensorflow_estimator/python/estimator/model_fn.py, `_validate_estimator_spec_loss`.
+def _losses(computation: Computation) -> set[int]:
+    """Return the ids of tensors that are the loss, which has one element: its shape may be [1]."""
+    specs = [call for call in computation.calls if call.last == "TPUEstimatorSpec"]
+    return _of_unknown_shape(call.argument("loss", 2) for call in specs)
+
+
+# tensorflow/core/ops/training_ops.cc: the rank of a learning rate is 0.
+def _learning_rates(computation: Computation) -> set[int]:
+    """Return the ids of tensors that are the learning rate of TensorFlow's optimizers."""
+    makers = [
+        call
         for call in computation.calls
-        if call.last == "TPUEstimatorSpec"
-        or (call.last.endswith("Optimizer") and is_tensorflow(call.path))
+        if call.last.endswith("Optimizer") and is_tensorflow(call.path)
     ]
+    return _of_unknown_shape(call.argument("learning_rate", 0) for call in makers)
+
+
+def _of_unknown_shape(arguments: Iterable[Argument | None]) -> set[int]:
     return {
         id(option)
-        for argument in needed
+        for argument in arguments
         if argument is not None
         for option in options(argument.value)
         if isinstance(option, Tensor) and option.sort == "tensor" and option.shape is None

@@ -34,7 +34,7 @@ class ReservedParams(Rule):
             if call.last == "TPUEstimator":
                 _check_params(call, report)
                 runs = {feed.kind for feed in program.feeds if feed.owner is call.result}
-                check_batches(call, runs, report)
+                check_batches(program, call, runs, report)
 
 
 def _check_params(call: ApiCall, report: Report) -> None:
@@ -70,14 +70,14 @@ def _holds(params: Value, key: str, call: ApiCall) -> bool:
     return set_at is None or set_at.reached_whenever(call.context)
 
 
-def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
+def check_batches(program: Program, call: ApiCall, runs: set[str], report: Report) -> None:
     """Check a literal batch that the replicas cannot share; how many they are may be a guess.
 
     runs: what the estimator is seen to do, for TPUEstimator checks a size when it uses it. If
     nothing is seen, it may do all.
     """
     # On a CPU, and with BROADCAST, the batch is not divided.
-    if not may_use_tpu(call) or broadcasts_input(call) is not False:
+    if not may_use_tpu(call) or broadcasts_input(program, call) is not False:
         return
     shards, cores = (
         tpu_config_value(call, "num_shards", 1),

@@ -52,7 +52,7 @@ class BatchIgnoresParams(Rule):
             if (
                 estimator is None
                 or not may_use_tpu(estimator)
-                or broadcasts_input(estimator) is not False
+                or broadcasts_input(program, estimator) is not False
             ):
                 continue
             for batch in last_batches(data_of(program, feed)):

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.values import NONE, Const
+from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
+from tpulint.frontends.tensorflow.branch_tests import may_be_without_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import estimator_of, may_use_tpu, surely_uses_tpu
+from tpulint.queries.entry_calls import (
+    estimator_of,
+    may_evaluate_elsewhere,
+    may_use_tpu,
+    surely_uses_tpu,
+)
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -46,15 +52,14 @@ def _check_use(feed: Feed, estimator: ApiCall, report: Report) -> None:
     if feed.kind not in ("evaluate", "predict") or not lacks(estimator, feed.kind):
         return
     keyword, _ = BATCH_SIZES[feed.kind]
-    on_tpu = estimator.argument("eval_on_tpu", 9)
-    may_be_on_host = feed.kind == "evaluate" and on_tpu is not None and on_tpu.value != Const(True)
     report(
         feed.site.span,
         f"`{keyword}` is missing: on a TPU, `{feed.kind}` raises a ValueError without it;"
         " pass it to TPUEstimator",
         certainty=definite_if(
             surely_uses_tpu(estimator),
-            not may_be_on_host,
+            feed.kind != "evaluate" or not may_evaluate_elsewhere(estimator),
+            not may_be_without_tpu(feed.context),
             not estimator.context.is_guess,
             not feed.context.is_guess,
         ),

@@ -10,15 +10,17 @@ from tpulint.absint.domain.context import DATA, LOOP, WHILE, Scope
 from tpulint.absint.domain.events import ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.values import NONE, Const, Value
+from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.branch_tests import may_be_without_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import (
     constant_int,
     estimator_of,
+    may_evaluate_elsewhere,
     may_use_tpu,
     surely_uses_tpu,
     tpu_config_value,
@@ -72,15 +74,14 @@ def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Repo
     call = call_with_steps(program, feed)
     if call is None or not lacks_steps(call, feed.kind):
         return
-    on_tpu = estimator.argument("eval_on_tpu", 9)
-    may_be_on_host = feed.kind == "evaluate" and on_tpu is not None and on_tpu.value != Const(True)
     keyword = STEPS[feed.kind][-1][0]
     report(
         call.site.span,
         f"no `{keyword}` says when to stop: on a TPU, `{feed.kind}` raises a ValueError; pass it",
         certainty=definite_if(
             surely_uses_tpu(estimator),
-            not may_be_on_host,
+            feed.kind != "evaluate" or not may_evaluate_elsewhere(estimator),
+            not may_be_without_tpu(feed.context),
             not estimator.context.is_guess,
             not feed.context.is_guess,
         ),
@@ -163,6 +164,7 @@ def shortage(feed: Feed, estimator: ApiCall, steps: Value, amount: Amount) -> Sh
             surely_uses_tpu(estimator)
             and not estimator.context.is_guess
             and not feed.context.is_guess
+            and not may_be_without_tpu(feed.context)
         )
         words = f"{number:,} steps need {number * least:,} at least"
         return Shortage(definite_if(certain), words)

@@ -24,6 +24,7 @@ from tpulint.absint.domain.values import (
     options,
 )
 from tpulint.absint.interpreter import transfer
+from tpulint.frontends.tensorflow.branch_tests import NO_TPU
 from tpulint.frontends.tensorflow.knowledge.tf_names import EVALUATION, MODEL_FN, words
 from tpulint.frontends.tensorflow.models.clusters import open_cluster
 from tpulint.frontends.tensorflow.models.entry_points import trace
@@ -52,7 +53,7 @@ def _estimator(call: Call) -> Value:
     model_fn = call.get("model_fn", 0)
     if model_fn is None:
         return estimator
-    if use_tpu == Const(False) or _is_made_for_either(call, model_fn):
+    if use_tpu in NO_TPU or _is_made_for_either(call, model_fn):
         call.frame.session.known(model_fn)
         estimator.attributes["use_tpu"] = Const(False)
         return estimator
@@ -116,7 +117,7 @@ def _gan_estimator(call: Call) -> Value:
     record = ApiCall(path, call.site, call.frame.context, options_of_base, None, UNKNOWN)
     base = Call(call.frame, record)
     estimator = _estimator(base)
-    if base.get("use_tpu") != Const(False):
+    if base.get("use_tpu") not in NO_TPU:
         for network in networks:
             trace(base, MODEL_FN, network, None, mode="graph", opaque=NOT_TENSORS)
     return estimator

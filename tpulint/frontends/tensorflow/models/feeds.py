@@ -38,6 +38,7 @@ from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
+from tpulint.frontends.tensorflow.branch_tests import NO_TPU, is_without_tpu
 from tpulint.frontends.tensorflow.keras_models import FITS, PRETRAINED, is_dataset, is_pretrained
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
@@ -97,8 +98,10 @@ def _estimate(call: Call, estimator: ExternalObject, kind: str, input_fn: Value 
     on_tpu = estimator.argument("eval_on_tpu", 9)
     if (
         input_fn is None
-        or Const(False) in (use_tpu, estimator.attributes.get("use_tpu"))
+        or use_tpu in NO_TPU
+        or estimator.attributes.get("use_tpu") in NO_TPU
         or call.frame.context.excludes(estimator.context)
+        or is_without_tpu(call.frame.context, use_tpu)
     ):
         return
     if kind == "evaluate" and on_tpu == Const(False):
