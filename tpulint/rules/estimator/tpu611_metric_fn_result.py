@@ -85,7 +85,6 @@ def _check_metrics(
             f"{fault.words} for `{key}`",
             certain=alternatives == 1
             and None not in faults
-            and key not in metrics.maybe_absent
             and (on_tpu if fault.only_on_tpu else is_in_every_trace(computation, cluster.context)),
             report=report,
             advice=fault.advice,
