@@ -12,6 +12,9 @@ import pytest
 from scripts.loopback import REFUSED
 
 ROOT = Path(__file__).parents[3]
+SECONDS = 840
+"""Seconds that what runs alone may take; a quiet machine needs about 30."""
+allow_its_time = pytest.mark.timeout(SECONDS + 60)
 _SHOWN = 20_000
 """The characters of its output, from the end, that a failure shows."""
 
@@ -24,7 +27,7 @@ def run_alone(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[s
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=SECONDS,
             check=False,
             env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ, "PYTHONUNBUFFERED": "1"},
         )

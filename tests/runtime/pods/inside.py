@@ -31,11 +31,6 @@ from tpulint.runtime.pods import workers as processes
 from tpulint.runtime.pods.connections import own_address_for
 
 
-@pytest.fixture(scope="module")
-def workers() -> tuple[str, ...]:
-    return tpu.start_workers(4)
-
-
 def process_id(_: Any = None) -> Any:
     """Return the number of the process that runs the operations."""
     return tf.strings.to_number(
@@ -67,8 +62,9 @@ def trained(strategy: Any, steps: int = 4) -> list[float]:
     return [float(step(next(batches))) for _ in range(steps)]
 
 
-def test_replicas_and_host_clusters_run_on_their_hosts(workers: tuple[str, ...]) -> None:
-    numbers = [process.pid for process in processes._processes[-4:]]
+def test_replicas_and_host_clusters_run_on_their_hosts(
+    workers: tuple[str, ...], numbers: list[int]
+) -> None:
     with pod(workers=workers) as strategy:
 
         @tf.function
@@ -95,7 +91,9 @@ def test_values_of_a_pod_can_be_read_after_it(workers: tuple[str, ...]) -> None:
     assert [value.numpy().tolist() for value in result.values] == [[2.0, 4.0]] * 4
 
 
-def test_python_in_the_pipeline_of_each_host_is_the_rules_error(workers: tuple[str, ...]) -> None:
+def test_python_in_the_pipeline_that_a_host_makes_is_the_rules_error(
+    workers: tuple[str, ...],
+) -> None:
     def examples(_: Any) -> Any:
         rows = tf.data.Dataset.range(8)
         return rows.map(lambda x: tf.py_function(lambda y: y, [x], tf.int64))

@@ -14,11 +14,6 @@ from tests.runtime.emulate import test_hosts_estimator as estimators
 tf1 = tf.compat.v1
 
 
-@pytest.fixture(scope="module")
-def workers() -> tuple[str, ...]:
-    return tpu.start_workers(4)
-
-
 if hasattr(tf1, "estimator"):
 
     @pytest.mark.parametrize("kind", [estimators.PER_HOST, estimators.OWN])

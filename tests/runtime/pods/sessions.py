@@ -22,17 +22,6 @@ tf1 = tf.compat.v1
 SECOND = "/job:worker/replica:0/task:1/device:CPU:0"
 
 
-@pytest.fixture(scope="module")
-def workers() -> tuple[str, ...]:
-    return tpu.start_workers(4)
-
-
-@pytest.fixture(scope="module")
-def numbers(workers: tuple[str, ...]) -> list[int]:
-    """The process of each host."""
-    return [process.pid for process in processes._processes[-len(workers) :]]
-
-
 @contextmanager
 def graph_on(workers: tuple[str, ...], replicas: int = 4) -> Iterator[str]:
     """Build a graph for a pod of these hosts; yields the target of its sessions."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.pods.alone import run_alone
+from tests.runtime.pods.alone import allow_its_time, run_alone
 
-pytestmark = pytest.mark.any_release
+pytestmark = [pytest.mark.any_release, allow_its_time]
 
 PROGRAM = """\
 import tensorflow as tf
