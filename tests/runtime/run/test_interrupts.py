@@ -10,10 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).parents[3]
 STARTS = 120
+TRACED = 2.5
+"""Seconds of processor time that suffice to trace a step."""
 LOOKS = 1.8
 """Seconds in which a program would have ended that is not waited for."""
 
@@ -115,6 +118,17 @@ print("stops after a step", flush=True)
 Started = Callable[[str], "subprocess.Popen[str]"]
 
 
+def wait_for_the_step(number: int) -> None:
+    """Wait until the process has traced its step, and runs it if that is endless, or for 3 s."""
+    spent = psutil.Process(number).cpu_times()
+    until = time.monotonic() + 3.0
+    while time.monotonic() < until:
+        time.sleep(0.1)
+        now = psutil.Process(number).cpu_times()
+        if now.user + now.system - spent.user - spent.system > TRACED:
+            return
+
+
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Started]:
     """Run a program under `tpulint run` until it says "on", and is in its step."""
@@ -135,7 +149,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
         processes.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "on\n"
-        time.sleep(3.0)
+        wait_for_the_step(process.pid)
         return process
 
     yield start
