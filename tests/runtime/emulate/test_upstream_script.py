@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[3] / "scripts" / "upstream_tests.py"
 FILE = """
 import time
@@ -34,11 +36,12 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.any_release
 def test_how_each_test_ended(tmp_path: Path) -> None:
     path = tmp_path / "some_test.py"
     path.write_text(FILE, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, SCRIPT, path, "--cores", "3", "--seconds", "2", "--details", "why"],
+        [sys.executable, SCRIPT, path, "--cores", "3", "--seconds", "8", "--details", "why"],
         capture_output=True,
         text=True,
         check=False,
