@@ -16,7 +16,7 @@ import tpulint.runtime as tpu
 pytestmark = pytest.mark.any_release
 
 SEEDS = range(8)
-SECONDS = 40.0
+SECONDS = 240.0
 ONE_THREAD = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1, use_per_session_threads=True)
 
 
