@@ -101,9 +101,11 @@ def test_sizes_of_batches(name: str, tmp_path: Path) -> None:
 
 OF_FLAGS = """
 import argparse
+import library
 import tensorflow.compat.v1 as tf
 from absl import flags
 
+more = library.more
 options = argparse.ArgumentParser().parse_args()
 size = {whole}
 
@@ -131,6 +133,12 @@ EACH_CORE = "per_host_input_for_training=tf.estimator.tpu.InputPipelineConfig.PE
         ("flags.FLAGS.size", "32", EACH_CORE, ["possible"]),
         ("flags.FLAGS.size", "32", "num_shards=8", ["possible"]),
         ("flags.FLAGS.size", 'params["batch_size"]', "num_shards=8", []),
+        ("flags.FLAGS.size", "tf.flags.FLAGS.batch", "num_shards=8", ["possible"]),
+        ("256", "flags.FLAGS.size", "num_shards=8", ["possible"]),
+        ("256", "flags.FLAGS.size", "num_shards=64", []),
+        ("library.size", "flags.FLAGS.size", "num_shards=8", []),
+        # The branch of evaluation, as the input_fn of both modes has it.
+        ("flags.FLAGS.size", "flags.FLAGS.batch if more else size", "num_shards=8", []),
         ("options.size", "options.size", EACH_CORE, ["definite"]),
         ("options.size", "options.eval_size", EACH_CORE, []),
         ("options.size", "32", "num_shards=8", ["possible"]),

@@ -55,9 +55,10 @@ class BatchIgnoresParams(Rule):
                 or broadcasts_input(program, estimator) is not False
             ):
                 continue
-            for batch in last_batches(data_of(program, feed)):
-                wrong = None if batch is None else size_fault(program, feed, estimator, batch)
-                if batch is not None and wrong is not None:
+            batches = [batch for batch in last_batches(data_of(program, feed)) if batch is not None]
+            for batch in batches:
+                wrong = size_fault(program, feed, estimator, batch)
+                if wrong is not None and not may_be_right(feed, estimator, batches, wrong):
                     report(
                         batch.site.span,
                         f'{wrong.harm}: use `params["batch_size"]`',
@@ -71,13 +72,30 @@ class BatchIgnoresParams(Rule):
                     )
 
 
+def may_be_right(
+    feed: Feed, estimator: ApiCall, batches: list[ExternalObject], fault: SizeFault
+) -> bool:
+    """Return whether another branch batches by the estimator's own flag, and may be this mode's."""
+    argument = estimator.argument(*BATCH_SIZES[feed.kind])
+    sizes = [size_of(batch) for batch in batches]
+    return bool(fault.doubt) and any(
+        argument is not None and size is not None and is_same(size, argument.value)
+        for size in sizes
+    )
+
+
+def size_of(batch: ExternalObject) -> Value | None:
+    """Return the size of the batches that a step of a pipeline makes."""
+    return batch.argument("batch_size", POSITIONS.get(batch.last, 0))
+
+
 def size_fault(
     program: Program, feed: Feed, estimator: ApiCall, batch: ExternalObject
 ) -> SizeFault | None:
     """Return what is wrong with the size of the batches, None where that is nothing."""
     keyword, position = BATCH_SIZES[feed.kind]
     argument = estimator.argument(keyword, position)
-    size = batch.argument("batch_size", POSITIONS.get(batch.last, 0))
+    size = size_of(batch)
     if argument is None or size is None or has_one_replica(estimator) is not Truth.NO:
         return None
     is_certain = not (feed.context.is_guess or estimator.context.is_guess)
@@ -96,6 +114,14 @@ def size_fault(
         doubt = f"unless `{keyword}` is always {batched}"
         is_default = batched in _defaults(program, argument.value)
         return SizeFault(Certainty.UNLIKELY if is_default else Certainty.POSSIBLE, harm, doubt)
+    flag = flag_of(size)
+    if flag and hosts == "one" and not feeds_each_core(feed, estimator):
+        due = flag_of(argument.value) or ("" if total is None else str(total))
+        harm = f"the batch is `{flag}`, whatever `{keyword}` is"
+        doubt = f"unless `{flag}` is always {due}"
+        is_default = total is not None and total in _defaults(program, size)
+        certainty = Certainty.UNLIKELY if is_default else Certainty.POSSIBLE
+        return SizeFault(certainty, harm, doubt) if due else None
     if batched is None or total is None or feeds_each_core(feed, estimator):
         return None
     if batched > total or (hosts == "one" and batched != total):
@@ -141,3 +167,9 @@ def _defaults(program: Program, flag: Value) -> Iterator[int | None]:
 def _flag(value: External) -> str:
     """Return the name of a flag: `tf.flags.FLAGS` and `absl.flags.FLAGS` are one object."""
     return value.path.rpartition("FLAGS.")[2] or value.path
+
+
+def flag_of(value: Value) -> str:
+    """Return a flag as a program writes it; "" where the value is none."""
+    is_flag = isinstance(value, External) and "FLAGS." in value.path
+    return f"FLAGS.{_flag(value)}" if is_flag and isinstance(value, External) else ""
