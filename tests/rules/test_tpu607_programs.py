@@ -71,6 +71,42 @@ for data in (
 ):
     strategy.experimental_distribute_dataset(data.repeat())
 """,
+    "missed alarms: local paths that Python puts together, of pandas too": TF
+    + REMOTE
+    + """
+import os
+import pandas
+
+frame = pandas.read_csv("train.csv")
+
+def load(path, label=0):
+    return tf.image.decode_png(tf.io.read_file(path)), label
+
+def load_elsewhere(path):
+    return tf.image.decode_png(tf.io.read_file("gs://bucket" + path))
+
+def batched(paths):
+    return tf.data.Dataset.from_tensor_slices(paths).map(load).batch(8, drop_remainder=True)
+
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+listed = [f"/content/train/{name}.png" for name in frame.name]
+slices = tf.data.Dataset.from_tensor_slices((listed, frame.label))  # error: TPU607
+model.fit(slices.map(load).batch(8, drop_remainder=True))
+column = frame.name.apply(lambda name: "/content/train/" + name).values
+slices = tf.data.Dataset.from_tensor_slices(column)  # error: TPU607
+model.fit(slices.map(load).batch(8, drop_remainder=True))
+column = ("../input/train/" + frame.name).tolist()
+slices = tf.data.Dataset.from_tensor_slices(column)  # error: TPU607
+model.fit(slices.map(load).batch(8, drop_remainder=True))
+model.fit(batched(frame.name.map(lambda name: os.path.join("gs://bucket", name)).to_list()))
+model.fit(batched(frame.name.map({1: "/content/train/1.png"}).values))
+slices = tf.data.Dataset.from_tensor_slices(["/content/train/1.png"])
+model.fit(slices.map(load_elsewhere).batch(8, drop_remainder=True))
+slices = tf.data.Dataset.from_tensor_slices(["/content/train/1.png"])
+model.fit(slices.map(tf.strings.length).batch(8, drop_remainder=True))
+""",
     "false alarms: files of Keras by the ends of their names": TF
     + REMOTE
     + """

@@ -27,6 +27,7 @@ from tpulint.absint.domain.values import (
     Opaque,
     Partial,
     Scaled,
+    Text,
     Value,
 )
 from tpulint.absint.interpreter import attributes, transfer
@@ -151,6 +152,10 @@ class Hooks(Library):
             if name in tf_names.MODEL_OUTPUTS and isinstance(base, Tensor):
                 return replace(base, sort="tensor", shape=None)
             return base if isinstance(base, Tensor) and name in tf_names.REPLICA_ID else None
+        if isinstance(base, Text) and name in COLUMN_LISTS:
+            return attributes.method(base, name)
+        if isinstance(base, Text) and name == COLUMN:
+            return base
         if isinstance(base, Strategy) and name == tf_names.REPLICAS:
             return Scaled(tf_names.REPLICAS)
         if isinstance(base, Strategy):
@@ -247,6 +252,8 @@ class Hooks(Library):
 
 
 DISTRIBUTE_STRATEGY = "distribute_strategy"
+# What a column of pandas has, whose strings have a known beginning.
+COLUMN, COLUMN_LISTS = "values", frozenset(["tolist", "to_list", "to_numpy"])
 
 
 def is_host_mode(test: Value, modes: frozenset[str]) -> bool:

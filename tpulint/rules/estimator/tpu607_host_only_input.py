@@ -205,6 +205,7 @@ REMOTE = "unless the TPU is this machine's own: `local`, or a TPU VM"
 MOUNT = "unless both machines mount this folder, or the TPU is this machine's own"
 FILE = "reads a file of this machine"
 DOWNLOADS = "downloads data to this machine, unless TFDS_DATA_DIR or `try_gcs` says otherwise"
+ROOTS = ("/", "~/", "./", "../")  # how a string starts that can only be a path
 LISTS = "gets the names of files of this machine"
 GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
 # tensorflow/python/distribute/cluster_resolver/tpu/tpu_cluster_resolver.py: these names mean a TPU
@@ -229,9 +230,10 @@ class HostOnlyInput(Rule):
                 continue
             _check_data(feed, certainty, report)
             calls = list(pipeline_calls(program, feed))
-            reads = any(call.last in tf_names.FILE_READERS for call in calls)
+            read = [call for call in calls if call.last in tf_names.FILE_READERS and call.arguments]
+            reads_given = any(start_of(call.arguments[0].value) is None for call in read)
             for call in calls:
-                what = fault_on_the_host(call, feed, reads=reads)
+                what = fault_on_the_host(call, feed, reads=bool(read), reads_given=reads_given)
                 if certainty is Certainty.DEFINITE and what is None and is_unplaced(call):
                     _report_call(feed, call, DOWNLOADS, Certainty.POSSIBLE, report)
                 if what is not None and not is_one_of_several(program, feed, call):
@@ -390,8 +392,11 @@ def is_one_of_several(program: Program, feed: Feed, call: ApiCall) -> bool:
     return any(source.site is call.site for source in starts) and any(map(is_dataset, others))
 
 
-def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool) -> str | None:
-    """Return what the TPU's host cannot do; `reads`: the pipeline reads files by their names."""
+def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool, reads_given: bool) -> str | None:
+    """Return what the TPU's host cannot do.
+
+    reads: the pipeline reads files by their names; reads_given: nothing is put before a name.
+    """
     receiver = call.receiver
     if call.last in tf_names.PYTHON_IN_GRAPH:
         return PYTHON
@@ -410,9 +415,11 @@ def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool) -> str | None:
         path = call.arguments[0].value
         if is_local(path) or (call.last.endswith("_from_directory") and is_bare(path)):
             return FILE
-    # Strings that begin so are paths that this machine has listed.
     if reads and call.last == "from_tensor_slices" and call.arguments:
-        return LISTS if is_local(call.arguments[0].value, "file://") else None
+        names = call.arguments[0].value
+        is_listed = is_local(names, LISTED_HERE)
+        is_spelled = reads_given and any(is_local(names, root) for root in ROOTS)
+        return LISTS if is_listed or is_spelled else None
     return None
 
 

@@ -24,6 +24,7 @@ from tpulint.absint.domain.structures import end_of, start_of
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
+    Bound,
     Choice,
     Const,
     External,
@@ -39,6 +40,7 @@ from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, is_without_tpu
+from tpulint.frontends.tensorflow.hooks import COLUMN_LISTS
 from tpulint.frontends.tensorflow.keras_models import FITS, PRETRAINED, is_dataset, is_pretrained
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
@@ -581,3 +583,16 @@ def _format(call: Call) -> Value | None:
     return operators.put_together(
         [Const(template.partition("{")[0]), UNKNOWN, Const(template.rpartition("}")[2])]
     )
+
+
+# pandas: a column of strings as a list, and what a lambda makes of each item.
+@model("?.apply", "?.map", *(f"?.{name}" for name in sorted(COLUMN_LISTS)))
+def _column(call: Call) -> Value | None:
+    function = call.values[0] if call.values else None
+    if isinstance(call.receiver, Text) and function is None:
+        return call.receiver
+    is_unseen = call.receiver is UNKNOWN or isinstance(call.receiver, (Bound, Opaque))
+    if not is_unseen or not isinstance(function, Function) or not function.code.is_lambda:
+        return None
+    text = calls.call(call.frame, function, calls.opaque_arguments(function, None), call.site)
+    return Text(start_of(text) or "", end_of(text)) if start_of(text) else None
