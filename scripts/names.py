@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from scripts.keywords import Keywords, Place, Unclear
 from scripts.wheels import Found, Library, bound, literal_names, top_level
 
 # OPEN: a module of which only the watched names are kept; UNREADABLE: it may hold any name.
@@ -42,6 +43,8 @@ WATCHED = (
 )
 # Classes of which the names of methods matter as well.
 CLASSES = ("tpu", "distribute", "estimator", "contrib.tpu", "contrib.distribute")
+# Classes of which the parameters of the methods are kept, whatever else they have.
+METHODS_OF = ("keras.Model", "keras.Sequential", "keras.optimizers.Optimizer", "data.Dataset")
 INTERNAL = (
     "python.tpu",
     "python.distribute",
@@ -53,6 +56,7 @@ INTERNAL = (
     "contrib.cluster_resolver",
     "contrib.mixed_precision",
 )
+LAYOUTS = "allow_initializer_layout"
 # The folders in which the releases keep the modules that make up their API.
 GENERATED = ("tensorflow._api", "tensorflow_estimator._api", "tensorflow.tools.api.generator.api")
 # Decorators that leave the parameters as they are written.
@@ -67,7 +71,17 @@ TRANSPARENT = re.compile(
 
 
 # Bases that bring no attribute with a public name (of an enum's, `name` and `value` are members').
-KNOWN_BASES = ("object", "Exception", "ValueError", "enum.Enum", "Enum", "enum.IntEnum", "str")
+KNOWN_BASES = (
+    "collections_abc.Iterable",
+    "collections.abc.Iterable",
+    "object",
+    "Exception",
+    "ValueError",
+    "enum.Enum",
+    "Enum",
+    "enum.IntEnum",
+    "str",
+)
 
 
 class Fact(NamedTuple):
@@ -100,6 +114,7 @@ def facts_of(library: Library, roots: Roots) -> dict[str, Fact]:
                 inner = f"{public}.{name}"
                 if inner not in roots.public and library.file_of(f"{module}.{name}"):
                     reader.read_watched(inner, f"{module}.{name}")
+            reader.read_classes(public, module)
     package, module = "tensorflow.contrib.summary.", "tensorflow.contrib.summary.summary."
     for name, fact in list(reader.found.items()):
         if name.startswith(module):  # `tf.contrib.summary` is the module of that name in it
@@ -120,6 +135,10 @@ def watched(public: str) -> bool:
     return any(inner == prefix or inner.startswith(prefix + ".") for prefix in WATCHED)
 
 
+def has_methods(public: str) -> bool:
+    return shortened(public) in METHODS_OF
+
+
 def in_class(public: str) -> bool:
     return any(shortened(public).startswith(cls + ".") for cls in CLASSES)
 
@@ -134,6 +153,7 @@ class Reader:
 
     def __init__(self, library: Library) -> None:
         self.library = library
+        self.keywords = Keywords(library)
         self.found: dict[str, Fact] = {}
 
     def read_watched(self, public: str, module: str) -> None:
@@ -147,6 +167,13 @@ class Reader:
             short = shortened(inner)
             if any(prefix == short or prefix.startswith(short + ".") for prefix in WATCHED):
                 self.read_watched(inner, f"{module}.{name}")
+
+    def read_classes(self, public: str, module: str) -> None:
+        """Read the classes that are kept of modules that are not."""
+        for folder, name in (cls.split(".", 1) for cls in METHODS_OF if not watched(cls)):
+            definition = self.library.follow(f"{module}.{folder}", name)
+            if isinstance(definition.node, ast.ClassDef):
+                self.put(f"{public}.{folder}.{name}", definition, 0)
 
     def read(self, public: str, module: str, depth: int = 0) -> None:
         """Read a module with all its names, and the modules in it."""
@@ -191,21 +218,26 @@ class Reader:
                 self.found[public] = Fact(OTHER)
             return
         if isinstance(fact.node, ast.FunctionDef):
-            self.found[public] = Fact(FUNCTION, parameters_of(fact.node))
+            place = Place(fact.module, None, fact.node)
+            self.found[public] = Fact(FUNCTION, self.parameters(place, 0))
             return
         members = dict(self.members(fact.module, fact.node))
-        self.found[public] = Fact(CLASS, constructor(members, fact.node))
+        self.found[public] = Fact(CLASS, self.constructor(members, fact.module, fact.node))
+        if has_methods(public):
+            for name, method in members.items():
+                if method is not None and not name.startswith("_"):
+                    self.found[f"{public}.{name}"] = Fact(FUNCTION, self.parameters(method))
         if in_class(public) and "?" not in members and "__getattr__" not in members:
             self.found[public] = Fact(MODULE, self.found[public].parameters)
-            for name, node in members.items():
+            for name, method in members.items():
                 if not name.startswith("_"):
-                    method = isinstance(node, ast.FunctionDef)
-                    arguments = parameters_of(node, 1) if method and node is not None else ""
-                    self.found[f"{public}.{name}"] = Fact(FUNCTION if method else OTHER, arguments)
+                    arguments = self.parameters(method) if method is not None else ""
+                    kind = OTHER if method is None else FUNCTION
+                    self.found[f"{public}.{name}"] = Fact(kind, arguments)
 
     def members(
         self, module: str, node: ast.ClassDef, depth: int = 0
-    ) -> Iterator[tuple[str, ast.FunctionDef | None]]:
+    ) -> Iterator[tuple[str, Place | None]]:
         """Yield the attributes of a class, bases first; "?" where a base cannot be read."""
         for base in reversed(node.bases):
             if ast.unparse(base) in KNOWN_BASES:
@@ -221,7 +253,8 @@ class Reader:
             if isinstance(statement, ast.FunctionDef):
                 plain = not any("property" in ast.unparse(d) for d in statement.decorator_list)
                 static = any("staticmethod" in ast.unparse(d) for d in statement.decorator_list)
-                yield statement.name, statement if plain and not static else None
+                is_method = plain and not static
+                yield statement.name, Place(module, node, statement) if is_method else None
                 for inner in ast.walk(statement):
                     if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
                         yield inner.attr, None
@@ -229,20 +262,77 @@ class Reader:
                 for name in bound(statement):
                     yield name, None
 
+    def parameters(self, place: Place, skip: int = 1) -> str:
+        """Return the parameters of a function, with the keywords that its body names."""
+        function, layouts = without_layouts(place.node)
+        place = place._replace(node=function)
+        listed = parameters_of(function, skip)
+        if not listed.endswith("**)") or not place.node.body:
+            return listed
+        hidden = self.keywords.hidden(place)
+        if hidden is None:
+            return listed
+        hidden |= layouts
+        known = {word.rstrip("=") for word in listed.strip("()").split(",")}
+        return with_keywords(listed.removesuffix("**)").rstrip(","), hidden - known)
 
-def constructor(members: Mapping[str, ast.FunctionDef | None], node: ast.ClassDef) -> str:
-    """Return the parameters of a class; "" where its bases may know more than is seen."""
-    if any(
-        keyword.arg != "metaclass" or "ABC" not in ast.unparse(keyword) for keyword in node.keywords
-    ):
-        return ""
-    methods = [members.get(name) for name in ("__new__", "__init__")]
-    arguments = [parameters_of(method, 1) for method in methods if method is not None]
-    own = [statement for statement in node.body if isinstance(statement, ast.FunctionDef)]
-    if "?" in members and not any(method in own for method in methods):
-        return ""
-    specific = [listed for listed in arguments if listed and not listed.endswith("**)")]
-    return specific[0] if len(specific) == 1 and "" not in arguments else ""
+    def constructor(
+        self, members: Mapping[str, Place | None], module: str, node: ast.ClassDef
+    ) -> str:
+        """Return the parameters of a class; "" where its bases may know more than is seen."""
+        if any(keyword.arg != "metaclass" for keyword in node.keywords):
+            return ""
+        for keyword in node.keywords:
+            if "ABC" not in ast.unparse(keyword):
+                return self.of_metaclass(module, node, keyword.value)
+        methods = [members.get(name) for name in ("__new__", "__init__")]
+        new, init = methods  # `__new__` takes anything for `__init__`, or makes another class
+        arguments = [parameters_of(new.node, 1)] if new is not None else []
+        arguments += [self.parameters(init)] if init is not None else []
+        own = [statement for statement in node.body if isinstance(statement, ast.FunctionDef)]
+        if "?" in members and not any(
+            method is not None and method.node in own for method in methods
+        ):
+            return ""
+        specific = [listed for listed in arguments if listed and not listed.endswith("**)")]
+        return specific[0] if len(specific) == 1 and "" not in arguments else ""
+
+    def of_metaclass(self, module: str, node: ast.ClassDef, metaclass: ast.expr) -> str:
+        """Return the parameters of a class whose metaclass makes its objects."""
+        definition = self.library.evaluated(module, metaclass)
+        if not isinstance(definition.node, ast.ClassDef):
+            return ""
+        try:
+            call = self.keywords.method(definition.module, definition.node, "__call__")
+            hidden = self.keywords.made_by(call, module, node)
+        except Unclear:
+            return ""
+        listed = parameters_of(call.node, 1)
+        return with_keywords(listed.removesuffix("**)").rstrip(","), hidden) if listed else ""
+
+
+def without_layouts(function: ast.FunctionDef) -> tuple[ast.FunctionDef, frozenset[str]]:
+    """Return a constructor without the decorator that gives it keywords of DTensor, and these.
+
+    keras/dtensor/utils.py: `allow_initializer_layout` takes `x_layout` beside `x_initializer`.
+    """
+    kept = [node for node in function.decorator_list if LAYOUTS not in ast.unparse(node)]
+    if len(kept) == len(function.decorator_list):
+        return function, frozenset()
+    names = [argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]]
+    end = "_initializer"
+    layouts = [name.removesuffix(end) + "_layout" for name in names if name.endswith(end)]
+    plain = ast.FunctionDef(
+        function.name, function.args, function.body, kept, function.returns, lineno=1
+    )
+    return plain, frozenset(layouts)
+
+
+def with_keywords(listed: str, keywords: Collection[str]) -> str:
+    """Return a list of parameters without its end, with more keywords."""
+    marked = listed if "|" in listed or "*" in listed or not keywords else f"{listed},|"
+    words = [marked, *(f"{name}=" for name in sorted(keywords))]
+    return ",".join(words).replace("(,", "(") + ")"
 
 
 def _is_import(statement: ast.stmt | None) -> bool:

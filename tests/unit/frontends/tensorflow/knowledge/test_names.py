@@ -126,6 +126,12 @@ def test_a_method_was_one_of_its_class(method: names.Method) -> None:
     assert not method.new or names.is_listed(f"{method.on}.{method.new}")
 
 
+@pytest.mark.parametrize("method", names.removed_methods().values(), ids=lambda row: row.name)
+def test_a_removed_method_was_one_of_its_class(method: names.RemovedMethod) -> None:
+    assert names.is_listed(method.path)
+    assert not names.having(method.path) & 1 << ROW[releases.NEWEST]
+
+
 def test_the_table_is_read_in_no_time() -> None:
     took = []
     for _ in range(5):
