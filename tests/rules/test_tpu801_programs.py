@@ -8,7 +8,100 @@ import pytest
 
 from tests.rules.analysis import assert_marked
 
+CONNECT = "tf.distribute.cluster_resolver.TPUClusterResolver.connect()"
+STRATEGY = f"""
+        import tensorflow as tf
+        strategy = tf.distribute.TPUStrategy({CONNECT})
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+"""
 PROGRAMS = {
+    "a missed alarm: a keyword that only a list in the body of the class names": """
+        import tensorflow as tf
+        with tf.distribute.TPUStrategy().scope():
+            inner = tf.keras.optimizers.SGD(0.1)
+            scaled = tf.keras.mixed_precision.LossScaleOptimizer(
+                inner, loss_scale="dynamic"  # error: TPU801
+            )
+            scaled = tf.keras.mixed_precision.LossScaleOptimizer(inner, dynamic=True)
+            first = tf.keras.layers.Dense(4, input_shape=(2,), use_bais=True)  # error: TPU801
+            first = tf.keras.layers.Dense(4, input_shape=(2,), use_bias=True, name="first")
+    """,
+    "missed alarms: a keyword that later releases dropped": """
+        # file: requirements.txt
+        tensorflow==2.18
+        # file: train.py
+        import tensorflow as tf
+        with tf.distribute.TPUStrategy().scope():
+            adam = tf.keras.optimizers.Adam(
+                lr=1e-3  # error: TPU801
+            )
+            adam = tf.keras.optimizers.Adam(learning_rate=1e-3, clipnorm=1.0)
+    """,
+    "an optimizer's keyword that the release allows": """
+        # file: requirements.txt
+        tensorflow==2.8
+        # file: train.py
+        import tensorflow as tf
+        with tf.distribute.TPUStrategy().scope():
+            adam = tf.keras.optimizers.Adam(lr=1e-3, decay=1e-6)
+    """,
+    "missed alarms: keywords of methods of datasets": STRATEGY
+    + """
+        data = tf.data.Dataset.from_tensor_slices(tf.ones([64, 4])).shuffle(64).repeat()
+        right = data.batch(16, drop_remainder=True, num_parallel_calls=2)
+        wrong = data.batch(16, drop_reminder=True)  # error: TPU801
+        records = tf.data.TFRecordDataset("gs://data/train")
+        records = records.shuffle(8, reshufle_each_iteration=True)  # error: TPU801
+        model.fit(right, steps_per_epoch=4)
+    """,
+    "missed alarms: keywords of methods of models": """
+        # file: requirements.txt
+        tensorflow==2.18
+        # file: train.py
+        import tensorflow as tf
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+        strategy = tf.distribute.TPUStrategy(resolver)
+        class Classifier(tf.keras.Model):
+            def compile(self, own, **kwargs):
+                super().compile(**kwargs)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+            model.compile(
+                "sgd",
+                "mse",
+                experimental_steps_per_execution=8,  # error: TPU801
+            )
+            model.compile("sgd", "mse", steps_per_execution=8)
+            other = Classifier()
+            other.compile(own=1, loss="mse")
+        data = tf.data.TFRecordDataset("gs://data/train").batch(8, drop_remainder=True)
+        model.fit(data, workers=4)  # error: TPU801
+        other.fit(data, epochs=2, class_weight=None)
+        other.fit(data, use_multiprocessing=True)  # error: TPU801
+        if tf.__version__ < "2.16":
+            model.fit(data, workers=4)  # possible: TPU801
+    """,
+    "keywords of methods that some release takes": STRATEGY
+    + """
+        model.compile("sgd", "mse", experimental_steps_per_execution=8)
+        data = tf.data.Dataset.range(64).batch(8, drop_remainder=True)
+        model.fit(data, workers=4, use_multiprocessing=True)
+    """,
+    "methods of what only looks like a dataset": STRATEGY
+    + """
+        from library import load
+        data = load().batch(16, drop_last=True)
+        model.fit(data, steps_per_epoch=4)
+    """,
+    "a missed alarm: a misspelt method of a strategy": STRATEGY
+    + """
+        data = tf.data.Dataset.range(64).batch(8, drop_remainder=True)
+        wrong = strategy.experimental_distribute_datasets(data)  # error: TPU801
+        right = strategy.experimental_distribute_dataset(data)
+        with strategy.extended.colocate_vars_with(model), strategy.extended.own_of_tpus():
+            pass
+    """,
     "missed alarms: misspelt names of modules that train, and keywords of their functions": """
         import tensorflow as tf
         def model_fn(features, labels, mode, params):

@@ -169,6 +169,41 @@ PROGRAMS = {
             def step(self):
                 self._strategy.experimental_run_v2(self.one)  # error: TPU802
     """,
+    "missed alarms: methods that Keras 3 and TensorFlow 2 dropped": """
+        # file: requirements.txt
+        tensorflow==2.18
+        # file: train.py
+        import tensorflow as tf
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+        strategy = tf.distribute.TPUStrategy(resolver)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+            model.compile("sgd", "mse")
+        data = tf.data.TFRecordDataset("gs://data/train").batch(8, drop_remainder=True)
+        model.fit_generator(data)  # error: TPU802
+        iterator = data.make_one_shot_iterator()  # error: TPU802
+        first = tf.compat.v1.data.make_one_shot_iterator(data)
+        model.predict(data)
+        try:
+            model.predict_generator(data)  # possible: TPU802
+        except AttributeError:
+            model.predict(data)
+    """,
+    "methods of releases that have them": """
+        # file: requirements.txt
+        tensorflow==2.2
+        # file: train.py
+        import tensorflow as tf
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.experimental.TPUStrategy(resolver)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+            model.compile("sgd", "mse")
+        data = tf.compat.v1.data.Dataset.range(8).repeat().batch(8, drop_remainder=True)
+        model.fit_generator(data.make_one_shot_iterator(), steps_per_epoch=4)
+    """,
     "the requirement of a folder above": """
         # file: requirements.txt
         tensorflow==2.8.1

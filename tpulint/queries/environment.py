@@ -6,14 +6,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from tpulint.absint.domain.context import NO_KNOWN_CALLER
-from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.context import NO_KNOWN_CALLER, TRY
+from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import CallStep, Module, Site
-from tpulint.absint.domain.values import NONE, Const, External, options
+from tpulint.absint.domain.values import NONE, Const, External, Value, options
+from tpulint.frontends.tensorflow.keras_models import keras_base
 from tpulint.frontends.tensorflow.knowledge import operations
-from tpulint.frontends.tensorflow.knowledge.names import every, having, releases
-from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_2_KEYWORD, KERAS_3
+from tpulint.frontends.tensorflow.knowledge.names import every, having, is_listed, releases
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    DATASET_MAKERS,
+    DATASET_METHODS,
+    FILE_READERS,
+    KERAS_2_KEYWORD,
+    KERAS_3,
+    is_tensorflow,
+)
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Target, allowed, keeps_keras_2
 from tpulint.syntax.nodes import Attribute, dotted_path
 
@@ -87,6 +97,8 @@ def _importers(program: Program, module: Module) -> set[str]:
 
 
 KERAS = "tensorflow.keras"
+# Classes whose methods are in the table of names, by the ends of their names.
+KERAS_CLASSES = {name: f"{KERAS}.{name}" for name in ("Model", "Sequential")}
 OPTIMIZERS = "tensorflow.keras.optimizers."
 V1_AND_V2 = "tensorflow.summary."  # whose functions build other operations in TensorFlow 2
 CONTRIB = "tf.contrib"  # which TensorFlow 2 does not have
@@ -96,6 +108,43 @@ def target_at(program: Program, site: Site, path: str) -> Target:
     """Return the target for the dotted name `path` where it is used."""
     module = site.module
     return program.targets.of(module.filename).of_file(module.holds(keeps_keras_2)).of_name(path)
+
+
+def may_know_the_release(context: Context) -> bool:
+    """Return whether a test or a `try` around a place may choose by the release that is there."""
+    return bool(context.conditions) or any(scope.kind == TRY for scope in context.scopes)
+
+
+def path_in_table(call: ApiCall) -> str:
+    """Return the dotted name by which the table of names knows what is called; "" if it does not.
+
+    That of a method is the name of its class and its own.
+    """
+    if not call.path.startswith("?."):
+        return call.path if is_tensorflow(call.path) else ""
+    cls = _class_in_table(call.receiver)
+    path = f"{cls}.{call.last}" if cls else ""
+    return path if is_listed(path) else ""
+
+
+def _class_in_table(receiver: Value | None) -> str:
+    """Return the class of an object as the table has it, or one that it is derived from."""
+    if isinstance(receiver, Strategy):
+        return receiver.path
+    if isinstance(receiver, Instance):
+        return KERAS_CLASSES.get(keras_base(receiver), "")
+    if not isinstance(receiver, ExternalObject) or not is_tensorflow(receiver.path):
+        return ""
+    if receiver.path in (f"{KERAS}.{receiver.last}", f"{KERAS}.models.{receiver.last}"):
+        return KERAS_CLASSES.get(receiver.last, "")
+    package, _, step = receiver.path.partition(".data.")
+    first, _, rest = step.partition(".")
+    # What is only taken for a dataset has no function that made it.
+    is_made = first in FILE_READERS or (
+        first == "Dataset" and rest.partition(".")[0] in DATASET_MAKERS
+    )
+    is_one = receiver.last in DATASET_METHODS | DATASET_MAKERS | FILE_READERS
+    return f"{package}.data.Dataset" if is_made and is_one else ""
 
 
 RAGGED = frozenset(["constant", "stack", "range", "boolean_mask"])  # functions of tf.ragged

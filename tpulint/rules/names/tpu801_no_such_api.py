@@ -24,11 +24,11 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Target
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.environment import target_at
+from tpulint.queries.environment import may_know_the_release, path_in_table, target_at
 from tpulint.rules.base import Report, Rule, register
 
-PACKAGE = "tensorflow."
 NEAR = 0.75
+EXTENDED = "tensorflow.distribute.StrategyExtended"
 
 
 @register
@@ -54,28 +54,59 @@ class NoSuchApi(Rule):
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
+            path = path_in_table(call)
+            keyed = any(argument.keyword for argument in call.arguments)
+            reported = _check_keywords(program, call, path, report) if path and keyed else set()
             for argument, near in misspelt_keywords(call):
-                report(
-                    argument.site.span,
-                    f"`{call.last}` takes no `{argument.keyword}`; did you mean `{near}`?",
-                    certainty=definite_if(not call.context.is_guess),
-                    fix=corrected(argument, near),
-                )
-            keyed = call.path.startswith(PACKAGE) and any(
-                argument.keyword for argument in call.arguments
-            )
-            if keyed and names.parameters(call.path):
-                target = target_at(program, call.site, call.path)
-                certainty = definite_if(not is_guessed_call(call, target))
-                for argument, near in unknown_keywords(call, target):
-                    meant = f"; did you mean `{near}`?" if near else "; remove it"
-                    takes = f"`{call.last}` takes no `{argument.keyword}`"
+                if argument.keyword not in reported:
                     report(
                         argument.site.span,
-                        f"{takes} {release_of(call, target)}{meant}",
-                        certainty=certainty,
-                        fix=corrected(argument, near) if near else None,
+                        f"`{call.last}` takes no `{argument.keyword}`; did you mean `{near}`?",
+                        certainty=definite_if(not call.context.is_guess),
+                        fix=corrected(argument, near),
                     )
+            near = "" if path else misspelled(call)
+            if near:
+                report(
+                    call.site.span,
+                    f"strategies have no `{call.last}` in any release of TensorFlow; did you mean"
+                    f" `{near}`?",
+                    certainty=definite_if(not call.context.is_guess),
+                )
+
+
+def misspelled(call: ApiCall) -> str:
+    """Return the method of a strategy that a call means; "" where it has the one that is called.
+
+    What is called may be `strategy.extended` as well, whose names are not all known.
+    """
+    strategy = call.receiver
+    if not isinstance(strategy, Strategy) or strategy.kind != "tpu":
+        return ""
+    if names.having(f"{strategy.path}.{call.last}") or names.having(f"{EXTENDED}.{call.last}"):
+        return ""
+    near = difflib.get_close_matches(call.last, sorted(names.members(strategy.path)), 1, NEAR)
+    return near[0] if near else ""
+
+
+def _check_keywords(program: Program, call: ApiCall, path: str, report: Report) -> set[str]:
+    """Report the keywords that a function or method does not take, and return them."""
+    if not names.parameters(path):
+        return set()
+    reported: set[str] = set()
+    target = target_at(program, call.site, path)
+    certainty = definite_if(not is_guessed_call(call, path, target))
+    for argument, near in unknown_keywords(call, path, target):
+        meant = f"; did you mean `{near}`?" if near else "; remove it"
+        takes = f"`{call.last}` takes no `{argument.keyword}`"
+        report(
+            argument.site.span,
+            f"{takes} {release_of(path, target)}{meant}",
+            certainty=certainty,
+            fix=corrected(argument, near) if near else None,
+        )
+        reported.add(argument.keyword or "")
+    return reported
 
 
 def _why(absent: Absent) -> str:
@@ -106,30 +137,37 @@ def misspelt_keywords(call: ApiCall) -> Iterator[tuple[Argument, str]]:
                 yield argument, near
 
 
-def is_guessed_call(call: ApiCall, target: Target) -> bool:
+def is_guessed_call(call: ApiCall, path: str, target: Target) -> bool:
     """Return whether another function may be meant, or another release than the project's.
 
-    What it takes in releases that are not configured may not be known.
+    What it takes in releases that are not asked for may not be known.
     """
     seen = 0
-    for mask, _ in names.parameters(call.path):
+    for mask, _ in names.parameters(path):
         seen |= mask
-    elsewhere = names.having(call.path) & ~target.mask & ~seen
+    elsewhere = names.having(path) & ~target.mask & ~seen
+    if call.receiver is not None and target.stated and may_know_the_release(call.context):
+        return True
+    if target.requirement is not None and not target.requirement.is_open:
+        # It is no other release, but an old file may be for another major version, if any.
+        for number in (1, 2):
+            if seen & names.generation(number):
+                elsewhere &= ~names.generation(number)
     return call.context.is_guess or bool(elsewhere and not target.configured)
 
 
-def release_of(call: ApiCall, target: Target) -> str:
+def release_of(path: str, target: Target) -> str:
     if not target.stated:
         return "in any release of TensorFlow"
-    return f"in TensorFlow {newest(target.mask & names.having(call.path))}"
+    return f"in TensorFlow {newest(target.mask & names.having(path))}"
 
 
-def unknown_keywords(call: ApiCall, target: Target) -> Iterator[tuple[Argument, str]]:
+def unknown_keywords(call: ApiCall, path: str, target: Target) -> Iterator[tuple[Argument, str]]:
     """Yield the keywords that no release of the target takes, with the nearest that it takes."""
-    releases = target.mask & names.having(call.path) & names.spoken_of(call.path)
+    releases = target.mask & names.having(path) & names.spoken_of(path)
     taken: set[str] = set()
     seen = 0
-    for mask, parameters in names.parameters(call.path):
+    for mask, parameters in names.parameters(path):
         seen |= mask
         if mask & releases:
             taken.update(parameter.rstrip("=") for parameter in parameters.strip("()").split(","))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from tpulint.absint.domain.events import ApiCall
 from tpulint.diagnostics.absent_names import absent, advice, first_without, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
+from tpulint.queries.environment import may_know_the_release, path_in_table, target_at
 from tpulint.rules.base import Report, Rule, register
+
+SEQUENTIAL = "tensorflow.keras.Sequential"  # a Model
 
 
 @register
@@ -31,3 +37,27 @@ class RemovedApi(Rule):
             )
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
+        for call in program.all_calls():
+            _check_method(program, call, report)
+
+
+def _check_method(program: Program, call: ApiCall, report: Report) -> None:
+    """Report a method that the class of its object no longer has."""
+    removed = names.removed_methods().get(call.last) if call.path.startswith("?.") else None
+    path = "" if removed is None else path_in_table(call)
+    if removed is None or path.rpartition(".")[0] not in (removed.on, SEQUENTIAL):
+        return
+    target = target_at(program, call.site, path)
+    having = names.having(path)
+    if not target.stated or having & target.installed or having > target.newest:
+        return
+    report(
+        call.site.span,
+        f"`{call.last}` no longer exists in TensorFlow {names.releases()[having.bit_length()]}:"
+        f" use `{removed.instead}`",
+        certainty=definite_if(
+            not call.context.is_guess,
+            not having & target.mask,
+            not may_know_the_release(call.context),
+        ),
+    )

@@ -253,6 +253,27 @@ def methods() -> dict[str, Method]:
     return {row.name: row for row in rows}
 
 
+class RemovedMethod(NamedTuple):
+    """A method that the class `on` had; `instead` is what to write in its place."""
+
+    name: str
+    on: str
+    instead: str
+
+    @property
+    def path(self) -> str:
+        return f"{self.on}.{self.name}"
+
+
+@functools.cache
+def removed_methods() -> dict[str, RemovedMethod]:
+    """Return the methods that releases dropped, by their names."""
+    rows = [
+        RemovedMethod(row["name"], row["on"], row["instead"]) for row in _renames_table()["removed"]
+    ]
+    return {row.name: row for row in rows}
+
+
 def renamed(dotted: str, releases: int) -> tuple[str, bool] | None:
     """Return the name's successor in one of `releases`, and whether it is the same code there."""
     if dotted.startswith(NEVER):

@@ -291,6 +291,13 @@ DATASET_METHODS = PIPELINE | words(
     get_next
     """
 )
+# The functions of `tf.data.Dataset` that make one.
+DATASET_MAKERS = words(
+    """
+    from_tensor_slices from_tensors from_generator range list_files zip random load
+    choose_from_datasets sample_from_datasets
+    """
+)
 # What is taken for a dataset, because its methods are those of one.
 UNSEEN_DATASET = "tensorflow.data.Dataset"
 # Python run by a dataset: tensorflow/python/ops/script_ops.py has no kernel on a TPU's worker.
