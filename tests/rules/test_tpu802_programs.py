@@ -204,6 +204,23 @@ PROGRAMS = {
         data = tf.compat.v1.data.Dataset.range(8).repeat().batch(8, drop_remainder=True)
         model.fit_generator(data.make_one_shot_iterator(), steps_per_epoch=4)
     """,
+    "a missed alarm: a name of TensorFlow 1 beside what only TensorFlow 2 has": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        import tensorflow as tf
+        strategy = tf.distribute.TPUStrategy(None)
+        optimizer = tf.train.AdamOptimizer(1e-3)  # error: TPU802
+        # file: both.py
+        import tensorflow as tf
+        try:
+            strategy = tf.distribute.TPUStrategy(None)
+        except AttributeError:
+            strategy = None
+        def build(resolver):
+            return tf.distribute.TPUStrategy(resolver)
+        optimizer = tf.train.AdamOptimizer(1e-3)  # possible: TPU802
+    """,
     "the requirement of a folder above": """
         # file: requirements.txt
         tensorflow==2.8.1

@@ -93,7 +93,7 @@ def _certainty(spelled: Spelled) -> Certainty:
     if spelled.having and name.inside and spelled.asks:
         fails = False  # its caller may have asked for the version
     if spelled.having and not spelled.target.configured:
-        fails = fails and _is_of_its_generation(spelled)
+        fails = fails and (spelled.excludes or _is_of_its_generation(spelled))
     return definite_if(fails)
 
 

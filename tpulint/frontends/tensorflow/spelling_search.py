@@ -25,6 +25,7 @@ class Spelled(NamedTuple):
 
     having: the releases that have it; target: those that the file is written for. `aliases`
     are the file's own names for modules, `asks` whether it asks for the version anywhere.
+    excludes: in each run, the file uses another name that only releases without this one have.
     """
 
     name: SpelledName
@@ -33,6 +34,7 @@ class Spelled(NamedTuple):
     target: Target
     aliases: dict[str, tuple[str, ...]]
     asks: bool
+    excludes: bool = False
 
 
 class NamesInFile(NamedTuple):
@@ -78,13 +80,21 @@ class SpellingSearch:
         return its
 
     def _keep(self, filename: str, spellings: FileSpellings, of_file: Target) -> None:
+        from tpulint.syntax.api_spellings import ATTRIBUTE
+
+        always = {
+            having_any_of(name.paths)
+            for name in spellings.names
+            if not name.inside and name.place == ATTRIBUTE
+        }
         for name in spellings.names:
             having = having_any_of(name.paths)
             target = of_file.of_name(name.paths[0])
             if is_missing(having, target):
                 span = Span(filename, Location(*name.start), Location(*name.end))
+                excludes = any(mask & target.mask and not mask & having for mask in always)
                 self.found.append(
-                    Spelled(name, span, having, target, spellings.aliases, spellings.asks)
+                    Spelled(name, span, having, target, spellings.aliases, spellings.asks, excludes)
                 )
 
 
