@@ -18,6 +18,7 @@ from PIL import Image
 
 strategy = tf.distribute.TPUStrategy()
 kept, shown = [], list()
+scale = tf.constant(2.0)
 
 def step(x):
     own = []
@@ -65,6 +66,7 @@ SILENT = {
     "the devices": "found = tf.config.list_logical_devices()\n    print(found)",
     "what is known of a tensor before it runs": "n = tf.get_static_value(x)\n    print(n)",
     "the type of floats": "kind = tf.keras.backend.floatx()\n    print(kind)",
+    "a tensor that was made outside all graphs has a value": 'print(scale, "%s" % scale)',
     "a number is kept": "kept.append(1)",
     "a tensor is kept in a list of the step": "own.append(x)",
     "a tensor is taken out": "kept.remove(x)",

@@ -22,7 +22,7 @@ from tpulint.absint.domain.context import (
 )
 from tpulint.absint.domain.events import Effect, Tensor
 from tpulint.absint.domain.objects import ContextManagerValue, Function, Mapping, Sequence
-from tpulint.absint.domain.structures import tensors, with_alternatives
+from tpulint.absint.domain.structures import all_tensors, tensors, with_alternatives
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -363,7 +363,15 @@ def _shown_tensors(call: Call, node: Expression) -> Iterator[bool]:
     """Yield the tensors that are put into the words: by themselves, or in a format."""
     for part in _formatted_expressions(node):
         if isinstance(part, (Name, Attribute, Subscript)):
-            yield from _tensors(expressions.value(call.frame, part))
+            value = expressions.value(call.frame, part)
+            if not any(_has_value(tensor) for tensor in all_tensors([value])):
+                yield from _tensors(value)
+
+
+def _has_value(tensor: Tensor) -> bool:
+    """Return whether it was made outside all graphs: it is shown with its value."""
+    made = tensor.made
+    return made is not None and made.computation is None and not made.traced
 
 
 def _tensors(value: Value) -> Iterator[bool]:
