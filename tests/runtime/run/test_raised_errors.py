@@ -220,6 +220,52 @@ step(tf.constant(1.0))
     assert linked(error, tmp_path) == [(rule, rule)], error
 
 
+@pytest.mark.parametrize(
+    "batch",
+    [
+        "next(batches)",
+        "strategy.experimental_distribute_values_from_function(lambda _: tf.constant(1.0)) + x",
+        "[y for y in strategy.experimental_distribute_dataset(dataset)]",
+    ],
+)
+def test_an_error_of_what_all_replicas_have_leads_to_its_call(batch: str, tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+dataset = tf.data.Dataset.from_tensor_slices(tf.ones([8])).batch(4, drop_remainder=True)
+batches = iter(strategy.experimental_distribute_dataset(dataset))
+
+def replica_step(x):
+    return {batch}
+
+@tf.function
+def step(x):
+    return strategy.run(replica_step, args=(x,))
+
+step(tf.constant(1.0))
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [("TPU705", "TPU705")], error
+
+
+if tf.keras.__version__ >= "3":
+
+    @pytest.mark.parametrize("outside", ["model", "compile"])
+    def test_fit_leads_to_what_is_created_outside_the_scope(outside: str, tmp_path: Path) -> None:
+        """The line of `fit`, which fails, is none of the finding's."""
+        model = "model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])"
+        compiled = 'model.compile("adam", "mse")'
+        if outside == "model":
+            compiled = f"with strategy.scope():\n    {compiled}"
+        else:
+            model = f"with strategy.scope():\n    {model}"
+        program = f"""{STRATEGY}
+{model}
+{compiled}
+model.fit(tf.ones([4, 2]), tf.ones([4, 1]), batch_size=4)
+"""
+        error = error_of(program, tmp_path)
+        assert linked(error, tmp_path) == [("TPU702", "TPU702")], error
+
+
 @pytest.mark.parametrize("body", ["double(x)", "scaled(x)"])
 def test_the_name_of_a_lambda_leads_to_the_lambda(body: str, tmp_path: Path) -> None:
     program = f"""{STRATEGY}
