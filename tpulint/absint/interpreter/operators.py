@@ -386,6 +386,7 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         if base.of_all is not None and base.sort == "tensor":
             return UNKNOWN  # what holds a tensor of each replica has no items: this is a structure
         if base.sort == "structure":
+            transfer.note_operands(frame, [base], (site,), transfer.SUBSCRIPT)
             frame.count_possible_operation()
             return replace(base, sort="tensor", shape=None)
         return operation(frame, [base, index], site, "getitem")
@@ -423,6 +424,7 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
         return join(keys) if keys and not value.open else UNKNOWN
     frame.count_possible_operation()
     if isinstance(value, Tensor):
+        transfer.note_operands(frame, [value], (site,), transfer.ITERATION)
         return replace(value, shape=None)
     if isinstance(value, ExternalObject) and value.element is not None:
         return value.element

@@ -148,7 +148,7 @@ def take(
 
 
 def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], name: str) -> None:
-    """Write down that the operator `name` takes what holds a tensor of each replica."""
+    """Write down that an operator, or other syntax, takes what holds a tensor of each replica."""
     context = frame.context
     if context.is_unrecorded or context.computation is not None:
         return
@@ -291,6 +291,7 @@ def leave_control(
 
 
 ASKS, FAILS, FORMATS = "asks", "fails", "formats"
+SUBSCRIPT, ITERATION = "subscript", "iteration"  # takers of what holds a tensor of each replica
 
 
 def note_tensor_test(
@@ -323,6 +324,7 @@ def note_tensor_test(
 
 def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> None:
     """Write down that Python formats what may be a tensor as if it were a number."""
+    note_operands(frame, [formatted], (site,), FORMATS)
     context, computation = frame.context, frame.context.computation
     if computation is None or context.is_unrecorded or not context.on_device:
         return

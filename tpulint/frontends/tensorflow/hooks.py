@@ -42,7 +42,7 @@ from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_anot
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.strategies import PLAIN_DECORATORS
+from tpulint.frontends.tensorflow.knowledge.strategies import OF_ONE_TENSOR, PLAIN_DECORATORS
 from tpulint.frontends.tensorflow.shapes import shape_object
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.syntax.nodes import Expression
@@ -143,6 +143,8 @@ class Hooks(Library):
                     return attributes.get(frame, forced, name, site)
             return _attribute_of_object(frame, base, name, site)
         if isinstance(base, (Variable, Tensor)):
+            if name in OF_ONE_TENSOR:
+                transfer.note_operands(frame, [base], (site,), name)
             if name == "dtype" and isinstance(base, Tensor) and base.dtype is not None:
                 return External(f"tensorflow.{base.dtype}")
             if name == "shape" and isinstance(base, Tensor) and base.shape is not None:

@@ -18,6 +18,8 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     ADD_OR_JOIN,
     ASK_ONE_NUMBER,
     COMPUTE_WITH_OPERATORS,
+    NUMPY_NUMBERS,
+    OF_ONE_TENSOR,
     OPERATIONS_ON_TENSORS,
 )
 from tpulint.frontends.tensorflow.program import Program
@@ -30,13 +32,16 @@ from tpulint.rules.base import Report, Rule, register
 INSTEAD = "reduce it with `strategy.reduce`, or take it apart with `experimental_local_results`"
 TENSOR = "tensor"
 CURRENT = "get_strategy"
+LEN = "builtins.len"
+SYNTAX = {"formats": "the format of a number", "subscript": "`[...]`", "iteration": "a loop"}
 SUMS = ("SUM", "Sum", "sum")  # tensorflow/python/distribute/reduce_util.py takes any case
 
 
 class Taken(NamedTuple):
     """A value of all replicas that something takes: at `site`, by what is called `taker`.
 
-    of_structures: a structure of such values could be taken so, too.
+    of_structures: a structure of such values could be taken so, too, as a list is by `+`.
+    takes_apart: any structure is: only what `run` gives of a step that returns one tensor is not.
     """
 
     tensor: Tensor
@@ -44,6 +49,7 @@ class Taken(NamedTuple):
     context: Context
     taker: str
     of_structures: bool = False
+    takes_apart: bool = False
 
 
 @register
@@ -56,8 +62,9 @@ class PerReplicaValueAsTensor(Rule):
     def check(self, program: Program, report: Report) -> None:
         _check_plain_numbers(program, report)
         for taken in (*taken_by_calls(program), *taken_by_operators(program)):
-            source = taken.tensor.of_all
-            assert source is not None
+            source = taken.tensor.of_all  # None where an item was stored in it later
+            if source is None:
+                continue
             certainty = certainty_of(program, taken, source)
             if certainty is None:
                 continue
@@ -112,10 +119,11 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
             if receiver is not None and call.last in tf_names.METHODS:
                 yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
             continue
+        is_len = call.path == LEN
         for value, site in values_due(call):
             tensor = value_of_all(value)
             if tensor is not None:
-                yield Taken(tensor, site, call.context, f"`{call.last}`")
+                yield Taken(tensor, site, call.context, f"`{call.last}`", takes_apart=is_len)
 
 
 def receiver_of(program: Program, call: ApiCall) -> Value:
@@ -137,12 +145,20 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
             return
         if last not in ("update_state", "__call__"):
             return
-    elif not (home in ("builtins", "math") and last in ASK_ONE_NUMBER) and not (
-        tf_names.is_tensorflow(call.path) and last in OPERATIONS_ON_TENSORS
+    elif call.path == "builtins.sum":
+        given = call.arguments[0] if call.arguments else None
+        if given is not None and isinstance(given.value, Sequence):
+            yield from ((item, given.site) for item in given.value.items)
+        return
+    elif not (
+        (home in ("builtins", "math") and last in ASK_ONE_NUMBER)
+        or (home == "numpy" and last in NUMPY_NUMBERS)
+        or call.path == LEN
+        or (tf_names.is_tensorflow(call.path) and last in OPERATIONS_ON_TENSORS)
     ):
         return
     for argument in call.arguments:
-        if isinstance(argument.value, Sequence):
+        if isinstance(argument.value, Sequence) and call.path != LEN:
             yield from ((item, argument.site) for item in argument.value.items)
         else:
             yield argument.value, argument.site
@@ -154,6 +170,13 @@ def taken_by_operators(program: Program) -> Iterator[Taken]:
             symbol = COMPUTE_WITH_OPERATORS[use.taker]
             is_join = use.taker in ADD_OR_JOIN
             yield Taken(use.tensor, use.site, use.context, f"`{symbol}`", is_join)
+        elif use.taker in SYNTAX:
+            apart = use.taker != "formats"
+            taker = SYNTAX[use.taker]
+            yield Taken(use.tensor, use.site, use.context, taker, takes_apart=apart)
+        elif use.taker in OF_ONE_TENSOR:
+            taker = f"`.{use.taker}`"
+            yield Taken(use.tensor, use.site, use.context, taker, takes_apart=True)
 
 
 def value_of_all(value: Value | None) -> Tensor | None:
@@ -192,6 +215,8 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
     is_whole = taken.tensor.sort == TENSOR or is_one_tensor(result)
     if taken.of_structures and not is_whole and result is not None and result_is_structure(result):
         return None
+    if taken.takes_apart and not (isinstance(result, Tensor) and is_certainly_one(result)):
+        return None
     is_sure = computation is None or computation.certainty is Certainty.DEFINITE
     return definite_if(
         is_sure,
@@ -200,6 +225,11 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
         not context.is_tried and not context.with_blocks(UNSEEN),
         all(key.identity == taken.site for key, _ in context.conditions if key.kind in GUESSES),
     )
+
+
+def is_certainly_one(result: Tensor) -> bool:
+    """Return whether a step returns one tensor, and no pair that an operation gives."""
+    return result.sort == TENSOR and (result.single or result.shape is not None)
 
 
 def is_one_tensor(result: Value | None) -> bool:

@@ -79,6 +79,13 @@ KERAS_RUNS = words(
 # tensorflow/python/distribute/values.py: a `PerReplica` is no tensor, and has no operators.
 # These are Python's, which ask for one number.
 ASK_ONE_NUMBER = words("float int round abs isnan isinf isfinite sqrt exp log fabs")
+# Of NumPy, which makes an array of objects of it, and then computes with these.
+NUMPY_NUMBERS = words(
+    """
+    abs average exp float32 float64 int32 int64 isfinite isinf isnan log mean median nanmean round
+    sqrt std var
+    """
+)
 # These make a tensor of what they are given (`tf.identity`, `tf.print` and `tf.nest` do not).
 OPERATIONS_ON_TENSORS = words(
     """
@@ -106,6 +113,8 @@ COMPUTE_WITH_OPERATORS = {
     "GreaterThanEqual": ">=",
     "Minus": "-",
 }
+# tensorflow/python/distribute/values.py: `PerReplica` has none of these.
+OF_ONE_TENSOR = words("shape dtype device ndim get_shape")
 ADD_OR_JOIN = words("Add Multiply LessThan LessThanEqual GreaterThan GreaterThanEqual")
 
 # tensorflow/python/eager/backprop.py and the optimizers: what gives gradients.

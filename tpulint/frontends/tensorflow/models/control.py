@@ -293,9 +293,7 @@ def _note_shown(call: Call) -> None:
 def _note_formats(call: Call) -> None:
     """Note what `"{:.3f}".format(...)` formats as a number."""
     template = call.receiver.value if isinstance(call.receiver, Const) else None
-    if not (_is_recorded(call) and isinstance(template, str)):
-        return
-    if any(argument.star for argument in call.arguments):
+    if not isinstance(template, str) or any(argument.star for argument in call.arguments):
         return
     for position, (name, is_formatted) in enumerate(_fields(template)):
         index = int(name) if name.isdecimal() else position

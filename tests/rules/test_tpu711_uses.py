@@ -1,0 +1,92 @@
+"""TPU711, line by line: what Python and NumPy do with the values of all replicas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import certainties
+
+PROGRAM = """
+import numpy as np
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+
+@tf.function
+def train(x):
+    return strategy.run(lambda x: tf.reduce_sum(x), args=(x,))
+
+
+@tf.function
+def train_and_count(x):
+    return strategy.run(lambda x: (tf.reduce_sum(x), tf.size(x)), args=(x,))
+
+
+@tf.function
+def moments(x):
+    return strategy.run(lambda x: tf.nn.moments(x, [0]), args=(x,))
+
+
+dataset = tf.data.Dataset.from_tensor_slices(tf.ones([8, 4])).batch(4, drop_remainder=True)
+losses = []
+means = []
+for x in strategy.experimental_distribute_dataset(dataset):
+    loss = train(x)
+    losses.append(loss)
+    means.append(strategy.reduce("MEAN", loss, axis=None))
+    pair = train_and_count(x)
+    both = moments(x)
+{line}
+"""
+
+# Each of them raises a TypeError or an AttributeError on a `PerReplica`.
+SAID = {
+    "an f-string formats it as a number": 'print(f"{loss:.3f}")',
+    "`%` formats it as a number": 'print("%.3f" % loss)',
+    "`format` formats it as a number": 'print("{:.3f}".format(loss))',
+    "a part of a pair is formatted": 'total, count = pair\nprint(f"{total:.3f}")',
+    "it has no length": "print(len(loss))",
+    "it has no items": "print(loss[0])",
+    "it cannot be iterated over": "for item in loss:\n    print(item)",
+    "it has no shape": "print(loss.shape)",
+    "it has no dtype": "print(loss.dtype)",
+    "NumPy averages it": "print(np.mean(loss))",
+    "NumPy averages a list of such values": "print(np.mean(losses))",
+    "NumPy makes a number of it": "print(np.float32(loss))",
+    "Python sums a list of such values": "print(sum(losses))",
+}
+
+SILENT = {
+    "it is shown": 'print(f"{loss}", "%s" % loss, "{}".format(loss), str(loss))',
+    "it is taken apart": "print(loss.values[0].shape, len(loss.values))",
+    "a pair is taken apart": "print(len(pair), pair[0], [item for item in pair])",
+    "an operation gives a pair": "print(len(both), both[0])",
+    "the length of a list of such values": "print(len(losses), losses[0])",
+    "what was reduced is formatted": 'mean = means[0]\nprint(f"{mean:.3f}", mean.shape)',
+    "what was reduced is averaged": "print(np.mean(means), sum(means))",
+    "results of one replica each": (
+        "for item in strategy.experimental_local_results(loss):\n"
+        '    print(f"{item:.3f}", item.shape)'
+    ),
+    "NumPy makes an array of objects of it": "print(np.array(loss))",
+}
+
+
+def lines(line: str, folder: Path) -> list[str]:
+    return certainties(PROGRAM.replace("{line}", line), folder, "TPU711")
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_use_as_one_tensor_is_reported(name: str, tmp_path: Path) -> None:
+    assert lines(SAID[name], tmp_path) == ["definite"]
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_all_values_can_do_is_silent(name: str, tmp_path: Path) -> None:
+    assert lines(SILENT[name], tmp_path) == []
