@@ -210,6 +210,7 @@ def _spelled(
     target: Iterable[Any],
     aliases: Mapping[str, Iterable[str]],
     asks: bool,
+    excludes: bool,
 ) -> Spelled:
     from tpulint.frontends.tensorflow.target_release import Requirement, Target
 
@@ -221,7 +222,7 @@ def _spelled(
         text, begin, stop, *allowed = requirement
         required = Requirement(text, Location(*begin), Location(*stop), *allowed)
     of_file = Target(mask, stated, configured, required, *rest)
-    return Spelled(_spelled_name(name), place, having, of_file, _aliases(aliases), asks)
+    return Spelled(_spelled_name(name), place, having, of_file, _aliases(aliases), asks, excludes)
 
 
 # The findings in a program.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tpulint.absint.domain.context import LOOP
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.absint.domain.structures import is_scalar as is_scalar_value
 from tpulint.absint.domain.structures import tensors
@@ -45,7 +46,7 @@ class ScalarOutfeed(Rule):
                 is_reshaped = any(
                     _is_made_of(program, other, scalars) for other in sent if other not in scalars
                 )
-                # Where the program reshapes scalars on one way, it knows which values are some.
+                # A loop that reshapes scalars knows which values are some.
                 if scalars and not is_reshaped:
                     is_scalar = len(scalars) == len(sent)
                     are_scalars = all(
@@ -111,10 +112,11 @@ def _of_unknown_shape(arguments: Iterable[Argument | None]) -> set[int]:
 
 
 def _is_made_of(program: Program, value: Value, scalars: list[Value]) -> bool:
-    """Return whether `value` is what a call makes of one of these scalars."""
+    """Return whether `value` is what a call in a loop makes of one of these scalars."""
     made_of = {
         id(option)
         for call in program.by_result.get(id(value), ())
+        if any(scope.kind == LOOP for scope in call.context.scopes)
         for argument in call.arguments
         for option in options(argument.value)
     }
