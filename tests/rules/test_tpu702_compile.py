@@ -60,6 +60,15 @@ with strategy.scope():
     model = {NET}
     model.compile(optimizer)
 """,
+    # A false positive in the examples of tensorflow/tpu: TensorFlow 1.12 takes the strategy here.
+    "compile is given the strategy, where there is one": SYSTEM
+    + f"""
+import sys
+
+model = {NET}
+model.compile("sgd", "mse", distribute=strategy if len(sys.argv) > 1 else None)
+model.fit(tf.data.Dataset.range(8).batch(8, drop_remainder=True))
+""",
     "a model without an optimizer": SYSTEM
     + f"""
 model = {NET}  # error: TPU702

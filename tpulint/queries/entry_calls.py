@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tpulint.absint.domain.events import ApiCall, Argument, Cluster, Computation, Tensor
+from tpulint.absint.domain.events import ApiCall, Argument, Cluster, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.branch_tests import NO_TPU
+from tpulint.frontends.tensorflow.branch_tests import NO_TPU, may_be_without_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
@@ -151,6 +151,21 @@ def surely_uses_tpu(estimator: ApiCall) -> bool:
     if use_tpu is None:
         return not any(argument.star for argument in estimator.arguments)
     return not any(option in NO_TPU for option in options(use_tpu.value))
+
+
+def surely_used(estimator: ApiCall, use: Context) -> bool:
+    """Return whether what is at `use` happens with the TPU on each run that asks for one.
+
+    Where an estimator is made under a test and used under another, no run may do both.
+    """
+    may_exclude = estimator.context.choices_beyond(use) and use.choices_beyond(estimator.context)
+    is_guess = estimator.context.is_guess or use.is_guess
+    return (
+        surely_uses_tpu(estimator)
+        and not may_be_without_tpu(use)
+        and not is_guess
+        and not may_exclude
+    )
 
 
 def may_evaluate_elsewhere(estimator: ApiCall) -> bool:

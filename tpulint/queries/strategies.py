@@ -329,8 +329,12 @@ class Scopes:
 
     @cached_property
     def _taken_values(self) -> set[int]:
-        calls = self.program.calls
-        return {id(argument.value) for call in calls for argument in call.arguments}
+        return {
+            id(option)
+            for call in self.program.calls
+            for argument in call.arguments
+            for option in options(argument.value)
+        }
 
     def _certainty_of_weights(self, part: ExternalObject) -> Certainty | None:
         """Return how sure it is that a part of a model has weights where it is made; None if not.

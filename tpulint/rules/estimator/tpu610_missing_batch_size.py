@@ -7,7 +7,6 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
-from tpulint.frontends.tensorflow.branch_tests import may_be_without_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
@@ -15,6 +14,7 @@ from tpulint.queries.entry_calls import (
     estimator_of,
     may_evaluate_elsewhere,
     may_use_tpu,
+    surely_used,
     surely_uses_tpu,
 )
 from tpulint.rules.base import Report, Rule, register
@@ -57,11 +57,8 @@ def _check_use(feed: Feed, estimator: ApiCall, report: Report) -> None:
         f"`{keyword}` is missing: on a TPU, `{feed.kind}` raises a ValueError without it;"
         " pass it to TPUEstimator",
         certainty=definite_if(
-            surely_uses_tpu(estimator),
+            surely_used(estimator, feed.context),
             feed.kind != "evaluate" or not may_evaluate_elsewhere(estimator),
-            not may_be_without_tpu(feed.context),
-            not estimator.context.is_guess,
-            not feed.context.is_guess,
         ),
         trace=(
             traces.step(HOST_LANE, estimator.site, f"gets no `{keyword}`"),

@@ -13,7 +13,6 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.branch_tests import may_be_without_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
@@ -22,7 +21,7 @@ from tpulint.queries.entry_calls import (
     estimator_of,
     may_evaluate_elsewhere,
     may_use_tpu,
-    surely_uses_tpu,
+    surely_used,
     tpu_config_value,
 )
 from tpulint.queries.input_pipelines import Amount, amounts, data_of, most_elements, steps
@@ -79,11 +78,8 @@ def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Repo
         call.site.span,
         f"no `{keyword}` says when to stop: on a TPU, `{feed.kind}` raises a ValueError; pass it",
         certainty=definite_if(
-            surely_uses_tpu(estimator),
+            surely_used(estimator, feed.context),
             feed.kind != "evaluate" or not may_evaluate_elsewhere(estimator),
-            not may_be_without_tpu(feed.context),
-            not estimator.context.is_guess,
-            not feed.context.is_guess,
         ),
         trace=(
             traces.step(HOST_LANE, estimator.site, "makes the estimator for a TPU"),
@@ -160,14 +156,8 @@ def shortage(feed: Feed, estimator: ApiCall, steps: Value, amount: Amount) -> Sh
     # elements are batches, a host takes one at least.
     least = 1 if batch is None else batch if one_host else min(batch, FEWEST_CORES)
     if amount.count < number * least:
-        certain = (
-            surely_uses_tpu(estimator)
-            and not estimator.context.is_guess
-            and not feed.context.is_guess
-            and not may_be_without_tpu(feed.context)
-        )
         words = f"{number:,} steps need {number * least:,} at least"
-        return Shortage(definite_if(certain), words)
+        return Shortage(definite_if(surely_used(estimator, feed.context)), words)
     if batch is not None and amount.count < number * batch:
         return Shortage(Certainty.POSSIBLE, f"{number:,} steps on one host need {number * batch:,}")
     return None
