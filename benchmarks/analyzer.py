@@ -193,7 +193,7 @@ def on_hits(corpus: Path, runs: int) -> str:
         f"Only the {len(hits)} files whose bytes pass the prefilter, {lines:,} lines, in one "
         f"process without a cache. In a tree of their own: {alone.busy:.2f} seconds of a core, "
         f"{lines / alone.busy / 1000:.1f} kilolines/s, {alone.megabytes:.0f} MB. In their place, "
-        f"with the {len(imported)} modules that are read because they import them, {more:,} lines: "
+        f"with the {len(imported)} modules whose imports are read for that, {more:,} lines: "
         f"{run.busy:.2f} seconds of a core, {(lines + more) / run.busy / 1000:.1f} kilolines/s "
         f"of all that is read, {run.megabytes:.0f} MB."
     )
