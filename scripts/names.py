@@ -273,8 +273,8 @@ class Reader:
         if hidden is None:
             return listed
         hidden |= layouts
-        known = {word.rstrip("=") for word in listed.strip("()").split(",")}
-        return with_keywords(listed.removesuffix("**)").rstrip(","), hidden - known)
+        listed_names = {word.rstrip("=") for word in listed.strip("()").split(",")}
+        return with_keywords(listed.removesuffix("**)").rstrip(","), hidden - listed_names)
 
     def constructor(
         self, members: Mapping[str, Place | None], module: str, node: ast.ClassDef
@@ -316,14 +316,14 @@ def without_layouts(function: ast.FunctionDef) -> tuple[ast.FunctionDef, frozens
 
     keras/dtensor/utils.py: `allow_initializer_layout` takes `x_layout` beside `x_initializer`.
     """
-    kept = [node for node in function.decorator_list if LAYOUTS not in ast.unparse(node)]
-    if len(kept) == len(function.decorator_list):
+    decorators = [node for node in function.decorator_list if LAYOUTS not in ast.unparse(node)]
+    if len(decorators) == len(function.decorator_list):
         return function, frozenset()
     names = [argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]]
     end = "_initializer"
     layouts = [name.removesuffix(end) + "_layout" for name in names if name.endswith(end)]
     plain = ast.FunctionDef(
-        function.name, function.args, function.body, kept, function.returns, lineno=1
+        function.name, function.args, function.body, decorators, function.returns, lineno=1
     )
     return plain, frozenset(layouts)
 

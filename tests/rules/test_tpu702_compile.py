@@ -18,6 +18,16 @@ from tpulint.finding import Certainty
 
 NET = "tf.keras.Sequential([tf.keras.layers.Dense(1)])"
 
+TRAINS_BESIDE = f"""
+try:
+    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+except ValueError:
+    strategy = tf.distribute.get_strategy()
+model = {NET}  # error: TPU702
+model.compile(optimizer="adam", loss="mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+"""
+
 PROGRAMS = {
     "a model and its optimizer": SYSTEM
     + f"""
@@ -200,14 +210,7 @@ if strategy is None:
     "a model that trains, with a TPU or without": f"""
 import tensorflow as tf
 
-try:
-    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
-except ValueError:
-    strategy = tf.distribute.get_strategy()
-model = {NET}  # error: TPU702
-model.compile(optimizer="adam", loss="mse")
-model.fit(tf.ones([8, 4]), tf.ones([8]))
-""",
+{TRAINS_BESIDE}""",
     "a missed alarm: the scope holds only words": SYSTEM
     + f"""
 model = {NET}  # error: TPU702
@@ -222,14 +225,7 @@ import tensorflow as tf
 
 if len(sys.argv) < 2:
     raise ValueError("no data")
-try:
-    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
-except ValueError:
-    strategy = tf.distribute.get_strategy()
-model = {NET}  # error: TPU702
-model.compile(optimizer="adam", loss="mse")
-model.fit(tf.ones([8, 4]), tf.ones([8]))
-""",
+{TRAINS_BESIDE}""",
     "a library that is given the strategy": SYSTEM
     + f"""
 import library

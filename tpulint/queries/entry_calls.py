@@ -215,10 +215,12 @@ def broadcasts_input(program: Program, estimator: ApiCall) -> bool | None:
     """
     modes = list(options(tpu_config_value(estimator, INPUT_MODE, 3)))
     if not all(map(_is_input_mode, modes)):
-        made = program.named.get("TPUConfig", ())
-        if not made or any(argument.star for call in made for argument in call.arguments):
+        configurations = program.named.get("TPUConfig", ())
+        if not configurations or any(
+            argument.star for call in configurations for argument in call.arguments
+        ):
             return None
-        arguments = [call.argument(INPUT_MODE, 3) for call in made]
+        arguments = [call.argument(INPUT_MODE, 3) for call in configurations]
         modes = [
             option
             for argument in arguments

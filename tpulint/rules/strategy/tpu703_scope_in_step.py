@@ -92,8 +92,8 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
 
 def is_made_in(loop: Scope, strategy: object) -> bool:
     """Return whether each round of the loop makes a strategy of its own, which has one scope."""
-    made = strategy.made if isinstance(strategy, Strategy) else None
-    return made is not None and loop in made.scopes
+    creation = strategy.made if isinstance(strategy, Strategy) else None
+    return creation is not None and loop in creation.scopes
 
 
 def of_every_strategy(context: Context) -> Certainty:

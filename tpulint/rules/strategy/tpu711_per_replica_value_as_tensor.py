@@ -146,9 +146,9 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
         if last not in ("update_state", "__call__"):
             return
     elif call.path == "builtins.sum":
-        given = call.arguments[0] if call.arguments else None
-        if given is not None and isinstance(given.value, Sequence):
-            yield from ((item, given.site) for item in given.value.items)
+        summed = call.arguments[0] if call.arguments else None
+        if summed is not None and isinstance(summed.value, Sequence):
+            yield from ((item, summed.site) for item in summed.value.items)
         return
     elif not (
         (home in ("builtins", "math") and last in ASK_ONE_NUMBER)

@@ -368,8 +368,8 @@ def _shown_tensors(call: Call, node: Expression) -> Iterator[bool]:
 
 def _has_value(tensor: Tensor) -> bool:
     """Return whether it was made outside all graphs: it is shown with its value."""
-    made = tensor.made
-    return made is not None and made.computation is None and not made.traced
+    creation = tensor.made
+    return creation is not None and creation.computation is None and not creation.traced
 
 
 def _tensors(value: Value) -> Iterator[bool]:
