@@ -109,7 +109,7 @@ class Callers:
         return [module for module in modules if module is not None]
 
     def _leads(self, path: str, targets: Mapping[str, frozenset[str]]) -> bool:
-        """Return whether the file has a name from its module, perhaps by a package."""
+        """Return whether the file names one of the targets and imports its module or a package."""
         data = self._project.files.data(path)
         named = {name: among for name, among in targets.items() if among and name.encode() in data}
         if not named:
@@ -123,7 +123,7 @@ class Callers:
         )
 
     def _hands_on(self, package: str, name: str, paths: frozenset[str]) -> bool:
-        """Return whether a package imports a module in which `name` is no method's name alone."""
+        """Return whether a package imports a module that defines `name` outside its classes."""
         return any(
             self._defines(path, name)
             for path in paths.intersection(self._project.imports.imported(package))

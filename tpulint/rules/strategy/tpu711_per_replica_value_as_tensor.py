@@ -41,7 +41,8 @@ class Taken(NamedTuple):
     """A value of all replicas that something takes: at `site`, by what is called `taker`.
 
     of_structures: a structure of such values could be taken so, too, as a list is by `+`.
-    takes_apart: any structure is: only what `run` gives of a step that returns one tensor is not.
+    takes_apart: a structure of such values is taken apart so. It is a fault only where the step
+    returns one tensor.
     """
 
     tensor: Tensor
