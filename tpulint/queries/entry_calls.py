@@ -25,12 +25,10 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_SHARD = _words(
-    """
+_SHARD = _words("""
     computation inputs num_shards input_shard_axes outputs_from_all_shards output_shard_axes
     infeed_queue device_assignment name xla_options
-    """
-)
+""")
 SIGNATURES = {
     "replicate": _words(
         """

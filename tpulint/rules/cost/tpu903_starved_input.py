@@ -40,15 +40,13 @@ from tpulint.rules.base import Report, Rule, register
 
 LAST_WITHOUT_PARALLEL_MAPS = "2.4"
 # What takes a thread long enough to matter: these read a whole image, record or file.
-HEAVY = tf_names.words(
-    """
+HEAVY = tf_names.words("""
     decode_jpeg decode_png decode_image decode_and_crop_jpeg decode_bmp decode_webp decode_wav
     parse_single_example parse_example parse_single_sequence_example parse_sequence_example
     decode_csv read_file resize resize_images resize_with_pad resize_bilinear resize_bicubic
     resize_image_with_pad random_hue random_saturation random_jpeg_quality adjust_hue
     non_max_suppression stft mfccs_from_log_mel_spectrograms
-    """
-)
+""")
 PYTHON = tf_names.PYTHON_IN_GRAPH - {"from_generator"}
 FLOWS = frozenset(["flow", "flow_from_directory", "flow_from_dataframe"])
 WORKERS = frozenset(["workers", "use_multiprocessing"])

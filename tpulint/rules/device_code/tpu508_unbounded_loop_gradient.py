@@ -30,12 +30,10 @@ LOSSES = {
 STOPS = frozenset(["stop_gradient", "argmax", "argmin", "shape", "size", "rank", "zeros_like"])
 # Operators and calls whose gradient needs what a round has computed. A sum's needs nothing, and
 # then no list of unknown length is made.
-MULTIPLIES = words(
-    """
+MULTIPLIES = words("""
     Multiply Divide MatrixMultiply MatMult Power Mult Div Pow multiply divide matmul matvec einsum
     tensordot square sqrt exp log tanh sigmoid relu gelu softmax log_softmax pow layer_norm
-    """
-)
+""")
 
 
 class UnboundedLoop(NamedTuple):

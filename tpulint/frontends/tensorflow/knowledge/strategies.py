@@ -9,21 +9,17 @@ from tpulint.frontends.tensorflow.knowledge.tables import function_preserving
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
 
 # Code that names one of these builds graphs (framework/ops.py, client/session.py).
-GRAPH_MODE = words(
-    """
+GRAPH_MODE = words("""
     disable_eager_execution disable_v2_behavior Session InteractiveSession MonitoredSession
     MonitoredTrainingSession placeholder contrib
-    """
-)
+""")
 # Code that names one of these runs eagerly even where it imports the names of TensorFlow 1.
 EAGER_MODE = words("enable_eager_execution enable_v2_behavior")
 # Calls that only eager code can make, or makes before it traces anything.
-ONLY_EAGER = words(
-    """
+ONLY_EAGER = words("""
     numpy experimental_distribute_dataset experimental_distribute_datasets_from_function
     distribute_datasets_from_function experimental_connect_to_cluster initialize_tpu_system
-    """
-)
+""")
 
 # tensorflow/python/tpu/tpu_strategy_util.py: what clears the TPU, variables and all.
 INITIALIZES = words("initialize_tpu_system")
@@ -39,25 +35,21 @@ INPUTS = words("Input InputLayer")
 INPUT_SHAPES = words("input_shape batch_input_shape input_dim")
 
 # Decorators that make no tf.function of what they are given.
-PLAIN_DECORATORS = function_preserving() | words(
-    """
-    configurable register overrides override abstractmethod staticmethod classmethod property
-    setter parameters named_parameters flagsaver patch fixture parametrize skip skipIf
-    no_type_check deprecated contextmanager dataclass
-    """
-)
+PLAIN_DECORATORS = function_preserving() | words("""
+    configurable register overrides override abstractmethod staticmethod classmethod property setter
+    parameters named_parameters flagsaver patch fixture parametrize skip skipIf no_type_check
+    deprecated contextmanager dataclass
+""")
 
 # tensorflow/python/distribute/distribute_lib.py: what a replica is refused by
 # `require_cross_replica_or_default_context_extended` (`gather` says it itself), but for `run` and
 # `scope`; and what makes values of all replicas, of which a replica can take none.
 REFUSED_BY_EACH = words("reduce gather reduce_to batch_reduce_to broadcast_to")
 REFUSED_ON_REPLICAS = REFUSED_BY_EACH | words("make_input_fn_iterator make_dataset_iterator")
-OF_ALL_REPLICAS = words(
-    """
+OF_ALL_REPLICAS = words("""
     experimental_distribute_dataset distribute_datasets_from_function
     experimental_distribute_datasets_from_function experimental_distribute_values_from_function
-    """
-)
+""")
 
 # tensorflow/python/tpu/tpu_embedding_v2.py: what is refused where the object was made under no
 # TPUStrategy; and of these what is an operation of the TPU's cores.
@@ -69,33 +61,27 @@ EMBEDDINGS_ON_CORES = words("dequeue apply_gradients")
 # tensorflow/python/eager/polymorphic_function/eager_function_run.py: with it no tf.function traces.
 RUNS_EAGERLY = words("run_functions_eagerly experimental_run_functions_eagerly")
 # keras/src/trainers/trainer.py: what runs a compiled model's step by `strategy.run`.
-KERAS_RUNS = words(
-    """
+KERAS_RUNS = words("""
     fit evaluate predict train_on_batch test_on_batch predict_on_batch fit_generator
     evaluate_generator predict_generator
-    """
-)
+""")
 
 # tensorflow/python/distribute/values.py: a `PerReplica` is no tensor, and has no operators.
 # These are Python's, which ask for one number.
 ASK_ONE_NUMBER = words("float int round abs isnan isinf isfinite sqrt exp log fabs")
 # Of NumPy, which makes an array of objects of it, and then computes with these.
-NUMPY_NUMBERS = words(
-    """
+NUMPY_NUMBERS = words("""
     abs average exp float32 float64 int32 int64 isfinite isinf isnan log mean median nanmean round
     sqrt std var
-    """
-)
+""")
 # These make a tensor of what they are given (`tf.identity`, `tf.print` and `tf.nest` do not).
-OPERATIONS_ON_TENSORS = words(
-    """
+OPERATIONS_ON_TENSORS = words("""
     add add_n argmax argmin as_string cast check_numerics concat constant convert_to_tensor divide
     equal exp expand_dims gather greater histogram image is_finite is_nan less log multiply one_hot
-    ones_like rank reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_sum reshape
-    round scalar shape sigmoid size softmax split sqrt square squeeze stack subtract tile top_k
-    transpose unstack zeros_like
-    """
-)
+    ones_like rank reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_sum reshape round
+    scalar shape sigmoid size softmax split sqrt square squeeze stack subtract tile top_k transpose
+    unstack zeros_like
+""")
 # tensorflow/python/distribute/values_util.py: what `SyncOnReadVariable` refuses if it sums.
 SUMS_AND_DIFFERENCES = words("assign_add assign_sub")
 # The operators that it refuses, by their classes in Python's syntax; `==` and truth it has.
@@ -120,20 +106,16 @@ ADD_OR_JOIN = words("Add Multiply LessThan LessThanEqual GreaterThan GreaterThan
 # tensorflow/python/eager/backprop.py and the optimizers: what gives gradients.
 GRADIENTS = words("gradient gradients compute_gradients get_gradients jacobian batch_jacobian")
 # What makes one number, or one row, of a whole batch.
-STATISTICS = words(
-    """
+STATISTICS = words("""
     reduce_mean reduce_sum reduce_max reduce_min reduce_std reduce_variance reduce_logsumexp
     reduce_prod moments mean sum max min std var norm global_norm weighted_moments
-    """
-)
+""")
 
 # tensorflow/python/ops/stateless_random_ops.py: one seed, one result, on whatever device.
-STATELESS_DRAWS = words(
-    """
+STATELESS_DRAWS = words("""
     stateless_uniform stateless_normal stateless_truncated_normal stateless_random_uniform
     stateless_random_normal
-    """
-)
+""")
 
 # What hands a loss on as large as it is, and what scales one (tensorflow/python/ops/nn_impl.py).
 SUMS_OF_LOSSES = words("Add add add_n identity cast check_numerics")

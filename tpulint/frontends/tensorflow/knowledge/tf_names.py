@@ -18,24 +18,15 @@ def words(text: str) -> frozenset[str]:
 
 
 # tensorflow/python/tpu/tpu.py: what traces its first argument into a TPU computation.
-REPLICATE_FAMILY = words(
-    """
-    replicate split_compile_and_replicate shard split_compile_and_shard batch_parallel
-    rewrite
-    """
-)
+REPLICATE_FAMILY = words("""
+    replicate split_compile_and_replicate shard split_compile_and_shard batch_parallel rewrite
+""")
 # Names that mean the TPU's on any base, the rest only after a module called `tpu`.
-UNMISTAKABLE = words(
-    """
+UNMISTAKABLE = words("""
     split_compile_and_replicate split_compile_and_shard outside_compilation
     experimental_map_outside_compilation TPUEstimator TPUEstimatorSpec TPUGANEstimator
-    """
-)
-TPU_MODULES = words(
-    """
-    tpu tpu_lib contrib_tpu tpu_function tpu_replication tpu_ops
-    """
-)
+""")
+TPU_MODULES = words("tpu tpu_lib contrib_tpu tpu_function tpu_replication tpu_ops")
 
 # What `tf.function(method)` gives of a method of an outside object.
 TRACED_METHOD = "tensorflow.function.__call__"
@@ -63,25 +54,16 @@ CONTEXT_STATE = frozenset(
 )
 
 # tensorflow/python/distribute/distribute_lib.py, and its older names.
-STRATEGY_RUN = words(
-    """
-    run experimental_run_v2 experimental_run
-    """
-)
+STRATEGY_RUN = words("run experimental_run_v2 experimental_run")
 # A TPU's strategy calls its function once, where it is (tpu_strategy.py, _call_for_each_replica).
 CALL_FOR_EACH_REPLICA = "call_for_each_replica"
-TPU_STRATEGIES = words(
-    """
+TPU_STRATEGIES = words("""
     TPUStrategy TPUStrategyV1 TPUStrategyV2 TPUDistributionStrategy TpuReplicator
-    """
-)
-OTHER_STRATEGIES = words(
-    """
+""")
+OTHER_STRATEGIES = words("""
     MirroredStrategy OneDeviceStrategy MultiWorkerMirroredStrategy ParameterServerStrategy
-    ParameterServerStrategyV2 CentralStorageStrategy CollectiveAllReduceStrategy
-    Replicator
-    """
-)
+    ParameterServerStrategyV2 CentralStorageStrategy CollectiveAllReduceStrategy Replicator
+""")
 
 # Whatever makes state that outlives a step, by what it makes.
 VARIABLE_MAKERS = {
@@ -108,77 +90,59 @@ VARIABLE_MAKERS = {
 }
 
 # Methods of variables, tables, queues and critical sections, by what they do.
-READS = words(
-    """
-    read_value value sparse_read gather_nd lookup size export dequeue dequeue_many
-    dequeue_up_to numpy to_proto initialized_value get
-    """
-)
-WRITES = words(
-    """
+READS = words("""
+    read_value value sparse_read gather_nd lookup size export dequeue dequeue_many dequeue_up_to
+    numpy to_proto initialized_value get
+""")
+WRITES = words("""
     assign assign_add assign_sub scatter_add scatter_sub scatter_update scatter_nd_add
     scatter_nd_sub scatter_nd_update scatter_max scatter_min scatter_mul scatter_div
     batch_scatter_update insert insert_or_assign remove enqueue enqueue_many execute load
     count_up_to put
-    """
-)
+""")
 # tensorflow/python/ops/resource_variable_ops.py, _lazy_read: what gives the variable itself.
 ASSIGNS = words("assign assign_add assign_sub")
 # Of these, what no other kind of object has: an unknown receiver is then a variable.
-VARIABLE_METHODS = words(
-    """
+VARIABLE_METHODS = words("""
     assign_add assign_sub read_value sparse_read scatter_add scatter_sub scatter_update
     scatter_nd_add scatter_nd_sub scatter_nd_update batch_scatter_update
-    """
-)
+""")
 # Functions that write their first argument (tf.compat.v1.assign and its kin).
-ASSIGN_FUNCTIONS = words(
-    """
+ASSIGN_FUNCTIONS = words("""
     assign assign_add assign_sub scatter_update scatter_add scatter_sub count_up_to
-    """
-)
+""")
 # Attributes of a tensor or a variable that are known without running it.
-STATIC_ATTRIBUTES = words(
-    """
+STATIC_ATTRIBUTES = words("""
     shape dtype name op graph device handle constraint trainable initializer initial_value
     aggregation synchronization get_shape ndim rank
-    """
-)
-WEIGHT_ATTRIBUTES = words(
-    """
+""")
+WEIGHT_ATTRIBUTES = words("""
     weights variables trainable_variables trainable_weights non_trainable_variables
     non_trainable_weights
-    """
-)
+""")
 # keras/src/layers: attributes that are one variable each.
-SINGLE_WEIGHTS = words(
-    """
-    kernel bias embeddings gamma beta moving_mean moving_variance depthwise_kernel
-    pointwise_kernel recurrent_kernel
-    """
-)
+SINGLE_WEIGHTS = words("""
+    kernel bias embeddings gamma beta moving_mean moving_variance depthwise_kernel pointwise_kernel
+    recurrent_kernel
+""")
 
 # keras/src/layers: layers that create variables; the others may be made anywhere.
-LAYERS_WITH_WEIGHTS = words(
-    """
-    Dense EinsumDense Embedding Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose
-    Conv3DTranspose DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D
-    LocallyConnected1D LocallyConnected2D BatchNormalization SyncBatchNormalization
-    LayerNormalization GroupNormalization UnitNormalization PReLU LSTM GRU SimpleRNN
-    LSTMCell GRUCell SimpleRNNCell ConvLSTM1D ConvLSTM2D ConvLSTM3D MultiHeadAttention
-    """
-)
+LAYERS_WITH_WEIGHTS = words("""
+    Dense EinsumDense Embedding Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose Conv3DTranspose
+    DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D LocallyConnected1D
+    LocallyConnected2D BatchNormalization SyncBatchNormalization LayerNormalization
+    GroupNormalization UnitNormalization PReLU LSTM GRU SimpleRNN LSTMCell GRUCell SimpleRNNCell
+    ConvLSTM1D ConvLSTM2D ConvLSTM3D MultiHeadAttention
+""")
 # keras/src/layers/normalization/batch_normalization.py: layers that write moving averages.
 LAYERS_WITH_AVERAGES = words("BatchNormalization SyncBatchNormalization")
 # tf.layers, tf.contrib.layers and tf_slim: functions that create the variables of a layer.
-FUNCTIONS_WITH_WEIGHTS = words(
-    """
+FUNCTIONS_WITH_WEIGHTS = words("""
     dense fully_connected linear conv1d conv2d conv3d convolution convolution1d convolution2d
     convolution3d conv2d_transpose conv3d_transpose convolution2d_transpose separable_conv1d
     separable_conv2d separable_convolution2d depthwise_conv2d batch_normalization batch_norm
     layer_norm group_norm instance_norm embed_sequence
-    """
-)
+""")
 # Methods that a framework calls once an object.
 BUILD_METHODS = words("build _build setup add_weight create_variables")
 
@@ -194,11 +158,9 @@ METRIC_METHODS = {
 OPTIMIZER_UPDATES = words("minimize apply_gradients apply")
 
 # transformers/modeling_tf_outputs.py: tensors in what a model of that library gives.
-MODEL_OUTPUTS = words(
-    """
+MODEL_OUTPUTS = words("""
     loss logits last_hidden_state pooler_output start_logits end_logits encoder_last_hidden_state
-    """
-)
+""")
 
 # Calls in which replicas wait for one another; what merge_call is given may do so.
 COLLECTIVES = COLLECTIVE_CALLS | {"merge_call"}
@@ -206,19 +168,15 @@ REPLICAS = "num_replicas_in_sync"
 REPLICA_ID = words("replica_id_in_sync_group replica_id get_replica_id")
 
 # The calls that give one tensor, and no list or tuple of them.
-GIVES_ONE_TENSOR = words(
-    """
+GIVES_ONE_TENSOR = words("""
     reduce_mean reduce_sum reduce_max reduce_min reshape expand_dims squeeze concat stack argmax
     cast identity constant zeros ones zeros_like ones_like get_or_create_global_step
-    """
-)
+""")
 # The names of dtypes.
-DTYPES = words(
-    """
-    bool string int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32
-    float64 complex64 complex128
-    """
-)
+DTYPES = words("""
+    bool string int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64
+    complex64 complex128
+""")
 # In the place of a dtype: that in which a Keras layer computes, as its policy says.
 COMPUTE_DTYPE = "compute_dtype"
 # What sets the policy of all layers that are made later.
@@ -234,40 +192,30 @@ CASTS = {
 }
 MAKES_FLOATS = {"one_hot": 5, "eye": 3}
 # Functions that give what they first take in its dtype.
-KEEPS_DTYPE = words(
-    """
+KEEPS_DTYPE = words("""
     square sqrt rsqrt exp log log1p negative sigmoid tanh softplus floor ceil round sin cos
     stop_gradient reshape transpose expand_dims squeeze tile pad reverse roll gather gather_nd
     broadcast_to reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_logsumexp cumsum
     relu relu6 elu selu gelu leaky_relu silu swish softmax log_softmax dropout l2_normalize
     band_part strided_slice slice
-    """
-)
+""")
 # Functions that take tensors of one dtype: TensorFlow refuses others.
-ONE_DTYPE = words(
-    """
+ONE_DTYPE = words("""
     add subtract multiply maximum minimum pow squared_difference concat stack add_n einsum where
-    """
-)
-REFUSES_OTHERS = ONE_DTYPE | words(
-    """
+""")
+REFUSES_OTHERS = ONE_DTYPE | words("""
     divide truediv divide_no_nan greater greater_equal less less_equal equal not_equal conv2d
     depthwise_conv2d bias_add
-    """
-)
+""")
 # Layers of Keras whose result has the dtype in which they compute.
-COMPUTING_LAYERS = words(
-    """
+COMPUTING_LAYERS = words("""
     Dense EinsumDense Embedding Conv1D Conv2D Conv3D Conv2DTranspose DepthwiseConv2D
     LayerNormalization BatchNormalization Dropout Activation ReLU
-    """
-)
+""")
 # Contexts that build no operation by themselves.
-SCOPES = words(
-    """
+SCOPES = words("""
     control_dependencies device name_scope variable_scope init_scope colocate_with scope
-    """
-)
+""")
 
 # What makes a tf.function, called or as a decorator.
 TRACERS = words("function defun")
@@ -275,41 +223,32 @@ TRACERS = words("function defun")
 NOT_CONVERTED = words("do_not_convert experimental_do_not_convert")
 
 # Input pipelines: the functions given to these run on the host, outside every computation.
-PIPELINE = words(
-    """
-    map flat_map interleave filter reduce apply from_generator map_and_batch
-    parallel_interleave scan group_by_window bucket_by_sequence_length take_while
-    """
-)
+PIPELINE = words("""
+    map flat_map interleave filter reduce apply from_generator map_and_batch parallel_interleave
+    scan group_by_window bucket_by_sequence_length take_while
+""")
 
 # The other methods of datasets and of their iterators (tensorflow/python/data/ops).
-DATASET_METHODS = PIPELINE | words(
-    """
-    batch padded_batch ragged_batch shard skip take repeat shuffle prefetch cache
-    with_options concatenate unbatch window enumerate sparse_batch rebatch snapshot
-    assert_cardinality ignore_errors make_one_shot_iterator make_initializable_iterator
-    get_next
-    """
-)
+DATASET_METHODS = PIPELINE | words("""
+    batch padded_batch ragged_batch shard skip take repeat shuffle prefetch cache with_options
+    concatenate unbatch window enumerate sparse_batch rebatch snapshot assert_cardinality
+    ignore_errors make_one_shot_iterator make_initializable_iterator get_next
+""")
 # The functions of `tf.data.Dataset` that make one.
-DATASET_MAKERS = words(
-    """
+DATASET_MAKERS = words("""
     from_tensor_slices from_tensors from_generator range list_files zip random load
     choose_from_datasets sample_from_datasets
-    """
-)
+""")
 # What is taken for a dataset, because its methods are those of one.
 UNSEEN_DATASET = "tensorflow.data.Dataset"
 # Python run by a dataset: tensorflow/python/ops/script_ops.py has no kernel on a TPU's worker.
 PYTHON_IN_GRAPH = words("py_func py_function numpy_function eager_py_func from_generator")
 # Calls that read the file that their first argument names.
-FILE_READERS = words(
-    """
-    TFRecordDataset TextLineDataset FixedLengthRecordDataset CsvDataset SSTableDataset
-    list_files read_file image_dataset_from_directory text_dataset_from_directory
-    make_csv_dataset make_batched_features_dataset
-    """
-)
+FILE_READERS = words("""
+    TFRecordDataset TextLineDataset FixedLengthRecordDataset CsvDataset SSTableDataset list_files
+    read_file image_dataset_from_directory text_dataset_from_directory make_csv_dataset
+    make_batched_features_dataset
+""")
 
 # Bytes of which one must be in a file for the TPU API to be named in it (see `program.prefilter`).
 SIGNS = (
@@ -389,13 +328,11 @@ def is_tensorflow(path: str) -> bool:
 
 
 # What runs a graph in a way that is not followed, or beside what else runs.
-RUNS_APART = words(
-    """
+RUNS_APART = words("""
     Coordinator MonitoredSession MonitoredTrainingSession ProcessPoolExecutor QueueRunner
     SingularMonitoredSession Supervisor Thread ThreadPoolExecutor Timer add_queue_runner
     make_callable managed_session partial_run start_new_thread start_queue_runners submit
-    """
-)
+""")
 PARALLEL_PACKAGES = words("_thread asyncio concurrent multiprocessing threading")
 
 
@@ -419,8 +356,7 @@ METHODS = words("numpy item tolist")
 # Autograph makes operations of these where it converts (autograph/operators/py_builtins.py).
 CONVERTED = words("float int")
 # NumPy's functions that make an array of their first argument: `Tensor.__array__` refuses.
-NUMPY_FUNCTIONS = words(
-    """
+NUMPY_FUNCTIONS = words("""
     array asarray asanyarray ascontiguousarray copy exp exp2 expm1 log log2 log10 log1p sqrt cbrt
     square abs absolute fabs sign floor ceil rint round around trunc sin cos tan arcsin arccos
     arctan arctan2 sinh cosh tanh sum prod mean std var median percentile quantile cumsum cumprod
@@ -428,8 +364,7 @@ NUMPY_FUNCTIONS = words(
     matmul clip where nonzero unique sort argsort any all isnan isinf isfinite reshape ravel
     transpose squeeze expand_dims tile repeat pad flip roll diff histogram bincount array_equal
     allclose isclose
-    """
-)
+""")
 
 
 KERAS_3 = (">=", "2.16")  # the first TensorFlow that installs it
@@ -453,14 +388,11 @@ RUNS_LOSSES = {"compute_loss": (1, 2), "compiled_loss": (0, 1)}
 RUNS_METRICS = {"compute_metrics": (1, 2)}
 LABELS, OUTPUTS = "y", "y_pred"
 # keras/src/callbacks/callback.py: what `fit` calls on the host.
-CALLBACK_METHODS = words(
-    """
-    on_train_begin on_train_end on_epoch_begin on_epoch_end on_train_batch_begin
-    on_train_batch_end on_batch_begin on_batch_end on_test_begin on_test_end on_predict_begin
-    on_predict_end on_test_batch_begin on_test_batch_end on_predict_batch_begin
-    on_predict_batch_end
-    """
-)
+CALLBACK_METHODS = words("""
+    on_train_begin on_train_end on_epoch_begin on_epoch_end on_train_batch_begin on_train_batch_end
+    on_batch_begin on_batch_end on_test_begin on_test_end on_predict_begin on_predict_end
+    on_test_batch_begin on_test_batch_end on_predict_batch_begin on_predict_batch_end
+""")
 
 INPUT = "Input"  # keras/src/layers/core/input_layer.py: a symbolic tensor
 SEQUENTIAL = "Sequential"
@@ -477,18 +409,14 @@ HOLDERS = {
 # The same of cells, which take their state as well.
 CELL_HOLDERS = {"RNN": "cell", "StackedRNNCells": "cells"}
 # Arguments of layers that are functions of one tensor (keras/src/layers/layer.py).
-FUNCTIONS_OF_LAYERS = words(
-    """
+FUNCTIONS_OF_LAYERS = words("""
     activation recurrent_activation kernel_regularizer bias_regularizer embeddings_regularizer
     activity_regularizer
-    """
-)
-WEIGHT_REGULARIZERS = words(
-    """
+""")
+WEIGHT_REGULARIZERS = words("""
     kernel_regularizer bias_regularizer embeddings_regularizer beta_regularizer gamma_regularizer
     recurrent_regularizer depthwise_regularizer pointwise_regularizer alpha_regularizer
-    """
-)
+""")
 ACTIVATION = "Activation"
 # Objects that only hold the function that they call.
 FUNCTION_HOLDERS = words("LossFunctionWrapper MeanMetricWrapper")

@@ -72,12 +72,10 @@ def _estimator(call: Call) -> Value:
 
 
 # `use_tpu` is not among them: many say that it is False.
-FOR_TPUS = words(
-    """
+FOR_TPUS = words("""
     TPUEstimatorSpec TPUEstimator CrossShardOptimizer outside_compilation tpu contrib_tpu
     tpu_estimator
-    """
-)
+""")
 
 
 def _is_made_for_either(call: Call, model_fn: Value) -> bool:
@@ -124,12 +122,10 @@ def _gan_estimator(call: Call) -> Value:
 
 
 NETWORKS = ("generator_fn", "discriminator_fn")
-OF_ESTIMATORS = words(
-    """
-    model_dir config params use_tpu train_batch_size eval_batch_size predict_batch_size
-    batch_axis eval_on_tpu export_to_tpu warm_start_from
-    """
-)
+OF_ESTIMATORS = words("""
+    model_dir config params use_tpu train_batch_size eval_batch_size predict_batch_size batch_axis
+    eval_on_tpu export_to_tpu warm_start_from
+""")
 
 
 @model("tf.estimator.tpu.TPUEstimator.__init__")

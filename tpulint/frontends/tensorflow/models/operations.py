@@ -501,41 +501,30 @@ def _structure_method(call: Call, receiver: Tensor) -> Value:
 # TensorFlow 1 reduce to one number unless told `Reduction.NONE`), training/learning_rate_decay.py.
 
 
-REDUCTIONS = words(
-    """
-    reduce_mean reduce_sum reduce_max reduce_min reduce_prod reduce_all reduce_any
-    reduce_logsumexp
-    """
-)
+REDUCTIONS = words("""
+    reduce_mean reduce_sum reduce_max reduce_min reduce_prod reduce_all reduce_any reduce_logsumexp
+""")
 ALWAYS = words("l2_loss global_norm size rank trace")
-LOSSES = words(
-    """
+LOSSES = words("""
     sparse_softmax_cross_entropy softmax_cross_entropy sigmoid_cross_entropy log_loss
-    absolute_difference compute_weighted_loss mean_pairwise_squared_error hinge_loss
-    cosine_distance get_total_loss get_regularization_loss
-    """
-)
+    absolute_difference compute_weighted_loss mean_pairwise_squared_error hinge_loss cosine_distance
+    get_total_loss get_regularization_loss
+""")
 LOSSES_OF_V1 = words("mean_squared_error huber_loss")
-DECAYS = words(
-    """
+DECAYS = words("""
     exponential_decay polynomial_decay inverse_time_decay natural_exp_decay cosine_decay
     cosine_decay_restarts linear_cosine_decay noisy_linear_cosine_decay
-    """
-)
+""")
 # Element by element: of scalars they make a scalar, and those with one tensor keep its shape.
-UNARY = words(
-    """
+UNARY = words("""
     square sqrt rsqrt exp log log1p abs negative sigmoid tanh softplus floor ceil round
     stop_gradient is_nan is_finite logical_not
-    """
-)
-ELEMENTWISE = UNARY | words(
-    """
-    add subtract multiply divide maximum minimum add_n pow to_float
-    logical_and logical_or truediv div div_no_nan realdiv
-    to_int32 to_int64 to_double to_bfloat16 greater greater_equal less less_equal equal not_equal
-    """
-)
+""")
+ELEMENTWISE = UNARY | words("""
+    add subtract multiply divide maximum minimum add_n pow to_float logical_and logical_or truediv
+    div div_no_nan realdiv to_int32 to_int64 to_double to_bfloat16 greater greater_equal less
+    less_equal equal not_equal
+""")
 SELECTS = words("where where_v2 select")  # of three scalars
 
 
