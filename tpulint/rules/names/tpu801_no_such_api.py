@@ -28,7 +28,9 @@ from tpulint.queries.environment import may_know_the_release, path_in_table, tar
 from tpulint.rules.base import Report, Rule, register
 
 NEAR = 0.75
+STRATEGY = "tensorflow.distribute.Strategy"
 EXTENDED = "tensorflow.distribute.StrategyExtended"
+MODEL = "tensorflow.keras.Model"
 
 
 @register
@@ -122,17 +124,18 @@ def misspelt_keywords(call: ApiCall) -> Iterator[tuple[Argument, str]]:
     """Yield the keywords of a method that none of its own is, but that are near one."""
     receiver = call.receiver
     if isinstance(receiver, Strategy):
-        taken = tf_names.OF_STRATEGY.get(call.last)
+        owner = STRATEGY
     elif not isinstance(receiver, ExternalObject) or not tf_names.is_tensorflow(receiver.path):
         return
     elif is_model(receiver):
-        taken = tf_names.OF_MODEL.get(call.last)
+        owner = MODEL
     elif is_dataset(receiver):
-        taken = tf_names.OF_DATASET.get(call.last)
+        owner = tf_names.UNSEEN_DATASET
     else:
         return
-    for argument in call.arguments if taken else ():
-        if argument.keyword and taken and argument.keyword not in taken:
+    taken = names.keywords(f"{owner}.{call.last}", names.every())
+    for argument in call.arguments:
+        if argument.keyword and argument.keyword not in taken:
             for near in difflib.get_close_matches(argument.keyword, sorted(taken), 1, NEAR):
                 yield argument, near
 
@@ -142,9 +145,7 @@ def is_guessed_call(call: ApiCall, path: str, target: Target) -> bool:
 
     What it takes in releases that are not asked for may not be known.
     """
-    seen = 0
-    for mask, _ in names.parameters(path):
-        seen |= mask
+    seen = names.with_parameters(path)
     elsewhere = names.having(path) & ~target.mask & ~seen
     if call.receiver is not None and target.stated and may_know_the_release(call.context):
         return True
@@ -165,17 +166,12 @@ def release_of(path: str, target: Target) -> str:
 def unknown_keywords(call: ApiCall, path: str, target: Target) -> Iterator[tuple[Argument, str]]:
     """Yield the keywords that no release of the target takes, with the nearest that it takes."""
     releases = target.mask & names.having(path) & names.spoken_of(path)
-    taken: set[str] = set()
-    seen = 0
-    for mask, parameters in names.parameters(path):
-        seen |= mask
-        if mask & releases:
-            taken.update(parameter.rstrip("=") for parameter in parameters.strip("()").split(","))
-    if not releases or releases & ~seen or "**" in taken:
+    taken = names.keywords(path, releases)
+    if not releases or releases & ~names.with_parameters(path) or "**" in taken:
         return
     for argument in call.arguments:
         if argument.keyword and argument.keyword not in taken:
-            near = difflib.get_close_matches(argument.keyword, sorted(taken - {"*", "|"}), 1, NEAR)
+            near = difflib.get_close_matches(argument.keyword, sorted(taken), 1, NEAR)
             yield argument, near[0] if near else ""
 
 

@@ -54,7 +54,7 @@ def _check_method(program: Program, call: ApiCall, report: Report) -> None:
     report(
         call.site.span,
         f"`{call.last}` no longer exists in TensorFlow {names.releases()[having.bit_length()]}:"
-        f" use `{removed.instead}`",
+        f" use `{removed.new}`",
         certainty=definite_if(
             not call.context.is_guess,
             not having & target.mask,

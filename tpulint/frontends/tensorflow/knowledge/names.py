@@ -154,6 +154,18 @@ def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
     )
 
 
+def with_parameters(dotted: str) -> int:
+    """Return the releases whose parameters of the name are known."""
+    return functools.reduce(int.__or__, (mask for mask, _ in parameters(dotted)), 0)
+
+
+def keywords(dotted: str, releases: int) -> frozenset[str]:
+    """Return the keywords that any of `releases` takes, with `**` where one may take any."""
+    lists = [spelled for mask, spelled in parameters(dotted) if mask & releases]
+    taken = {name.rstrip("=") for spelled in lists for name in spelled.strip("()").split(",")}
+    return frozenset(taken) - {"*", "|", ""}
+
+
 def spoken_of(dotted: str) -> int:
     """Return the releases of which the table says something about the name."""
     return _plain(dotted)[1]
@@ -207,7 +219,7 @@ class Rename(NamedTuple):
 
 
 class Method(NamedTuple):
-    """An attribute of objects of the class `on`; `new` is "" where nothing takes its place."""
+    """A method of the class `on`, and what to write instead: "" where nothing takes its place."""
 
     name: str
     on: str
@@ -246,31 +258,18 @@ def renames() -> tuple[Rename, ...]:
 
 @functools.cache
 def methods() -> dict[str, Method]:
-    """Return the methods by their names."""
-    rows = [
-        Method(row["name"], row["on"], row.get("new", "")) for row in _renames_table()["method"]
-    ]
-    return {row.name: row for row in rows}
-
-
-class RemovedMethod(NamedTuple):
-    """A method that the class `on` had; `instead` is what to write in its place."""
-
-    name: str
-    on: str
-    instead: str
-
-    @property
-    def path(self) -> str:
-        return f"{self.on}.{self.name}"
+    """Return the methods that only one class has, by their names."""
+    return _methods("method")
 
 
 @functools.cache
-def removed_methods() -> dict[str, RemovedMethod]:
+def removed_methods() -> dict[str, Method]:
     """Return the methods that releases dropped, by their names."""
-    rows = [
-        RemovedMethod(row["name"], row["on"], row["instead"]) for row in _renames_table()["removed"]
-    ]
+    return _methods("removed")
+
+
+def _methods(section: str) -> dict[str, Method]:
+    rows = (Method(row["name"], row["on"], row.get("new", "")) for row in _renames_table()[section])
     return {row.name: row for row in rows}
 
 

@@ -280,42 +280,6 @@ TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorfl
 KERAS_PACKAGES = words("keras_cv keras_hub keras_nlp")
 # Roots of names whose functions compute with Python values and arrays, and build no operation.
 BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", "six"}
-# The keywords of methods, of all releases together: what is near one, and none, is misspelt.
-OF_MODEL = {
-    "fit": words(
-        """
-        x y batch_size epochs verbose callbacks validation_split validation_data shuffle
-        class_weight sample_weight initial_epoch steps_per_epoch validation_steps
-        validation_batch_size validation_freq max_queue_size workers use_multiprocessing nb_epoch
-        """
-    ),
-    "evaluate": words(
-        """
-        x y batch_size verbose sample_weight steps callbacks max_queue_size workers
-        use_multiprocessing return_dict
-        """
-    ),
-    "predict": words(
-        "x batch_size verbose steps callbacks max_queue_size workers use_multiprocessing"
-    ),
-}
-OF_DATASET = {
-    "batch": words("batch_size drop_remainder num_parallel_calls deterministic name"),
-    "padded_batch": words("batch_size padded_shapes padding_values drop_remainder name"),
-    "shuffle": words("buffer_size seed reshuffle_each_iteration name"),
-    "map": words(
-        "map_func num_parallel_calls deterministic name synchronous use_unbounded_threadpool"
-    ),
-    "interleave": words("map_func cycle_length block_length num_parallel_calls deterministic name"),
-    "repeat": words("count name"),
-    "prefetch": words("buffer_size name"),
-}
-OF_STRATEGY = {
-    "run": words("fn args kwargs options"),
-    "experimental_run_v2": words("fn args kwargs options"),
-    "reduce": words("reduce_op value axis"),
-    "experimental_distribute_dataset": words("dataset options"),
-}
 
 # Packages that report on a run: what they initialize is a service of their own.
 REPORTERS = words("clearml comet_ml mlflow neptune wandb")
