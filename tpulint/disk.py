@@ -63,6 +63,11 @@ def limit_of(path: str) -> int:
     return NOTEBOOK_LIMIT_BYTES if path.endswith(".ipynb") else SOURCE_LIMIT_BYTES
 
 
+def package_text(module: str, name: str) -> str:
+    """Return the text of a file of the package, which is in the directory of the file `module`."""
+    return read_regular(os.path.join(os.path.dirname(module), name)).decode()
+
+
 def read_regular(path: str, limit_bytes: int | None = None) -> bytes:
     """Return the bytes of a file. Raises OSError, also for one that is not regular or too large.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from tpulint.codes import CODES, Code
+from tpulint.disk import package_text
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Finding, Span, Step
 from tpulint.map.pictures import model
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
@@ -15,31 +16,7 @@ from tpulint.output.summary import count_line, hidden_lines, unfollowed_lines
 from tpulint.output.text import excerpt, one_line, shown
 from tpulint.output.text import marked as stretch
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
-h2, p { overflow-wrap: anywhere; }
-code, pre { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
-article { border: 1px solid #8884; border-radius: 6px; margin: 1rem 0; padding: .5rem 1rem; }
-pre { background: #8881; margin: .3rem 0; overflow-x: auto; padding: .5rem; }
-mark { background: #f553; color: inherit; }
-table { border-collapse: collapse; width: 100%; }
-th, td { padding: .3rem .6rem; text-align: left; vertical-align: top; }
-th { border-bottom: 2px solid #8886; }
-td + td, th + th { border-left: 1px solid #8886; }
-.lanes { table-layout: fixed; }
-.lanes pre { white-space: pre-wrap; }
-.lanes mark { background: #58f4; }
-.possible { opacity: .75; }
-:root { color-scheme: light dark; }
-@media (max-width: 40rem) {
-  body { margin: 1rem auto; }
-  .lanes, .lanes tbody, .lanes tr, .lanes td { display: block; padding: 0; }
-  .lanes tr { padding: .3rem 0; }
-  .lanes tr:first-child, .lanes td:empty { display: none; }
-  .lanes td { border: 0; }
-  .lanes td::before { content: attr(data-lane) " "; font-weight: bold; }
-}
-"""
+STYLE = package_text(__file__, "page.css")
 
 
 def render_html(findings: Sequence[Finding], context: RenderContext) -> str:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from tpulint.check.discover import shown
 from tpulint.codes import CODES
+from tpulint.disk import package_text
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Finding, Span
 from tpulint.hardware import DEVICES
 from tpulint.map.pictures import model
@@ -381,20 +382,7 @@ def notebook_source(filename: str) -> Source | None:
 
 
 MOST_PICTURES = 12
-COUNTS = """.wide { overflow-x: auto; }
-.counts td, .counts .names th { white-space: nowrap; }
-.counts td:not(:first-child):not(:last-child) { text-align: right; }
-.counts .names th:not(:first-child):not(:last-child) { text-align: right; }
-.counts [colspan] { padding-top: .8rem; }
-@media (max-width: 700px) {
-  .counts, .counts tbody, .counts tr, .counts td, .counts [colspan] { display: block; }
-  .counts .names, .counts .empty { display: none; }
-  .counts td, .counts [colspan] { white-space: normal; overflow-wrap: anywhere; }
-  .counts td:not(:first-child):not(:last-child) { text-align: left; }
-  .counts td:not(:first-child)::before { content: attr(data-column) ": "; opacity: .7; }
-  .counts td:first-child { font-weight: bold; }
-}
-"""
+COUNTS = package_text(__file__, "counts.css")
 
 
 def html(ran: FinishedRun, context: RenderContext) -> str:

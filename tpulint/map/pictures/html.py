@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from tpulint.disk import package_text
 from tpulint.finding import Location, Span
 from tpulint.map.pictures.model import ComputationMap, ProgramMap
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, Link, figure
@@ -14,56 +15,9 @@ from tpulint.output.text import shown
 
 AROUND = 2  # rows before and after those that a picture leads to
 LONGEST = 40  # rows of one place
-OWN_STYLE = """
-.tools { display: flex; gap: .4rem; }
-.tools button { font: inherit; min-width: 2.2rem; }
-figure:focus-visible { outline: 2px solid; }
-.source { padding: .5rem 0; }
-.source span { display: block; padding: 0 .5rem; white-space: pre; width: max-content;
-  min-width: 100%; box-sizing: border-box; }
-.source span:target { background: #58f4; }
-.source b { display: inline-block; font-weight: normal; min-width: 3rem; user-select: none; }
-h1, h3 { overflow-wrap: anywhere; }
-"""
-MAP_STYLE = STYLE + FIGURE_STYLE + OWN_STYLE + SVG_STYLE
+MAP_STYLE = STYLE + FIGURE_STYLE + package_text(__file__, "map.css") + SVG_STYLE
 # Zoom by the buttons, by + - 0 and by Ctrl and the wheel; move by dragging. Links work without it.
-SCRIPT = """
-for (const figure of document.querySelectorAll("figure")) {
-  let scale = 1, start = null, moved = false;
-  const zoom = (factor) => {
-    scale = factor ? Math.min(Math.max(scale * factor, .25), 6) : 1;
-    for (const picture of figure.querySelectorAll("svg")) {
-      picture.style.maxWidth = scale === 1 ? "" : "none";
-      picture.style.width = scale === 1 ? "" : picture.viewBox.baseVal.width * scale + "px";
-    }
-  };
-  const factors = {"+": 1.25, "=": 1.25, "-": .8, "0": 0};
-  for (const button of figure.previousElementSibling.querySelectorAll("button"))
-    button.addEventListener("click", () => zoom(factors[button.dataset.zoom]));
-  figure.addEventListener("keydown", (event) => {
-    if (event.key in factors && !event.ctrlKey && !event.metaKey) zoom(factors[event.key]);
-  });
-  figure.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return;
-    event.preventDefault();
-    zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1);
-  }, {passive: false});
-  figure.addEventListener("pointerdown", (event) => {
-    if (event.pointerType === "mouse" && event.button === 0)
-      start = [event.clientX + figure.scrollLeft, event.clientY + window.scrollY];
-    moved = false;
-  });
-  figure.addEventListener("pointermove", (event) => {
-    if (!start || !event.buttons) return;
-    const x = start[0] - event.clientX, y = start[1] - event.clientY;
-    moved = moved || Math.abs(x - figure.scrollLeft) + Math.abs(y - window.scrollY) > 4;
-    if (moved) { figure.scrollLeft = x; window.scrollTo(window.scrollX, y); }
-  });
-  figure.addEventListener("pointerup", () => { start = null; });
-  figure.addEventListener("dragstart", (event) => event.preventDefault());
-  figure.addEventListener("click", (event) => { if (moved) event.preventDefault(); }, true);
-}
-"""
+SCRIPT = package_text(__file__, "map.js")
 
 
 def render_html(program: ProgramMap, context: RenderContext) -> str:
