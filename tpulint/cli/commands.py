@@ -17,7 +17,7 @@ from tpulint.cli.report import colored, out, print_messages, width, write_file
 from tpulint.cli.request import activate, closest, request_of_file
 from tpulint.codes import SHAPE
 from tpulint.config import ConfigError
-from tpulint.disk import OWN_FILE_LIMIT_BYTES, read_regular
+from tpulint.disk import OWN_FILE_LIMIT_BYTES, package_text, read_regular
 from tpulint.installation import install
 from tpulint.output.merged import Unmergeable, merged
 from tpulint.plugins import KEBAB_CASE, RESERVED
@@ -150,87 +150,6 @@ def serve(port: int | None) -> int:
 # `tpulint new-rule`: the first version of a rule of your own, with its page and its test. It works:
 # it reports the calls of one function on the device, and its test passes.
 
-RULE = '''"""{code}: {summary}."""
-
-from __future__ import annotations
-
-from tpulint.extend import (
-    Program,
-    Report,
-    Rule,
-    Severity,
-    certainty,
-    device_calls,
-    path_to_site,
-    register,
-)
-
-NAME = "my_package.my_function"
-
-
-@register
-class {class_name}(Rule):
-    code = "{code}"
-    name = "{name}"
-    severity = Severity.ERROR
-    summary = "{summary}"
-
-    def check(self, program: Program, report: Report) -> None:
-        for computation, call in device_calls(program):
-            if call.path == NAME:
-                report(
-                    call.site.span,
-                    f"`{{NAME}}` runs on the device: say here what to do instead",
-                    certainty=certainty(program, computation, call.context),
-                    trace=path_to_site(computation, call.context, call.site, f"calls `{{NAME}}`"),
-                )
-'''
-
-PAGE = """\
-# {code} {name}
-
-## What it does
-Reports a fault: {summary}.
-
-## Example
-```python
-import my_package
-import tensorflow as tf
-
-
-def computation(x):
-    my_package.my_function(x)  # error: {code}
-    return x
-
-
-tf.compat.v1.tpu.rewrite(computation, [tf.constant(1.0)])
-```
-
-## Use instead
-```python
-import my_package
-import tensorflow as tf
-
-
-def computation(x):
-    return x
-
-
-my_package.my_function(tf.compat.v1.tpu.rewrite(computation, [tf.constant(1.0)]))
-```
-"""
-
-TEST = '''"""Each program in the pages of this directory is reported as its marks say."""
-
-from pathlib import Path
-
-from tpulint.testing import page_tests
-
-DIRECTORY = Path(__file__).parent
-
-test_pages = page_tests(DIRECTORY, rules_dirs=[DIRECTORY])
-'''
-
 
 def new_rule(options: argparse.Namespace) -> int:
     """Write the files, and overwrite none. Raises ConfigError where there can be no such rule."""
@@ -244,11 +163,16 @@ def new_rule(options: argparse.Namespace) -> int:
         raise ConfigError(f"new-rule: {name!r} is not two or more words in kebab-case")
     stem = f"{code.lower()}_{name.replace('-', '_')}"
     class_name = "".join(word.capitalize() for word in name.split("-"))
-    texts = {f"{stem}.py": RULE, f"{stem}.md": PAGE, "test_rules.py": TEST}
-    for filename, text in texts.items():
+    templates = {
+        f"{stem}.py": "new_rule",
+        f"{stem}.md": "new_rule_page",
+        "test_rules.py": "new_rule_test",
+    }
+    for filename, template in templates.items():
         path = os.path.join(options.directory, filename)
         state = "exists" if os.path.lexists(path) else "written"
         if state == "written":
+            text = package_text(__file__, f"{template}.txt")
             filled = text.format(code=code, name=name, summary=summary, class_name=class_name)
             write_new_file(path, filled)
         print(f"{state}: {path}")
