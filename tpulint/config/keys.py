@@ -1,7 +1,7 @@
-"""The one table of configuration keys, and the values that a configuration gives them.
+"""The configuration keys, and the values that a configuration gives them.
 
-The table says how a key is read, what it means and what it is by default. `tpulint config`, the
-JSON schema and docs/configuration.md are made from it.
+The table of the keys is `keys.json`: how a key is read, what it means and what it is by default.
+`tpulint config`, the JSON schema and docs/configuration.md are made from it.
 """
 
 from __future__ import annotations
@@ -14,23 +14,16 @@ from typing import Any, NamedTuple
 import tpulint.config.readers as readers
 from tpulint.codes import CODES, HOME, NAMES
 from tpulint.config.readers import ConfigError, is_shared, nearest
+from tpulint.disk import package_text
 from tpulint.finding import Certainty
-
-DEFAULT_EXCLUDE = (
-    *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints"),
-    *(".mypy_cache", ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache"),
-    *(".svn", ".tox", ".tpulint_cache", ".venv", ".vscode", "__pypackages__", "_build"),
-    *("buck-out", "dist", "node_modules", "site-packages", "venv"),
-)
-SELECTORS: Mapping[str, object] = {"type": "array", "items": {"$ref": "#/$defs/selector"}}
-STRINGS: Mapping[str, object] = {"type": "array", "items": {"type": "string"}}
 
 
 class ConfigKey(NamedTuple):
-    """One key: `default` as TOML would hold it (None: unset), `example` as a line of TOML.
+    """One key, a row of `keys.json`; its `kind` there says how it is read, and the schema.
 
-    `scope`: a key of the "file" counts for the files that this configuration is closest to, a
-    key of the "run" only where the paths of the run meet.
+    `default` is as TOML would hold it (None: unset), `example` a line of TOML. `scope`: a key of
+    the "file" counts for the files that this configuration is closest to, a key of the "run" only
+    where the paths of the run meet.
     """
 
     name: str
@@ -47,161 +40,34 @@ class ConfigKey(NamedTuple):
         return self.name.replace("-", "_")
 
 
-_KEYS = (
-    ConfigKey(
-        "extend",
-        readers.string,
-        {"type": "string"},
-        None,
-        'extend = "../tpulint.toml"',
-        "A configuration file with the values of the keys that this file leaves out; it may extend "
-        "another one. Its paths and patterns are relative to its directory, except `cache-dir`.",
-    ),
-    ConfigKey(
-        "select",
-        readers.codes,
-        SELECTORS,
-        ["ALL"],
-        'select = ["TPU1", "nested-outside-compilation"]',
-        "The rules to report: codes, beginnings of codes, names, or `ALL`.",
-    ),
-    ConfigKey(
-        "ignore",
-        readers.codes,
-        SELECTORS,
-        [],
-        'ignore = ["TPU802"]',
-        "The rules not to report. The more specific selector wins; on a tie, `ignore` wins.",
-    ),
-    ConfigKey(
-        "extend-select",
-        readers.codes,
-        SELECTORS,
-        [],
-        'extend-select = ["TPU901"]',
-        "Rules to report in addition to `select`. While `select` is `ALL`, it has an effect only "
-        "for rules about performance (`TPU9`).",
-    ),
-    ConfigKey(
-        "performance",
-        readers.boolean,
-        {"type": "boolean"},
-        False,
-        "performance = true",
-        "Report what wastes time or memory of the TPU, too: the rules of severity `performance` "
-        "(`TPU9`). `ALL` does not select them.",
-    ),
-    ConfigKey(
-        "per-file-ignores",
-        readers.per_file,
-        {"type": "object", "additionalProperties": SELECTORS},
-        {},
-        'per-file-ignores = { "tests/*" = ["TPU405"], "!src/**" = ["ALL"] }',
-        "Rules not to report in files that match a pattern. A leading `!` negates the pattern.",
-    ),
-    ConfigKey(
-        "exclude",
-        readers.strings,
-        STRINGS,
-        list(DEFAULT_EXCLUDE),
-        'exclude = [".venv", "third_party"]',
-        "Files and directories to exclude. It replaces the default list; to extend that list, use "
-        "`extend-exclude`.",
-    ),
-    ConfigKey(
-        "extend-exclude",
-        readers.strings,
-        STRINGS,
-        [],
-        'extend-exclude = ["third_party"]',
-        "Files and directories to exclude in addition to `exclude`.",
-    ),
-    ConfigKey(
-        "certainty",
-        readers.certainty,
-        {"type": "string", "enum": ["definite", "possible", "unlikely"]},
-        "definite",
-        'certainty = "possible"',
-        "The lowest certainty to report. `possible` findings depend on something that the "
-        "analysis cannot see. `unlikely` ones are usually harmless.",
-    ),
-    ConfigKey(
-        "target-tensorflow",
-        readers.target,
-        {"type": "string", "pattern": r"^(1\.15|2\.x|2\.\d+)$"},
-        None,
-        'target-tensorflow = "2.16"',
-        "The TensorFlow release that the code is for. If it is unset, the requirement files of the "
-        "project decide, or a README in a folder below them that installs another release.",
-    ),
-    ConfigKey(
-        "wrappers",
-        readers.strings,
-        STRINGS,
-        [],
-        'wrappers = ["mylib.on_host"]',
-        "Dotted names of functions that run a callable argument by `outside_compilation`.",
-    ),
-    ConfigKey(
-        "models",
-        readers.strings,
-        STRINGS,
-        [],
-        'models = ["tpulint-models.toml"]',
-        "TOML files that say what calls of your helper libraries mean (docs/extending.md).",
-    ),
-    ConfigKey(
-        "rules-dir",
-        readers.strings,
-        STRINGS,
-        [],
-        'rules-dir = ["tools/tpulint"]',
-        "Directories with rules and models of your own (docs/extending.md). They are code, so they "
-        "are only loaded where the user allows it: by `--rules-dir`, or by `allow-rules-dir` in "
-        "the user's own configuration.",
-        "run",
-    ),
-    ConfigKey(
-        "assume-tpu",
-        readers.boolean,
-        {"type": "boolean"},
-        False,
-        "assume-tpu = true",
-        "Treat a strategy of unknown kind as a `TPUStrategy`.",
-    ),
-    ConfigKey(
-        "baseline",
-        readers.string,
-        {"type": "string"},
-        None,
-        'baseline = "tpulint-baseline.json"',
-        "The file with the accepted findings (`--write-baseline` creates it).",
-    ),
-    ConfigKey(
-        "cache-dir",
-        readers.directory_or_url,
-        {"type": "string"},
-        ".tpulint_cache",
-        'cache-dir = ".cache/tpulint"',
-        "The directory of the cache. It must be in the project, and empty or created by tpulint. "
-        "`--cache-dir` and `TPULINT_CACHE_DIR` can also name a directory elsewhere, or the fsspec "
-        "URL (`s3://bucket/folder`) of a cache that machines share. What only this machine can use "
-        "is then in `.tpulint_cache`.",
-        "run",
-    ),
-    ConfigKey(
-        "jobs",
-        readers.count,
-        {"type": "integer", "minimum": 1},
-        None,
-        "jobs = 4",
-        "The number of processes. If it is unset, one per processor.",
-        "run",
-    ),
-)
-
+_TEXT: Mapping[str, object] = {"type": "string"}
+_TEXTS: Mapping[str, object] = {"type": "array", "items": _TEXT}
+_CODES: Mapping[str, object] = {"type": "array", "items": {"$ref": "#/$defs/selector"}}
+KINDS: Mapping[str, tuple[Callable[[object], object], Mapping[str, object]]] = {
+    "boolean": (readers.boolean, {"type": "boolean"}),
+    "certainty": (readers.certainty, {**_TEXT, "enum": [level.value for level in Certainty]}),
+    "codes": (readers.codes, _CODES),
+    "count": (readers.count, {"type": "integer", "minimum": 1}),
+    "directory_or_url": (readers.directory_or_url, _TEXT),
+    "per_file": (readers.per_file, {"type": "object", "additionalProperties": _CODES}),
+    "string": (readers.string, _TEXT),
+    "strings": (readers.strings, _TEXTS),
+    "target": (readers.target, {**_TEXT, "pattern": r"^(1\.15|2\.x|2\.\d+)$"}),
+}
+# It is JSON: TOML takes a few milliseconds to import, in each run.
+KEYS: Mapping[str, ConfigKey] = {
+    name: ConfigKey(
+        name,
+        *KINDS[row["kind"]],
+        default=row.get("default"),
+        example=row["example"],
+        text=row["text"],
+        scope=row.get("scope", "file"),
+    )
+    for name, row in json.loads(package_text(__file__, "keys.json")).items()
+}
+DEFAULT_EXCLUDE = readers.strings(KEYS["exclude"].default)
 PATTERN_KEYS = ("exclude", "extend-exclude")
-KEYS: dict[str, ConfigKey] = {key.name: key for key in _KEYS}
 # The keys that decide possible findings, with the codes of these.
 DECIDES = {"target-tensorflow": ("TPU801", "TPU802")}
 
