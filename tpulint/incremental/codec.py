@@ -1,45 +1,44 @@
 """Results as text, for the database and for the cache that machines share.
 
-It is JSON, as other processes and machines may write it: to decode it runs nothing. Whatever does
-not decode is no result.
+It is JSON, as other processes and machines may write it: to decode it runs nothing. The types of
+the fields of a result say how it is read back. Whatever does not decode is no result.
 """
 
 from __future__ import annotations
 
+import enum
+import functools
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin
 
-from tpulint.diagnostics.suppress import CommentFacts
-from tpulint.disk import PassedOver
-from tpulint.finding import (
-    Applicability,
-    Certainty,
-    Change,
-    Edit,
-    Finding,
-    Fix,
-    Location,
-    Span,
-    Step,
-    UnfollowedCall,
-)
-from tpulint.frontends.tensorflow.spelling_search import NamesInFile, Spelled
 from tpulint.incremental.disk import DiskDependencies
-from tpulint.incremental.model import Analysis, FileFacts, Job, ProgramCoverage, Programs
+from tpulint.incremental.model import Analysis, FileFacts, Programs
 
 Row = Iterable[Any]  # a list of JSON, unchecked: `sound` catches what does not fit
+Decode = Callable[[Any], Any]
 T = TypeVar("T")
 
 # Raised where a result is decoded that is none.
 UNSOUND = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 NO_FACTS = FileFacts()
+# The parts of an analysis that are kept; the others are of one run.
+KEPT = ("findings", "messages", "skipped", "unfollowed", "passed_over", "programs")
 
 
 def encoded(value: object) -> str:
-    """Return a value of lists, tables and words as text."""
-    return json.dumps(value, separators=(",", ":"))
+    """Return a value of named tuples, tables, sets, enumerations and words as text."""
+    return json.dumps(value, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> object:
+    """Return what JSON holds in the place of a value that it does not know."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    return dict(value) if isinstance(value, Mapping) else sorted(value)
 
 
 def decoded(decode: Callable[[Any], T], text: str | bytes) -> T | None:
@@ -56,6 +55,92 @@ def sound(decode: Callable[..., T], *rows: Any) -> T | None:
         return decode(*rows)
     except UNSOUND:
         return None
+
+
+class _Fields(dict[str, Decode]):
+    """What decodes the values of the fields of named tuples, by name, made when it is needed."""
+
+    def __init__(self, cls: Any) -> None:
+        super().__init__()
+        self.cls = cls
+
+    def __missing__(self, name: str) -> Decode:
+        annotation = self.cls.__annotations__[name].__forward_arg__
+        names = vars(sys.modules[self.cls.__module__])
+        try:
+            hint = eval(annotation, names)
+        except NameError:  # few files have such names: their module is imported for them alone
+            from tpulint.syntax import api_spellings
+
+            hint = eval(annotation, names, vars(api_spellings))
+        self[name] = _decoder(hint)
+        return self[name]
+
+
+def record(cls: Callable[..., T]) -> Callable[[Any], T]:
+    """Return what decodes rows of named tuples; a row may leave out fields that have defaults."""
+    names: tuple[str, ...] = getattr(cls, "_fields")  # noqa: B009
+    fields = _Fields(cls)
+
+    def decode(row: Any) -> T:
+        if type(row) is not list or len(row) > len(names):
+            raise TypeError("no row")
+        # None needs no decoder: to know the type of an absent part may need the import of a module.
+        return cls(
+            *[
+                None if value is None else fields[name](value)
+                for name, value in zip(names, row, strict=False)
+            ]
+        )
+
+    return decode
+
+
+def optional(cls: Callable[..., T]) -> Callable[[Row], tuple[T | None]]:
+    """Return what decodes a row of one named tuple or of None."""
+
+    def decode(row: Row) -> tuple[T | None]:
+        (inner,) = row
+        return (None if inner is None else record(cls)(inner),)
+
+    return decode
+
+
+@functools.cache
+def _decoder(hint: Any) -> Decode:
+    """Return what decodes values of a type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is None:
+        return _decoder_of_class(hint)
+    if NoneType in arguments:
+        return _decoder_of_union([argument for argument in arguments if argument is not NoneType])
+    decoders = [_decoder(argument) for argument in arguments if argument is not Ellipsis]
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        of_key = int if arguments[0] is int else decoders[0]  # JSON has words as keys
+        return lambda row: {of_key(key): decoders[1](value) for key, value in row.items()}
+    if origin is frozenset or Ellipsis in arguments:
+        return lambda row: origin(map(decoders[0], row))
+    return lambda row: tuple(decode(value) for decode, value in zip(decoders, row, strict=True))
+
+
+def _decoder_of_class(cls: Any) -> Decode:
+    if hasattr(cls, "_fields"):
+        return record(cls)
+    return cls if issubclass(cls, enum.Enum) else functools.partial(_checked, (cls,))
+
+
+def _decoder_of_union(classes: list[Any]) -> Decode:
+    """Return what decodes values of one class or several plain ones, or None."""
+    if len(classes) > 1:
+        return functools.partial(_checked, (*classes, NoneType))
+    decode = _decoder(classes[0])
+    return lambda value: None if value is None else decode(value)
+
+
+def _checked(classes: tuple[type, ...], value: Any) -> Any:
+    if type(value) not in classes:
+        raise TypeError(f"no {classes[0].__name__}")
+    return value
 
 
 class Paths:
@@ -108,48 +193,7 @@ def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
 
 
 def _all_facts(rows: Iterable[Any]) -> list[FileFacts]:
-    if not all(type(row) is list for row in rows):  # the keys of a table would pass for facts
-        raise TypeError("no facts")
-    return [_facts(*row) for row in rows]
-
-
-def _facts(
-    imports: str = "",
-    names_tpu: bool = False,
-    of_home: bool = False,
-    marked: bool = False,
-    script: bool = False,
-    placement: str | None = None,
-    names: Iterable[Any] = (),
-    frameworks: str = "",
-) -> FileFacts:
-    if not isinstance(imports, str) or not isinstance(names_tpu, bool):
-        raise TypeError("no facts")
-    first = (imports, names_tpu, of_home, marked, script, placement)
-    return FileFacts(*first, _names(*names), frameworks)
-
-
-def _names(
-    missing: Iterable[str] = (), keras_2: bool = False, spellings: Iterable[Any] | None = None
-) -> NamesInFile:
-    if spellings is None:
-        return NamesInFile(tuple(missing), keras_2)
-    from tpulint.syntax.api_spellings import FileSpellings
-
-    names, aliases, asks = spellings
-    spelled = FileSpellings(tuple(map(_spelled_name, names)), _aliases(aliases), asks)
-    return NamesInFile(tuple(missing), keras_2, spelled)
-
-
-def _spelled_name(row: Row) -> Any:
-    from tpulint.syntax.api_spellings import SpelledName
-
-    place, paths, start, end, *rest = row
-    return SpelledName(place, tuple(paths), tuple(start), tuple(end), *rest)
-
-
-def _aliases(row: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(paths) for name, paths in row.items()}
+    return list(map(record(FileFacts), rows))
 
 
 # What was asked of the disk.
@@ -179,151 +223,24 @@ def dependencies_of(row: Mapping[str, Any], paths: Paths) -> DiskDependencies:
     )
 
 
-# The programs of a batch.
+# The programs of a batch, and the findings in a program.
 
 
-def programs_row(programs: Programs) -> list[object]:
-    """Return the programs for JSON."""
-    rows = programs.jobs, programs.marked, programs.spelled, programs.passed_over
-    return [*rows, dict(programs.using)]
-
-
-def programs_of(row: Row) -> Programs:
-    """Return the programs of a row."""
-    jobs, marked, spelled, passed_over, using = row
-    return Programs(
-        tuple(
-            Job(tuple(seeds), tuple((path, state) for path, state in placed), size, tuple(callers))
-            for seeds, placed, size, callers in jobs
-        ),
-        tuple(marked),
-        tuple(_spelled(*row) for row in spelled),
-        tuple(PassedOver(*row) for row in passed_over),
-        dict(using),
-    )
-
-
-def _spelled(
-    name: Iterable[Any],
-    span: Iterable[Any],
-    having: int,
-    target: Iterable[Any],
-    aliases: Mapping[str, Iterable[str]],
-    asks: bool,
-    excludes: bool,
-) -> Spelled:
-    from tpulint.frontends.tensorflow.target_release import Requirement, Target
-
-    filename, start, end = span
-    place = Span(filename, Location(*start), Location(*end))
-    mask, stated, configured, requirement, *rest = target
-    required = None
-    if requirement is not None:
-        text, begin, stop, *allowed = requirement
-        required = Requirement(text, Location(*begin), Location(*stop), *allowed)
-    of_file = Target(mask, stated, configured, required, *rest)
-    return Spelled(_spelled_name(name), place, having, of_file, _aliases(aliases), asks, excludes)
-
-
-# The findings in a program.
+programs_of = record(Programs)
 
 
 def analysis_row(analysis: Analysis, paths: Paths) -> dict[str, object]:
     """Return what was found in a program for JSON."""
-    return {
-        "findings": [_finding_row(finding) for finding in analysis.findings],
-        "messages": analysis.messages,
-        "skipped": dict(analysis.skipped),
-        "unfollowed": sorted(analysis.unfollowed),
-        "passed_over": [
-            (paths.relative(os.path.abspath(path)), reason, is_too_large)
-            for path, reason, is_too_large in analysis.passed_over
-        ],
-        "programs": analysis.programs,
-    }
+    passed_over = [
+        file._replace(path=paths.relative(os.path.abspath(file.path)))
+        for file in analysis.passed_over
+    ]
+    return {name: getattr(analysis, name) for name in KEPT} | {"passed_over": passed_over}
 
 
 def analysis_of(row: Mapping[str, Any], paths: Paths) -> Analysis:
     """Return what was found in the program of a row."""
-    return Analysis(
-        tuple(map(_finding, row["findings"])),
-        messages=tuple(row["messages"]),
-        skipped=dict(row["skipped"]),
-        unfollowed=frozenset(UnfollowedCall(*call) for call in row["unfollowed"]),
-        passed_over=tuple(
-            PassedOver(paths.absolute(path), reason, is_too_large)
-            for path, reason, is_too_large in row["passed_over"]
-        ),
-        programs=tuple(
-            ProgramCoverage(begins, tuple(files), unreached)
-            for begins, files, unreached in row["programs"]
-        ),
-    )
-
-
-def _finding_row(finding: Finding) -> dict[str, object]:
-    return {
-        "code": finding.code,
-        "message": finding.message,
-        "span": finding.span,
-        "certainty": finding.certainty.value,
-        "trace": finding.trace,
-        "fix": fix_row(finding.fix),
-    }
-
-
-def fix_row(fix: Fix | None) -> list[object] | None:
-    """Return a fix for JSON."""
-    return None if fix is None else [fix.applicability.value, *fix[1:]]
-
-
-def fix_of(row: Row | None) -> Fix | None:
-    """Return the fix of a row."""
-    if row is None:
-        return None
-    applicability, message, edits, changes = row
-    return Fix(
-        Applicability(applicability),
-        message,
-        tuple(Edit(Location(*start), Location(*end), content) for start, end, content in edits),
-        tuple(
-            Change(function, Location(*start), Location(*end), tuple(arguments))
-            for function, start, end, arguments in changes
-        ),
-    )
-
-
-def _finding(row: Mapping[str, Any]) -> Finding:
-    trace = tuple(Step(lane, _span(span), *words) for lane, span, *words in row["trace"])
-    certainty = Certainty(row["certainty"])
-    return Finding(
-        row["code"], row["message"], _span(row["span"]), certainty, trace, fix_of(row["fix"])
-    )
-
-
-def comment_facts_row(facts: CommentFacts | None) -> Row:
-    """Return the facts of comments for JSON; a row of nothing where the file cannot be parsed."""
-    if facts is None:
-        return []
-    return [[[*place, text] for place, text in facts.comments], [*facts.last_rows.items()]]
-
-
-def comment_facts_of(row: Row) -> tuple[CommentFacts | None]:
-    """Return the facts of comments that a row has, or that there are none."""
-    parts = [*row]
-    if not parts:
-        return (None,)
-    comments, last_rows = parts
-    places = ((Location(int(first), int(column)), str(text)) for first, column, text in comments)
-    return (CommentFacts(tuple(places), {int(first): int(last) for first, last in last_rows}),)
-
-
-def completed_fix(row: Row) -> tuple[Fix | None]:
-    """Return the fix of a row that is one, or that says there is none."""
-    (fix,) = row
-    return (fix_of(fix),)
-
-
-def _span(row: Row) -> Span:
-    filename, start, end = row
-    return Span(filename, Location(*start), Location(*end))
+    fields = _Fields(Analysis)
+    analysis = Analysis(**{name: fields[name](row[name]) for name in KEPT})
+    passed_over = [file._replace(path=paths.absolute(file.path)) for file in analysis.passed_over]
+    return analysis._replace(passed_over=tuple(passed_over))

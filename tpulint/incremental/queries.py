@@ -162,7 +162,7 @@ class Queries:
 
     def remember_programs(self, programs: Programs, dependencies: DiskDependencies) -> None:
         """Keep the programs of the batch."""
-        row = {"state": self._state(), "programs": codec.programs_row(programs)}
+        row = {"state": self._state(), "programs": programs}
         self._disk.learn(dependencies.files)
         self._remember(PROGRAMS, row, dependencies)
 
@@ -315,11 +315,10 @@ class KnownComments:
         key = hashed([source.text])
         if key not in self._read:
             text = self._memo.some(COMMENTS, self._head, [key]).get(key)
-            facts = None if text is None else codec.decoded(codec.comment_facts_of, text)
+            facts = None if text is None else codec.decoded(codec.optional(CommentFacts), text)
             if facts is None:
                 facts = (comment_facts(source),)
-                row = codec.encoded(codec.comment_facts_row(facts[0]))
-                self._new.append(Result(COMMENTS, self._head, key, row))
+                self._new.append(Result(COMMENTS, self._head, key, codec.encoded(facts)))
             (self._read[key],) = facts
         return self._read[key]
 
@@ -356,15 +355,15 @@ def with_fixes(
 
 def _completed(fix: Fix, source: Source, memo: Memo, head: str) -> tuple[Fix | None, Result | None]:
     """Return the fix with its edits, and the result to keep where it was not known."""
-    key = hashed([source.text, codec.fix_row(fix)])
+    key = hashed([source.text, fix])
     text = memo.some(FIXES, head, [key]).get(key)
-    stored = None if text is None else codec.decoded(codec.completed_fix, text)
+    stored = None if text is None else codec.decoded(codec.optional(Fix), text)
     if stored is not None:
         return stored[0], None
     from tpulint.diagnostics.fix import with_edits
 
     complete = with_edits(fix, source.text)
-    return complete, Result(FIXES, head, key, codec.encoded([codec.fix_row(complete)]))
+    return complete, Result(FIXES, head, key, codec.encoded([complete]))
 
 
 def _imports(row: Mapping[str, Any]) -> Imports:

@@ -76,10 +76,10 @@ def test_programs() -> None:
     job = Job(("a.py",), (("/top/here/a.py", "on"),), 3, ("b.py",))
     programs = Programs((job,), ("a.py",), (spelled,), (PassedOver("/x", "it is large", True),))
     programs = programs._replace(using={"j": 2})
-    row = json.loads(codec.encoded(codec.programs_row(programs)))
+    row = json.loads(codec.encoded(programs))
     assert codec.programs_of(row) == programs
     without = spelled._replace(target=Target(4, False))
-    row = json.loads(codec.encoded(codec.programs_row(Programs(spelled=(without,)))))
+    row = json.loads(codec.encoded(Programs(spelled=(without,))))
     assert codec.programs_of(row).spelled == (without,)
 
 
