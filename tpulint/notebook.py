@@ -29,7 +29,8 @@ ASSIGNMENT = re.compile(r"^(\s*[\w, .\[\]]+=\s*)([%!].*)$")
 BLANK = re.compile(r"^(\s*[\w, .\[\]\"']+=\s*)(#.*)$")
 # Commands that IPython runs without a `%` or `!` before them.
 BARE_COMMAND = re.compile(
-    r"^(\s*)((?:pip3?|conda|ls|cd|cp|mv|rm|mkdir|rmdir|cat|pwd)(?:\s+[^\s=(,.\[:].*)?)$"
+    r"^(\s*)((?:pip3?|conda|ll|ls|cd|cp|mv|rm|mkdir|rmdir|cat|less|more|man|pwd|env|who|run"
+    r"|time|timeit|matplotlib|load_ext|reload_ext)(?:\s+(?:[^\s=(,.\[:].*|\.(?:[./].*)?))?)$"
 )
 STAND_IN = re.compile(rf"(?:pass|None){MARK}")
 # A magic that runs a statement: `if 1: ` takes its place, so that the statement keeps its column.

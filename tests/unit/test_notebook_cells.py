@@ -60,3 +60,16 @@ def test_false_syntax_error_of_a_magic_below_a_comment(comment: str) -> None:
     assert python_cell(script).problem is None
     assert all(line.startswith("pass  # magic: ") for line in python_cell(script).text.split("\n"))
     assert python_cell(f"{comment}\n%%time\nx = 1").text.endswith("\nx = 1")
+
+
+@pytest.mark.parametrize(
+    "command", ["cd ./drive/MyDrive", "cd ..", "ls .", "matplotlib inline", "load_ext tensorboard"]
+)
+def test_false_syntax_error_of_a_command_without_its_sign(command: str) -> None:
+    """IPython runs its own commands without a `%` where a cell has nothing else."""
+    assert python_cell(command) == Cell(f"pass  # magic: {command}")
+
+
+def test_names_of_commands_stay_python() -> None:
+    cell = "run = time.time\nls.sort()\nmore [0]"
+    assert python_cell(cell) == Cell(cell)
