@@ -203,6 +203,35 @@ class Builder:
     def __call__(self, x):
         return tf.keras.layers.Dense(1)(x)
 """,
+    "one of many functions, taken by a name": TPU
+    + """
+import sys
+import tasks
+
+TASKS = {
+    "a": tasks.a, "b": tasks.b, "c": tasks.c, "d": tasks.d, "e": tasks.e, "f": tasks.f, "g": tasks.g
+}
+task = TASKS.get(sys.argv[1])
+if task is None:
+    raise ValueError("no such task")
+
+@tf.function
+def train(x):
+    strategy.run(lambda x: task(x), args=(x,))
+
+train(tf.zeros([8]))
+
+# file: tasks.py
+import tensorflow as tf
+
+def a(x): return x
+def b(x): return x
+def c(x): return x
+def d(x): return x
+def e(x): return x
+def f(x): return x
+def g(x): return tf.strings.length(x)  # possible: TPU501
+""",
     "a function that is given a strategy of GPUs": """
 import sys
 import tensorflow as tf

@@ -249,6 +249,10 @@ class DeferredName(External):
     base: ModuleValue
     name: str
 
+    @property
+    def is_callee(self) -> bool:
+        return True  # it may be a function, which is read where the program calls it
+
     def __repr__(self) -> str:
         return f"{self.path} (its module was not read)"
 

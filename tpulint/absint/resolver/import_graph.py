@@ -80,7 +80,7 @@ class Files:
         if key not in self._text_with_start:
             roots = self._roots_of(key[0])
             self._text_with_start[key] = any(
-                self._holds(root, first) or is_checkout_of(root, first) for root in roots
+                self._holds(root, first) or self._is_checkout(root, first) for root in roots
             ) or bool(self._distributions_with(key[0], first))
         return self._text_with_start[key]
 
@@ -93,7 +93,7 @@ class Files:
                 if located is not None:
                     return located
         for root in roots if len(parts) > 1 else ():
-            if is_checkout_of(root, parts[0]):
+            if self._is_checkout(root, parts[0]):
                 located = self._find_below(root, parts[1:], path)
                 if located is not None:
                     return located
@@ -154,6 +154,12 @@ class Files:
             return False
         is_package = name not in sys.stdlib_module_names
         return is_package or self._has(os.path.join(root, name), PACKAGE)
+
+    def _is_checkout(self, root: str, name: str) -> bool:
+        """Return whether a root is itself the package `name`, in a folder named after it."""
+        if is_checkout_of(root, name):
+            return True
+        return is_fork_of(root, name) and self._has(root, PACKAGE)
 
     def _owns(self, root: str, parts: list[str], path: str) -> bool:
         """Return whether a folder without an `__init__` is a package by PEP 420.
@@ -262,6 +268,14 @@ def is_checkout_of(folder: str, package: str) -> bool:
     """
     spelled = re.escape(package).replace("_", "[-_]")
     name = rf"(?:.*(?:[+~@]|__))?{spelled}(?:[-_.@](?:{REVISION}))?"
+    return re.fullmatch(name, os.path.basename(folder), re.IGNORECASE) is not None
+
+
+@functools.lru_cache(maxsize=4096)
+def is_fork_of(folder: str, package: str) -> bool:
+    """Return whether the name of a folder adds words to a package's: `albert-with-comet`."""
+    spelled = re.escape(package).replace("_", "[-_]")
+    name = rf"(?:.*(?:[+~@]|__))?{spelled}[-_.].+"
     return re.fullmatch(name, os.path.basename(folder), re.IGNORECASE) is not None
 
 

@@ -76,6 +76,26 @@ def test_a_checkout_of_a_package_may_have_more_in_its_name(folder: str, is_found
     assert meant(f"{root}/bin/train.py", "net_lib", *others) is None
 
 
+@pytest.mark.parametrize(
+    ("folder", "init", "is_found"),
+    [
+        ("albert-with-comet", True, True),
+        ("owner+albert.grad_accum", True, True),
+        ("albert-with-comet", False, False),
+        ("my-albert", True, False),
+        ("alberta", True, False),
+    ],
+)
+def test_a_fork_of_a_package_has_words_after_its_name(
+    folder: str, init: bool, is_found: bool
+) -> None:
+    """Missed before: all of a fork of ALBERT but its scripts, for they import `albert.modeling`."""
+    root = f"/x/{folder}"
+    others = (f"{root}/modeling.py", *([f"{root}/__init__.py"] if init else []))
+    meaning = meant(f"{root}/run.py", "albert.modeling", *others)
+    assert meaning == (f"{root}/modeling.py" if is_found else None)
+
+
 def test_a_package_in_a_checkout_of_its_name_comes_first() -> None:
     root = "/x/net-master"
     inner = f"{root}/net/dense.py"
