@@ -28,6 +28,25 @@ def model_fn(features, labels, mode, params):
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=get_host_call("gs://b"))
 """
     + ESTIMATOR,
+    "the keys of a dictionary of tensors": V1
+    + """
+import tensorflow_hub as hub
+
+def heads(taps):
+    for name in list(taps.keys()):
+        taps[name] = tf.reshape(taps[name], [-1])
+    return taps
+
+def model_fn(features, labels, mode, params):
+    taps = hub.Module("gs://bucket/module")(features, as_dict=True)
+    taps = {name: tf.abs(tap) for name, tap in taps.items()} if params["abs"] else tf.abs(taps)
+    names = heads(taps).keys()
+    loss = tf.reduce_mean(features)
+    metric_fn = lambda rows: {names[0]: tf.metrics.mean(rows)}
+    rows = tf.reduce_mean(features, axis=-1)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [rows]))
+"""
+    + ESTIMATOR,
     "a variable that the host reads by itself": V1
     + """
 def model_fn(features, labels, mode, params):

@@ -478,7 +478,7 @@ def _tensor_method(call: Call) -> Value:
     """Call a method of a tensor, an operation on it; of a structure of tensors, a part of it."""
     receiver = call.receiver
     assert isinstance(receiver, Tensor)
-    if receiver.sort == "structure" or (receiver.sort == "unseen" and call.name in OF_DICTS):
+    if receiver.sort == "structure" or call.name in OF_DICTS:  # no tensor has such methods
         return _structure_method(call, receiver)
     values = [receiver, *call.values]
     transfer.touch(call.frame, values, call.site, call.name, Certainty.DEFINITE)
