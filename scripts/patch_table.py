@@ -12,6 +12,13 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 RUNTIME = ROOT / "tpulint" / "runtime"
+# What declares a patch, and for which time where it does not say one.
+DECLARING = {
+    "patch": "ALWAYS",
+    "patch_value": "ALWAYS",
+    "emulated_patch": "EMULATED",
+    "emulated_patch_value": "EMULATED",
+}
 PATCHING = RUNTIME / "tensorflow_internals" / "patching.py"
 HEAD = """\
 # What the runtime replaces in TensorFlow
@@ -69,12 +76,12 @@ def declared(path: Path) -> Iterator[Row]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             constants[node.targets[0].id] = text(node.value, constants)
     for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and name_of(call.func) in ("patch", "patch_value"):
+        if isinstance(call, ast.Call) and name_of(call.func) in DECLARING:
             options = {keyword.arg: text(keyword.value, constants) for keyword in call.keywords}
             since, until = options.get("since", ""), options.get("until", "")
             releases = "all" if not since and not until else f"{since or '2.12'} to {until}".strip()
             yield Row(
-                options.get("when", "When.ALWAYS").removeprefix("When."),
+                options.get("when", DECLARING[name_of(call.func)]).removeprefix("When."),
                 options["why"],
                 text(call.args[0], constants),
                 f"from {since}" if since and not until else releases,

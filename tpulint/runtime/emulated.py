@@ -32,10 +32,10 @@ from tpulint.runtime.tensorflow_internals.modules import (
 )
 from tpulint.runtime.tensorflow_internals.patching import (
     When,
+    emulated_patch,
+    emulated_patch_value,
     install,
     installed,
-    patch,
-    patch_value,
 )
 from tpulint.runtime.tensorflow_internals.tracebacks import builder
 from tpulint.storage.session import serving
@@ -60,7 +60,7 @@ _ANY_CORE = "a function called on a free core runs here: its operation has no ke
 _UNTUNED = "a pipeline that feeds several cores ends at once, and not after its tuning thread"
 
 
-@patch(f"{_CONTEXT}.list_logical_devices", why=_LISTED, when=When.EMULATED)
+@emulated_patch(f"{_CONTEXT}.list_logical_devices", why=_LISTED)
 def _list_logical_devices(
     original: Callable[..., list[Any]], self: Any, device_type: str | None = None
 ) -> list[Any]:
@@ -75,7 +75,7 @@ def _list_logical_devices(
     return devices + [core for core in cores if device_type in (None, core.device_type)]
 
 
-@patch(f"{_CONTEXT}.list_physical_devices", why=_LISTED, when=When.EMULATED)
+@emulated_patch(f"{_CONTEXT}.list_physical_devices", why=_LISTED)
 def _list_physical_devices(
     original: Callable[..., list[Any]], self: Any, device_type: str | None = None
 ) -> list[Any]:
@@ -87,7 +87,7 @@ def _list_physical_devices(
     return devices
 
 
-@patch("tensorflow.python.client.session.BaseSession.list_devices", why=_LISTED, when=When.EMULATED)
+@emulated_patch("tensorflow.python.client.session.BaseSession.list_devices", why=_LISTED)
 def _list_devices(original: Callable[..., list[Any]], self: Any) -> list[Any]:
     devices = original(self)
     listed = {device.name for device in devices}  # the hosts of a pod that are processes
@@ -117,10 +117,9 @@ def soft_placement() -> Iterator[None]:
         context._soft_device_placement = before
 
 
-@patch_value(
+@emulated_patch_value(
     f"{_CONTEXT}.soft_device_placement",
     why="operations meant for devices that do not exist run on the CPU, whatever the program says",
-    when=When.EMULATED,
 )
 def _keep_soft_placement(_: Any) -> property:
     """Let programs set and read `tf.config.set_soft_device_placement` as usual."""
@@ -135,7 +134,7 @@ def _keep_soft_placement(_: Any) -> property:
     return property(get, set_)
 
 
-@patch(f"{_RESOLVER}.__init__", why=_RESOLVED, when=When.EMULATED)
+@emulated_patch(f"{_RESOLVER}.__init__", why=_RESOLVED)
 def _initialize_resolver(
     _: Callable[..., None],
     self: Any,
@@ -159,26 +158,23 @@ def _initialize_resolver(
     setattr(self, _CALLED, str(tpu or "local"))
 
 
-@patch(
-    f"{_RESOLVER}.set_tpu_topology",
-    why="initializing a system again loses the variables on it",
-    when=When.EMULATED,
+@emulated_patch(
+    f"{_RESOLVER}.set_tpu_topology", why="initializing a system again loses the variables on it"
 )
 def _set_topology(original: Callable[..., None], self: Any, serialized: bytes) -> None:
     original(self, serialized)
     current_state().initialize_memory(getattr(self, _CALLED))
 
 
-@patch(f"{_RESOLVER}.cluster_spec", why=_RESOLVED, when=When.EMULATED)
+@emulated_patch(f"{_RESOLVER}.cluster_spec", why=_RESOLVED)
 def _cluster_spec(_: Callable[..., Any], self: Any) -> Any:
     # Programs print the addresses in it.
     return tf.train.ClusterSpec({self.task_type: current_pod().addresses})
 
 
-@patch(
+@emulated_patch(
     "tensorflow.python.distribute.failure_handling.failure_handling_util.on_gcp",
     why="a handler of preemption does nothing, as on a Cloud TPU",
-    when=When.EMULATED,
 )
 def _is_on_cloud(_: Callable[[], bool]) -> bool:
     return True  # elsewhere a handler runs an operation that no released TensorFlow has
@@ -196,7 +192,7 @@ def systems_forgotten() -> Iterator[None]:
         systems.update(before)
 
 
-@patch(f"{_TPU_OPS}.configure_distributed_tpu", why=_SYSTEM, when=When.EMULATED)
+@emulated_patch(f"{_TPU_OPS}.configure_distributed_tpu", why=_SYSTEM)
 def _configure_system(
     _: Callable[..., Any], *args: Any, name: str | None = None, **kwargs: Any
 ) -> Any:
@@ -213,7 +209,7 @@ def _configure_system(
     return tf.constant(topology.SerializeToString(), name=name)
 
 
-@patch(f"{_TPU_OPS}.shutdown_distributed_tpu", why=_SYSTEM, when=When.EMULATED)
+@emulated_patch(f"{_TPU_OPS}.shutdown_distributed_tpu", why=_SYSTEM)
 def _shut_system_down(_: Callable[..., Any], name: str | None = None) -> Any:
     # It is shut down at once; what a graph does when a session runs it is not known here.
     if tf.inside_function():
@@ -221,10 +217,9 @@ def _shut_system_down(_: Callable[..., Any], name: str | None = None) -> Any:
     return tf.no_op(name=name)
 
 
-@patch(
+@emulated_patch(
     f"{_TPU_OPS}.worker_heartbeat",
     why="the hosts of an emulated system are well: the operation has no kernel on a CPU",
-    when=When.EMULATED,
 )
 def _worker_heartbeat(_: Callable[..., Any], request: Any, name: str | None = None) -> Any:
     """Return an empty WorkerHeartbeatResponse: the host is well, and nothing is to be done."""
@@ -232,8 +227,8 @@ def _worker_heartbeat(_: Callable[..., Any], request: Any, name: str | None = No
     return tf.constant(b"", name=name)
 
 
-@patch(f"{_TPU}.functional.TPUPartitionedCall", why=_ANY_CORE, when=When.EMULATED)
-@patch(f"{_TPU_OPS}.tpu_partitioned_call", why=_ANY_CORE, when=When.EMULATED)
+@emulated_patch(f"{_TPU}.functional.TPUPartitionedCall", why=_ANY_CORE)
+@emulated_patch(f"{_TPU_OPS}.tpu_partitioned_call", why=_ANY_CORE)
 def _call_on_any_core(
     _: Callable[..., Any], args: Any, device_ordinal: Any, Tout: Any, f: Any, **kwargs: Any
 ) -> Any:
@@ -241,19 +236,19 @@ def _call_on_any_core(
     return tf.raw_ops.StatefulPartitionedCall(args=args, Tout=Tout, f=f)
 
 
-@patch(f"{_TPU_OPS}.tpu_ordinal_selector", why=_ANY_CORE, when=When.EMULATED)
+@emulated_patch(f"{_TPU_OPS}.tpu_ordinal_selector", why=_ANY_CORE)
 def _select_core(_: Callable[..., Any], name: str | None = None) -> Any:
     return tf.constant([0], name=name)
 
 
-@patch(f"{_ITERATORS}.OwnedMultiDeviceIterator.__init__", why=_UNTUNED, when=When.EMULATED)
+@emulated_patch(f"{_ITERATORS}.OwnedMultiDeviceIterator.__init__", why=_UNTUNED)
 def _initialize_iterator(
     original: Callable[..., None], self: Any, dataset: Any = None, *args: Any, **kwargs: Any
 ) -> None:
     original(self, None if dataset is None else _untuned(dataset), *args, **kwargs)
 
 
-@patch(f"{_ITERATORS}._create_device_dataset", why=_UNTUNED, when=When.EMULATED)
+@emulated_patch(f"{_ITERATORS}._create_device_dataset", why=_UNTUNED)
 def _create_device_dataset(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _untuned(original(*args, **kwargs))
 
@@ -333,12 +328,12 @@ _OUTSIDE = "the runtime has its own outside_compilation"
 _OUTSIDE_IMPLEMENTATION = f"{_TPU}.tpu_replication.outside_compilation_impl"
 
 
-@patch_value(f"{_TPU}.tpu.split_compile_and_replicate", why=_REPLICATED, when=When.EMULATED)
+@emulated_patch_value(f"{_TPU}.tpu.split_compile_and_replicate", why=_REPLICATED)
 def _replace_replicate(_: Any) -> Callable[..., Any]:
     return _replicate_on_cores  # all of TensorFlow's `tpu.*` functions end in this one
 
 
-@patch_value(_OUTSIDE_IMPLEMENTATION, why=_OUTSIDE, when=When.EMULATED, since="2.15")
+@emulated_patch_value(_OUTSIDE_IMPLEMENTATION, why=_OUTSIDE, since="2.15")
 def _replace_outside_compilation(_: Any) -> Callable[..., Any]:
     @builder
     def outside_compilation_impl(is_map: bool, *args: Any, **kwargs: Any) -> Any:
@@ -348,24 +343,18 @@ def _replace_outside_compilation(_: Any) -> Callable[..., Any]:
     return outside_compilation_impl
 
 
-@patch_value(
-    f"{_TPU}.tpu.outside_compilation",
-    why=_OUTSIDE,
-    when=When.EMULATED,
-    until="2.12",
-    unless=_OUTSIDE_IMPLEMENTATION,
+@emulated_patch_value(
+    f"{_TPU}.tpu.outside_compilation", why=_OUTSIDE, until="2.12", unless=_OUTSIDE_IMPLEMENTATION
 )
-@patch_value(
+@emulated_patch_value(
     f"{_TPU}.tpu_replication.outside_compilation",
     why=_OUTSIDE,
-    when=When.EMULATED,
     until="2.12",
     unless=_OUTSIDE_IMPLEMENTATION,
 )
-@patch_value(
+@emulated_patch_value(
     "tensorflow.compat.v1.tpu.outside_compilation",
     why=_OUTSIDE,
-    when=When.EMULATED,
     until="2.12",
     unless=_OUTSIDE_IMPLEMENTATION,
 )
@@ -373,10 +362,9 @@ def _replace_each_outside_compilation(_: Any) -> Callable[..., Any]:
     return outside_compilation  # TensorFlow 2.12 has it under three names, and all are in use
 
 
-@patch(
+@emulated_patch(
     "tensorflow.python.ops.gen_tpu_ops.cross_replica_sum",
     why="a sum over replicas outside computations is of one replica: it has no kernel on a CPU",
-    when=When.EMULATED,
 )
 def _cross_replica_sum(
     original: Callable[..., Any], input: Any, group_assignment: Any, name: str | None = None

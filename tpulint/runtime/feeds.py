@@ -40,9 +40,8 @@ from tpulint.runtime.tensorflow_internals.modules import op_def_registry
 from tpulint.runtime.tensorflow_internals.operations import operations_of, runs_independently
 from tpulint.runtime.tensorflow_internals.patching import (
     Changed,
-    When,
     after_install,
-    patch,
+    emulated_patch,
     patch_value,
 )
 
@@ -237,10 +236,9 @@ def _handle_eagerly(execute: Any) -> Changed:
 
 # tensorflow/python/training/evaluation.py: the values of metrics are fetched when the hooks that
 # feed the TPU have ended.
-@patch(
+@emulated_patch(
     "tensorflow.python.training.basic_session_run_hooks.FinalOpsHook.end",
     why="a wait for an outfeed after the last step is an error at once",
-    when=When.EMULATED,
 )
 def _fetch_final_values(original: Callable[..., Any], hook: Any, session: Any) -> Any:
     with last_reads.reading():

@@ -26,7 +26,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tpu_embedding_v2_utils,
 )
 from tpulint.runtime.tensorflow_internals.operations import runs_independently
-from tpulint.runtime.tensorflow_internals.patching import When, patch
+from tpulint.runtime.tensorflow_internals.patching import emulated_patch
 
 _NO_BATCH = "waits for embedding activations, and no batch is enqueued for its core"
 
@@ -213,10 +213,9 @@ _OFFERED = ("SGD", "Adagrad", "Adam", "FTRL")
 _IN_MEMORY = "the embedding tables are in the host's memory: the operations have no kernel on a CPU"
 
 
-@patch(
+@emulated_patch(
     f"{_TPU}.tpu_embedding_v2.TPUEmbedding.__init__",
     why="what the emulated embedding engine does not offer is refused at once",
-    when=When.EMULATED,
 )
 def _initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
     original(self, *args, **kwargs)
@@ -224,36 +223,32 @@ def _initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: 
         _refuse_what_is_not_offered(self)
 
 
-@patch(f"{_TPU}.tpu_embedding_v2._load_variables_impl", why=_IN_MEMORY, when=When.EMULATED)
+@emulated_patch(f"{_TPU}.tpu_embedding_v2._load_variables_impl", why=_IN_MEMORY)
 def _load(_: Any, config: Any, hosts: Any, variables: Any, tables: Any) -> None:
     del config, hosts, tables
     with tf.init_scope():
         load(variables)
 
 
-@patch(f"{_TPU}.tpu_embedding_v2._retrieve_variables_impl", why=_IN_MEMORY, when=When.EMULATED)
+@emulated_patch(f"{_TPU}.tpu_embedding_v2._retrieve_variables_impl", why=_IN_MEMORY)
 def _retrieve(_: Any, config: Any, hosts: Any, variables: Any, tables: Any) -> None:
     del config, hosts, tables
     with tf.init_scope():
         retrieve(variables)
 
 
-@patch(f"{_TPU}.ops.tpu_ops.is_tpu_embedding_initialized", why=_IN_MEMORY, when=When.EMULATED)
+@emulated_patch(f"{_TPU}.ops.tpu_ops.is_tpu_embedding_initialized", why=_IN_MEMORY)
 def _is_set_up(_: Any) -> bool:
     return is_set_up()
 
 
-@patch(f"{_TPU}.tpu.initialize_system_for_tpu_embedding", why=_IN_MEMORY, when=When.EMULATED)
+@emulated_patch(f"{_TPU}.tpu.initialize_system_for_tpu_embedding", why=_IN_MEMORY)
 def _set_up(_: Any, config: Any = None, *args: Any, **kwargs: Any) -> None:
     del args, kwargs
     set_up(config)
 
 
-@patch(
-    f"{_TPU}.ops.tpu_ops.enqueue_tpu_embedding_arbitrary_tensor_batch",
-    why=_IN_MEMORY,
-    when=When.EMULATED,
-)
+@emulated_patch(f"{_TPU}.ops.tpu_ops.enqueue_tpu_embedding_arbitrary_tensor_batch", why=_IN_MEMORY)
 def _enqueue(
     _: Any,
     sample_indices_or_row_splits: Any,
@@ -269,22 +264,21 @@ def _enqueue(
     return enqueue(*features, mode_override, device_ordinal, combiners)
 
 
-@patch(f"{_TPU}.ops.tpu_ops.recv_tpu_embedding_activations", why=_IN_MEMORY, when=When.EMULATED)
+@emulated_patch(f"{_TPU}.ops.tpu_ops.recv_tpu_embedding_activations", why=_IN_MEMORY)
 def _receive_activations(_: Any, config: bytes, **kwargs: Any) -> Any:
     del kwargs
     return activations(_shapes(config))
 
 
-@patch(f"{_TPU}.ops.tpu_ops.send_tpu_embedding_gradients", why=_IN_MEMORY, when=When.EMULATED)
+@emulated_patch(f"{_TPU}.ops.tpu_ops.send_tpu_embedding_gradients", why=_IN_MEMORY)
 def _send_gradients(_: Any, inputs: Any, learning_rates: Any, config: Any, **kwargs: Any) -> Any:
     del config, kwargs
     return send_gradients(inputs, learning_rates)
 
 
-@patch(
+@emulated_patch(
     f"{_TPU}.tpu_embedding.TPUEmbedding.__init__",
     why="there is no embedding hardware for sessions, and the error says so",
-    when=When.EMULATED,
     until="2.15",
 )
 def _refuse_sessions(*_: Any, **__: Any) -> None:
@@ -295,10 +289,9 @@ def _refuse_sessions(*_: Any, **__: Any) -> None:
     )
 
 
-@patch(
+@emulated_patch(
     f"{_TPU}.tpu_embedding_v3.TPUEmbeddingV2.__init__",
     why="there is no SparseCore, and the error says so",
-    when=When.EMULATED,
     since="2.17",
 )
 def _refuse_sparse_cores(*_: Any, **__: Any) -> None:

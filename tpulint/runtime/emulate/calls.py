@@ -17,7 +17,7 @@ import tensorflow as tf
 from tpulint.runtime import emulator
 from tpulint.runtime.emulate.cores import FunctionCores, core_of
 from tpulint.runtime.source_location import user_location
-from tpulint.runtime.tensorflow_internals.patching import When, patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import emulated_patch, emulated_patch_value
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _COUNTED = "launches and reads of results are counted for the report of a run"
@@ -76,8 +76,8 @@ def _launch() -> Iterator[None]:
         _open.pop(number, None)
 
 
-@patch(f"{_EXECUTE}.TFE_Py_Execute", why=_COUNTED, when=When.EMULATED)
-@patch(f"{_EXECUTE}.TFE_Py_ExecuteCancelable", why=_COUNTED, when=When.EMULATED)
+@emulated_patch(f"{_EXECUTE}.TFE_Py_Execute", why=_COUNTED)
+@emulated_patch(f"{_EXECUTE}.TFE_Py_ExecuteCancelable", why=_COUNTED)
 def _run_function(
     run: Callable[..., Any], handle: Any, device: Any, operation: Any, *others: Any
 ) -> Any:
@@ -90,7 +90,7 @@ def _run_function(
     return results
 
 
-@patch(f"{_EXECUTE}.TFE_Py_FastPathExecute", why=_COUNTED, when=When.EMULATED)
+@emulated_patch(f"{_EXECUTE}.TFE_Py_FastPathExecute", why=_COUNTED)
 def _run_operation(
     run: Callable[..., Any], ctx: Any, operation: str, name: Any, *arguments: Any
 ) -> Any:
@@ -115,8 +115,8 @@ def _mark(results: Any) -> None:
             setattr(result, _OF_DEVICE, True)
 
 
-@patch_value(f"{_SESSION}._call_tf_sessionrun", why=_COUNTED, when=When.EMULATED)
-@patch_value(f"{_SESSION}._Callable.__call__", why=_COUNTED, when=When.EMULATED)
+@emulated_patch_value(f"{_SESSION}._call_tf_sessionrun", why=_COUNTED)
+@emulated_patch_value(f"{_SESSION}._Callable.__call__", why=_COUNTED)
 def _count_runs(run: Callable[..., Any]) -> Callable[..., Any]:
     @frames_hidden
     def run_session(*arguments: Any, **options: Any) -> Any:
@@ -126,7 +126,7 @@ def _count_runs(run: Callable[..., Any]) -> Callable[..., Any]:
     return run_session
 
 
-@patch("tensorflow.python.framework.ops._EagerTensorBase._numpy", why=_COUNTED, when=When.EMULATED)
+@emulated_patch("tensorflow.python.framework.ops._EagerTensorBase._numpy", why=_COUNTED)
 def _read(original: Callable[[Any], Any], tensor: Any) -> Any:
     # A string is no value of a device: it is the topology, which the host has.
     if _readers and _is_of_device(tensor) and tensor.dtype != tf.string:

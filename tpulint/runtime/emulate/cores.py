@@ -34,7 +34,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     xla_data_pb2,
     xla_sharding,
 )
-from tpulint.runtime.tensorflow_internals.patching import When, patch
+from tpulint.runtime.tensorflow_internals.patching import emulated_patch
 
 _IN_OPTIONAL = "_tpulint_cores_in"
 _OPS = "tensorflow.python.framework.ops"
@@ -61,11 +61,11 @@ def set_core(values: Any, device: str | None) -> None:
             setattr(value, PLACED, device)
 
 
-patch(f"{_OPS}.EagerTensor.device", why=REPORTED, when=When.EMULATED)(asked_for_device)
-patch(f"{_OPS}.EagerTensor.backing_device", why=REPORTED, when=When.EMULATED)(asked_for_device)
+emulated_patch(f"{_OPS}.EagerTensor.device", why=REPORTED)(asked_for_device)
+emulated_patch(f"{_OPS}.EagerTensor.backing_device", why=REPORTED)(asked_for_device)
 
 
-@patch(f"{_EXECUTE}.TFE_Py_FastPathExecute", why=REPORTED, when=When.EMULATED)
+@emulated_patch(f"{_EXECUTE}.TFE_Py_FastPathExecute", why=REPORTED)
 def _run_operation(
     run: Callable[..., Any], ctx: Any, operation: str, name: Any, *arguments: Any
 ) -> Any:
@@ -82,8 +82,8 @@ def _run_operation(
     return results
 
 
-@patch(f"{_EXECUTE}.TFE_Py_Execute", why=REPORTED, when=When.EMULATED)
-@patch(f"{_EXECUTE}.TFE_Py_ExecuteCancelable", why=REPORTED, when=When.EMULATED)
+@emulated_patch(f"{_EXECUTE}.TFE_Py_Execute", why=REPORTED)
+@emulated_patch(f"{_EXECUTE}.TFE_Py_ExecuteCancelable", why=REPORTED)
 def _run_function(
     run: Callable[..., Any], handle: Any, device: Any, operation: Any, inputs: Any, *others: Any
 ) -> Any:
@@ -107,10 +107,9 @@ def _run_function(
     return results
 
 
-@patch(
+@emulated_patch(
     f"{_EXECUTE}.TFE_Py_PackEagerTensors",
     why="a packed variable is lost with its copies when the system is initialized again",
-    when=When.EMULATED,
 )
 def _pack_eager_tensors(pack: Callable[..., Any], ctx: Any, tensors: Sequence[Any]) -> Any:
     packed_tensor = pack(ctx, tensors)
@@ -150,10 +149,9 @@ def unpack_variables(variables: Sequence[Any]) -> list[Any]:
     return list(variables)
 
 
-@patch(
+@emulated_patch(
     "tensorflow.python.distribute.packed_distributed_variable.PackedDistributedVariable.handle",
     why="a packed variable outside computations is that of the current core",
-    when=When.EMULATED,
 )
 def _packed_handle(original: Callable[[Any], Any], self: Any) -> Any:
     # TensorFlow finds that when it places the graph; here all cores are one device to it.
@@ -172,10 +170,9 @@ class _Touched(list[dict[int, Any]]):
     """
 
 
-@patch(
+@emulated_patch(
     "tensorflow.python.distribute.tpu_replicated_variable.TPUReplicatedVariable.handle",
     why="a computation takes the first copy of a variable that is on several cores of a replica",
-    when=When.EMULATED,
 )
 def _replicated_handle(original: Callable[[Any], Any], self: Any) -> Any:
     is_whole = save_context.in_save_context() or tf.executing_eagerly()
@@ -257,8 +254,8 @@ _ONE_CORE = "a replica is on one core, which cannot switch to programs for singl
 _XLA = "tensorflow.compiler.tf2xla.python.xla"
 
 
-@patch(f"{_XLA}.spmd_full_to_shard_shape", why=_ONE_CORE, when=When.EMULATED)
-@patch(f"{_XLA}.spmd_shard_to_full_shape", why=_ONE_CORE, when=When.EMULATED)
+@emulated_patch(f"{_XLA}.spmd_full_to_shard_shape", why=_ONE_CORE)
+@emulated_patch(f"{_XLA}.spmd_shard_to_full_shape", why=_ONE_CORE)
 def _refuse_manual_sharding(*_: Any, **__: Any) -> Any:
     raise NotImplementedError(
         "the emulated TPU runs a replica on one core, and cannot switch to manual partitioning"
@@ -363,10 +360,9 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
         return self._core(arguments[core]) if isinstance(core, int) else core
 
 
-@patch(
+@emulated_patch(
     f"{_FUNCTIONS}.monomorphic_function._EagerDefinedFunction.__init__",
     why=REPORTED,
-    when=When.EMULATED,
     until="2.12",
     unless=f"{_FUNCTIONS}.atomic_function",
 )
@@ -384,12 +380,7 @@ def _initialize_function(
     initialize(self, name, graph, inputs, outputs, attrs)
 
 
-@patch(
-    f"{_FUNCTIONS}.atomic_function.from_func_graph",
-    why=REPORTED,
-    when=When.EMULATED,
-    since="2.15",
-)
+@emulated_patch(f"{_FUNCTIONS}.atomic_function.from_func_graph", why=REPORTED, since="2.15")
 def _make_function(
     make: Callable[..., Any], name: Any, graph: Any, attrs: Any, *args: Any, **kwargs: Any
 ) -> Any:

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from tpulint.runtime import emulator
 from tpulint.runtime.tensorflow_internals.modules import eager_context, ops, pydev
-from tpulint.runtime.tensorflow_internals.patching import When, patch
+from tpulint.runtime.tensorflow_internals.patching import emulated_patch
 
 LOCAL = "localhost"
 COORDINATOR = "coordinator"
@@ -267,7 +267,7 @@ _device_of = ops.Operation.device.fget
 """TensorFlow's own: the device on which an operation runs."""
 
 
-@patch(f"{_OPS}.Graph._apply_device_functions", why=_ON_CPU, when=When.EMULATED)
+@emulated_patch(f"{_OPS}.Graph._apply_device_functions", why=_ON_CPU)
 def _apply_device_functions(original: Callable[..., None], self: Any, op: Any) -> None:
     """Place an operation on the CPU, and let it report the device that the program has named.
 
@@ -280,7 +280,7 @@ def _apply_device_functions(original: Callable[..., None], self: Any, op: Any) -
         _place(op, asked_for, executing_device(asked_for))
 
 
-@patch(f"{_OPS}.Operation._set_device", why=_ON_CPU, when=When.EMULATED)
+@emulated_patch(f"{_OPS}.Operation._set_device", why=_ON_CPU)
 def _set_device(original: Callable[..., None], self: Any, asked_for: Any) -> None:
     original(self, asked_for)  # that of an operation with which it is colocated
     if hasattr(self, PLACED):
@@ -288,24 +288,20 @@ def _set_device(original: Callable[..., None], self: Any, asked_for: Any) -> Non
     _place(self, _device_of(self), executing_device(_device_of(self)))
 
 
-@patch(
-    "tensorflow.python.client.session.BaseSession._extend_graph",
-    why=_ON_CPU,
-    when=When.EMULATED,
-)
+@emulated_patch("tensorflow.python.client.session.BaseSession._extend_graph", why=_ON_CPU)
 def _extend_graph(original: Callable[..., None], self: Any) -> None:
     if not self._target:  # this process serves it, and has no other job
         _place_jobs_here(self._graph)
     original(self)
 
 
-@patch(f"{_OPS}.Operation.device", why=_ON_CPU, when=When.EMULATED)
+@emulated_patch(f"{_OPS}.Operation.device", why=_ON_CPU)
 def asked_for_device(original: Callable[[Any], Any], self: Any) -> Any:
     """Return the device that the program has named, if there is one, or else the `original`."""
     return getattr(self, PLACED, None) or original(self)
 
 
-@patch(f"{_OPS}.SymbolicTensor.device", why=_ON_CPU, when=When.EMULATED, since="2.15")
+@emulated_patch(f"{_OPS}.SymbolicTensor.device", why=_ON_CPU, since="2.15")
 def _device_of_tensor(_: Callable[[Any], Any], self: Any) -> Any:
     return self.op.device  # as in 2.12
 
@@ -336,7 +332,7 @@ def _place(op: tf.Operation, asked_for: str, device: str) -> None:
 _CONTEXT = "tensorflow.python.eager.context.Context"
 
 
-@patch(f"{_CONTEXT}.device_name", why=_ON_HOSTS, when=When.EMULATED)
+@emulated_patch(f"{_CONTEXT}.device_name", why=_ON_HOSTS)
 def _device_name(original: Callable[[Any], str | None], self: Any) -> Any:
     # The program sees the scopes that it enters; TensorFlow's C++ sees where that runs.
     name = original(self)
@@ -345,16 +341,12 @@ def _device_name(original: Callable[[Any], str | None], self: Any) -> Any:
     return asked_for if is_of_host else name
 
 
-@patch(f"{_CONTEXT}._set_device", why=_ON_HOSTS, when=When.EMULATED)
+@emulated_patch(f"{_CONTEXT}._set_device", why=_ON_HOSTS)
 def _enter_device(original: Callable[..., None], self: Any, name: Any, spec: Any) -> None:
     original(self, executing_device(name) if is_on_connected_host(name) else name, spec)
 
 
-@patch(
-    "tensorflow.python.framework.constant_op.convert_to_eager_tensor",
-    why=_ON_HOSTS,
-    when=When.EMULATED,
-)
+@emulated_patch("tensorflow.python.framework.constant_op.convert_to_eager_tensor", why=_ON_HOSTS)
 def _convert_to_eager_tensor(
     original: Callable[..., Any], value: Any, ctx: Any, dtype: Any = None
 ) -> Any:
@@ -367,7 +359,7 @@ def _convert_to_eager_tensor(
     return tensor
 
 
-@patch(f"{_OPS}.EagerTensor._copy_nograd", why=_ON_HOSTS, when=When.EMULATED)
+@emulated_patch(f"{_OPS}.EagerTensor._copy_nograd", why=_ON_HOSTS)
 def _copy_nograd(
     original: Callable[..., Any], self: Any, ctx: Any = None, device_name: Any = None
 ) -> Any:
@@ -377,7 +369,7 @@ def _copy_nograd(
     )
 
 
-@patch("tensorflow.python.ops.functional_ops.remote_call", why=_ON_HOSTS, when=When.EMULATED)
+@emulated_patch("tensorflow.python.ops.functional_ops.remote_call", why=_ON_HOSTS)
 def _remote_call(original: Callable[..., Any], target: Any, *args: Any, **kwargs: Any) -> Any:
     value = tf.get_static_value(target) if isinstance(target, tf.Tensor) else target
     name = value.decode() if isinstance(value, bytes) else value

@@ -25,14 +25,18 @@ from tpulint.runtime.tensorflow_internals.modules import (
     op_def_registry,
     ops,
 )
-from tpulint.runtime.tensorflow_internals.patching import Changed, When, patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import (
+    Changed,
+    emulated_patch,
+    emulated_patch_value,
+)
 
 _CONTEXT = "tensorflow.python.eager.context.Context"
 _MACHINES = "the hosts of a pod are processes, or this one, and the program sees them as machines"
 
 
-@patch(f"{_CONTEXT}.set_server_def", why=_MACHINES, when=When.EMULATED)
-@patch(f"{_CONTEXT}.update_server_def", why=_MACHINES, when=When.EMULATED)
+@emulated_patch(f"{_CONTEXT}.set_server_def", why=_MACHINES)
+@emulated_patch(f"{_CONTEXT}.update_server_def", why=_MACHINES)
 def _connect_to_hosts(
     connect: Callable[..., None], self: Any, server_def: Any, *args: Any, **kwargs: Any
 ) -> None:
@@ -48,10 +52,9 @@ def _connect_to_hosts(
     pod.is_connected = True
 
 
-@patch(
+@emulated_patch(
     "tensorflow.python.eager.executor.Executor.__del__",
     why="the end of a dataset on a host that is a process is not shown as an ignored error",
-    when=When.EMULATED,
 )
 def _delete_executor(delete: Callable[[Any], None], self: Any) -> None:
     """Delete an executor in which the last operation has found a dataset at its end.
@@ -66,15 +69,14 @@ def _delete_executor(delete: Callable[[Any], None], self: Any) -> None:
     delete(self)
 
 
-@patch(f"{_CONTEXT}.configure_coordination_service", why=_MACHINES, when=When.EMULATED)
+@emulated_patch(f"{_CONTEXT}.configure_coordination_service", why=_MACHINES)
 def _configure_coordination_service(*_: Any, **__: Any) -> None:
     """Do nothing: there is nothing to coordinate."""
 
 
-@patch(
+@emulated_patch(
     "tensorflow.python.eager.context.async_wait",
     why="nothing waits for a host of a pod that is lost, also not at the end of the program",
-    when=When.EMULATED,
 )
 def _wait_unless_lost(wait: Callable[[], None]) -> None:
     """TensorFlow would wait for ever: also at the end, for which a TPUStrategy asks."""
@@ -118,10 +120,9 @@ def device_scope_restored() -> Iterator[None]:
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
-@patch(
+@emulated_patch(
     "tensorflow.python.data.ops.dataset_ops.DatasetV2._apply_debug_options",
     why="a pipeline on a host of a pod runs no Python of the program",
-    when=When.EMULATED,
 )
 def _refuse_python_on_hosts(original: Callable[..., Any], self: Any) -> Any:
     """TensorFlow calls this method just before it makes an iterator."""
@@ -282,13 +283,11 @@ _APART = "the hosts of a remote TPU have none of the files of the program's mach
 _GENERATED = "tensorflow.python.ops"
 
 
-@patch_value(f"{_GENERATED}.gen_dataset_ops._op_def_library", why=_APART, when=When.EMULATED)
-@patch_value(
-    f"{_GENERATED}.gen_experimental_dataset_ops._op_def_library", why=_APART, when=When.EMULATED
-)
-@patch_value(f"{_GENERATED}.gen_io_ops._op_def_library", why=_APART, when=When.EMULATED)
-@patch_value(f"{_GENERATED}.gen_lookup_ops._op_def_library", why=_APART, when=When.EMULATED)
-@patch_value(f"{_GENERATED}.gen_summary_ops._op_def_library", why=_APART, when=When.EMULATED)
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops._op_def_library", why=_APART)
 def _refuse_local_files_in_graphs(library: Any) -> Changed:
     def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
         if operation in _PATHS and _refuses_local_files():
@@ -299,13 +298,11 @@ def _refuse_local_files_in_graphs(library: Any) -> Changed:
     return Changed(library, _apply_op_helper=apply_op_helper)
 
 
-@patch_value(f"{_GENERATED}.gen_dataset_ops.pywrap_tfe", why=_APART, when=When.EMULATED)
-@patch_value(
-    f"{_GENERATED}.gen_experimental_dataset_ops.pywrap_tfe", why=_APART, when=When.EMULATED
-)
-@patch_value(f"{_GENERATED}.gen_io_ops.pywrap_tfe", why=_APART, when=When.EMULATED)
-@patch_value(f"{_GENERATED}.gen_lookup_ops.pywrap_tfe", why=_APART, when=When.EMULATED)
-@patch_value(f"{_GENERATED}.gen_summary_ops.pywrap_tfe", why=_APART, when=When.EMULATED)
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops.pywrap_tfe", why=_APART)
 def _prepare_inputs(execute: Any) -> Changed:
     def fast_path_execute(ctx: Any, operation: str, *arguments: Any) -> Any:
         if operation in _PATHS and _refuses_local_files():
@@ -316,11 +313,11 @@ def _prepare_inputs(execute: Any) -> Changed:
     return Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
 
 
-@patch_value(f"{_GENERATED}.gen_dataset_ops._execute", why=_APART, when=When.EMULATED)
-@patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._execute", why=_APART, when=When.EMULATED)
-@patch_value(f"{_GENERATED}.gen_io_ops._execute", why=_APART, when=When.EMULATED)
-@patch_value(f"{_GENERATED}.gen_lookup_ops._execute", why=_APART, when=When.EMULATED)
-@patch_value(f"{_GENERATED}.gen_summary_ops._execute", why=_APART, when=When.EMULATED)
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops._execute", why=_APART)
 def _refuse_local_files_eagerly(library: Any) -> Changed:
     def execute(operation: bytes, num_outputs: int, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         name = operation.decode()
@@ -344,7 +341,7 @@ _REFUSED_IN = "_tpulint_refused_in"
 """The attribute of a graph that holds its version when its operations were last looked at."""
 
 
-@patch("tensorflow.python.client.session.BaseSession._extend_graph", why=_APART, when=When.EMULATED)
+@emulated_patch("tensorflow.python.client.session.BaseSession._extend_graph", why=_APART)
 def _refuse_local_files_in_sessions(original: Callable[..., None], self: Any) -> None:
     """Mark the paths of operations without a job: they run on the host that serves the session."""
     graph = self._graph

@@ -34,7 +34,12 @@ from tpulint.runtime.tensorflow_internals.modules import (
     session,
 )
 from tpulint.runtime.tensorflow_internals.operations import name_of
-from tpulint.runtime.tensorflow_internals.patching import When, after_install, patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import (
+    after_install,
+    emulated_patch,
+    emulated_patch_value,
+    patch,
+)
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _SESSION = "tensorflow.python.client.session.BaseSession"
@@ -251,7 +256,7 @@ def _place(node: Any) -> None:
         node.device = remote_device(node.device)
 
 
-@patch(f"{_SESSION}.__init__", why=_REMOTE, when=When.EMULATED)
+@emulated_patch(f"{_SESSION}.__init__", why=_REMOTE)
 def _initialize(
     original: Callable[..., None],
     self: Any,
@@ -276,7 +281,7 @@ def _initialize(
     setattr(self, SERVED, True)
 
 
-@patch_value(f"{_SESSION}._call_tf_sessionrun", why=_REMOTE, when=When.EMULATED)
+@emulated_patch_value(f"{_SESSION}._call_tf_sessionrun", why=_REMOTE)
 def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
     @frames_hidden
     def _call_tf_sessionrun(
@@ -299,7 +304,7 @@ def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
     return _call_tf_sessionrun
 
 
-@patch(f"{_SESSION}._make_callable_from_options", why=_REMOTE, when=When.EMULATED)
+@emulated_patch(f"{_SESSION}._make_callable_from_options", why=_REMOTE)
 def _make_callable(original: Callable[..., Any], self: Any, options: Any) -> Any:
     served = getattr(self, _GRAPH, None)
     if served is not None:
@@ -308,7 +313,7 @@ def _make_callable(original: Callable[..., Any], self: Any, options: Any) -> Any
     return original(self, options)
 
 
-@patch(f"{_SESSION}.partial_run_setup", why=_REMOTE, when=When.EMULATED)
+@emulated_patch(f"{_SESSION}.partial_run_setup", why=_REMOTE)
 def _set_up_partial_run(
     original: Callable[..., Any], self: Any, fetches: Any, feeds: Any = None
 ) -> Any:

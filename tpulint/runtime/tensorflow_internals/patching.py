@@ -114,6 +114,10 @@ def patch_value(
     return declare
 
 
+emulated_patch = functools.partial(patch, when=When.EMULATED)
+emulated_patch_value = functools.partial(patch_value, when=When.EMULATED)
+
+
 def _calling(function: Callable[..., Any], original: Any, is_installed: Callable[[], bool]) -> Any:
     """Return a property or function that calls `function` with `original`.
 
