@@ -382,7 +382,7 @@ NEAR = 2  # rows before the one where a parser gives up
 
 def is_unfinished(text: str, row: int) -> bool:
     """Return whether the text, which a parser refused at `row`, is not meant to be parsed."""
-    if PROMPT.match(text):
-        return True
     lines = text.split("\n")
+    if PROMPT.match(text) or any(PROMPT.match(line) for line in lines[row - 1 : row]):
+        return True
     return any(UNFINISHED.search(line) for line in lines[max(row - 1 - NEAR, 0) : row])

@@ -122,6 +122,7 @@ def test_a_broken_cell_costs_that_cell_only() -> None:
     [
         ">>> x = 1\n>>> x\n1",
         "In [1]: x\nOut[1]: 3",
+        "x = 1\n# reading records:\n>>> reader = tf.TFRecordReader()\n>>> reader",
         "def f():\n    # TODO: your code\n\nf()",
         "f(a,\n  b=  # your code here\n)",
     ],
