@@ -36,6 +36,22 @@ PROJECTS = {
     "one that uses no TPU": f"# file: network.py{SILENT}# file: train.py{REFUSES}",
     "one that does, one that does not": f"# file: network.py{GUESSED}# file: train.py{REFUSES}"
     f"# file: serve.py{TRAIN.format(use=', use_tpu=True')}",
+    # A false alarm: a copy of a network for TPUs, used without them.
+    "one that is no TPUEstimator": f"# file: network.py{SILENT}"
+    """# file: serve.py
+import tensorflow.compat.v1 as tf
+from network import model_fn
+
+tf.estimator.Estimator(model_fn).predict(None)
+""",
+    "one that may be a TPUEstimator": f"# file: network.py{GUESSED}"
+    """# file: serve.py
+import tensorflow.compat.v1 as tf
+from network import model_fn
+
+make = tf.estimator.tpu.TPUEstimator if input() else tf.estimator.Estimator
+tf.estimator.Estimator(model_fn).predict(None)
+""",
     "one of the same package": "# file: net/__init__.py\n# file: net/models/__init__.py\n"
     f"# file: net/models/network.py{SILENT}# file: net/train.py{REFUSES}",
     # A false alarm: only what is evaluated was written for a TPU.

@@ -51,7 +51,12 @@ from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL_FNS
 from tpulint.frontends.tensorflow.models.feeds import read_uncalled_input_fns
 from tpulint.frontends.tensorflow.models.table import Call
-from tpulint.frontends.tensorflow.prefilter import may_make_tpu_strategy, opens_clusters
+from tpulint.frontends.tensorflow.prefilter import (
+    makes_plain_estimator,
+    may_make_tpu_estimator,
+    may_make_tpu_strategy,
+    opens_clusters,
+)
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
 from tpulint.syntax.lazy_module import Store
 
@@ -89,6 +94,7 @@ def build_program(
     with room_for_recursion():
         read_all(interpreter, modules, settings.boundary_names, Callers(project, callers))
     drop_disabled_estimators(program, files.disk)
+    drop_plain_estimators(program, project, callers)
     drop_refused_branches(program)
     drop_runs_on_other_devices(program, project, callers)
     program.unreached = list(unreached(interpreter, program))
@@ -496,11 +502,9 @@ def drop_disabled_estimators(program: Program, disk: Disk) -> None:
     without = {home for home, answers in says.items() if answers == {True}}
     if without:
         program.computations = [
-            computation
-            for computation in program.computations
-            if not (
-                _is_guess(computation) and home_of(computation.site.module.path, disk) in without
-            )
+            it
+            for it in program.computations
+            if not (_is_guess(it) and home_of(it.site.module.path, disk) in without)
         ]
 
 
@@ -512,6 +516,46 @@ def _refuses(call: ApiCall) -> bool:
 def _is_guess(computation: Computation) -> bool:
     """Return whether no estimator was seen that takes the model_fn: users make one elsewhere."""
     return computation.kind == "model_fn" and not computation.call.arguments
+
+
+def drop_plain_estimators(program: Program, project: Project, callers: Sequence[str]) -> None:
+    """Take away the guesses that lead only to estimators which are no TPUEstimators.
+
+    callers: files that may call what is defined in the modules of the program.
+    """
+    paths = {it.site.module.path for it in program.computations if _is_guess(it)}
+    above = _importers_of_program(program, project, callers) if paths else {}
+    plain = set()
+    for path in paths:
+        using = _all_above(path, above)
+        if any(project.holds(file, makes_plain_estimator) for file in using):
+            reached = project.imports.reached(path, *using)
+            if not any(project.holds(file, may_make_tpu_estimator) for file in reached):
+                plain.add(path)
+    program.computations = [
+        computation
+        for computation in program.computations
+        if not (_is_guess(computation) and computation.site.module.path in plain)
+    ]
+
+
+def _importers_of_program(
+    program: Program, project: Project, callers: Sequence[str]
+) -> Mapping[str, Sequence[str]]:
+    """Return who imports what, from the modules of a program and from those that may call them."""
+    leading = [*map(os.path.abspath, callers), *(module.path for module in program.modules)]
+    return importers(project.imports, leading)
+
+
+def _all_above(path: str, above: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the files that import the module at `path`, themselves or by others, but for tests."""
+    files_above, waiting = {path}, [path]
+    while waiting:
+        for importer in above.get(waiting.pop(), ()):
+            if importer not in files_above and not is_test(importer):
+                files_above.add(importer)
+                waiting.append(importer)
+    return files_above - {path}
 
 
 # `run` on a parameter, or on `tf.distribute.get_strategy()`: whoever starts the program decides.
@@ -527,8 +571,7 @@ def drop_runs_on_other_devices(program: Program, project: Project, callers: Sequ
     }
     if not paths:
         return
-    leading = [*map(os.path.abspath, callers), *(module.path for module in program.modules)]
-    above = importers(project.imports, leading)
+    above = _importers_of_program(program, project, callers)
     elsewhere = {path for path in paths if _is_for_other_devices(path, above, project)}
     program.computations = [
         computation
@@ -547,13 +590,10 @@ def _is_for_other_devices(path: str, above: Mapping[str, Sequence[str]], project
 
     Tests lead to whatever they test, on devices that are not the user's.
     """
-    starts, seen, waiting = [], {path}, [path]
-    while waiting:
-        for importer in above.get(waiting.pop(), ()):
-            if importer not in seen and not is_test(importer):
-                seen.add(importer)
-                waiting.append(importer)
-                if is_script(project.files.data(importer)):
-                    starts.append(importer)
+    starts = [
+        importer
+        for importer in sorted(_all_above(path, above))
+        if is_script(project.files.data(importer))
+    ]
     reached = project.imports.reached(*starts)
     return bool(starts) and not any(project.holds(file, may_make_tpu_strategy) for file in reached)

@@ -92,6 +92,23 @@ def may_make_tpu_strategy(data: bytes) -> bool:
     return any(name in data for name in _OF_TPUS) or _obtains_a_strategy(data)
 
 
+_PLAIN_ESTIMATOR = re.compile(rb"\bestimator\.Estimator\(")
+# In code: a comment or a docstring that names one has other words around it.
+_TPU_ESTIMATOR = re.compile(
+    rb"\.TPU\w*Estimator\b|TPU\w*Estimator(?=\s*[(),=\]])|\bimport\b.*TPU\w*Estimator\b"
+)
+
+
+def makes_plain_estimator(data: bytes) -> bool:
+    """Return whether an Estimator that is no TPUEstimator is made here."""
+    return _PLAIN_ESTIMATOR.search(data) is not None
+
+
+def may_make_tpu_estimator(data: bytes) -> bool:
+    """Return whether a TPUEstimator may be made here."""
+    return _TPU_ESTIMATOR.search(data) is not None
+
+
 def names_a_tpu(data: bytes) -> bool:
     """Return whether `data` has the word TPU in it; "output" has not."""
     return b"TPU" in data or b"Tpu" in data or _TPU.search(data) is not None
