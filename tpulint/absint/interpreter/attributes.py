@@ -118,13 +118,16 @@ def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
         return False
     instance.attempted.add(name)
     tried = False
+    # What made the object has most likely called them, there or later under the same blocks.
+    made = instance.context
+    context = made if made is not None and made.computation is None else Context()
     for cls in mro(instance.cls):
         if not isinstance(cls, Class):
             continue
         for index in cls.module.facts.setters(cls.code, name):
             function = cls.names.get(cls.module.facts.functions[index].name)
             if isinstance(function, Function) and not frame.session.is_active(function):
-                inner = frame.inner(cls.module, Env({}), Context(is_unrecorded=True))
+                inner = frame.inner(cls.module, Env({}), context.without_recording())
                 args = opaque_arguments(function, instance)
                 with frame.session.guessing():
                     calls.call_function(inner, function, args, Site(cls.module, -1))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import Instance
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
@@ -21,12 +22,22 @@ from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.strategies import is_on_replica
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import CallNode, last_name, walk
 
 ADD_WEIGHT = "add_weight"
+BUILD = "build"
 MAKERS = frozenset(["Variable", ADD_WEIGHT])
 LAYERS = CLASSES | {"Layer"}
 COMBINES = ("aggregation", "synchronization", "variable_def")
 STEPS = 500  # operations that are asked where a value comes from
+
+
+class Creation(NamedTuple):
+    """The call that makes a variable: its last name, its site, and what it says of combining."""
+
+    last: str
+    site: Site
+    says_how: bool
 
 
 class Drift(NamedTuple):
@@ -34,7 +45,7 @@ class Drift(NamedTuple):
 
     call: ApiCall
     variable: Variable
-    made: ApiCall
+    made: Creation
 
 
 @register
@@ -89,19 +100,40 @@ def drift_of(program: Program, call: ApiCall) -> Drift | None:
         return None
     if not is_compiled(call.context) or not is_on_replica(call.context):
         return None
-    creation = next(iter(program.by_result.get(id(variable), ())), None)
-    if creation is None or creation.last not in MAKERS or variable.made is None:
+    if variable.made is None or scope_strategy(variable.made) is None:
         return None
-    if scope_strategy(variable.made) is None or variable.made.computation is not None:
-        return None
-    if any(argument.star for argument in creation.arguments):
-        return None
-    if creation.last == ADD_WEIGHT and not is_layers(creation):
-        return None
-    combinations = [creation.argument(keyword) for keyword in COMBINES]
-    if any(argument is not None and argument.value != NONE for argument in combinations):
+    creation = creation_of(program, variable)
+    if creation is None or creation.says_how or variable.made.computation is not None:
         return None
     return Drift(call, variable, creation)
+
+
+def creation_of(program: Program, variable: Variable) -> Creation | None:
+    """Return the creation of a variable, or of a layer's weight: a metric's are meant to differ."""
+    call = next(iter(program.by_result.get(id(variable), ())), None)
+    if call is None:
+        return creation_in_build(variable.site)
+    if call.last not in MAKERS or (call.last == ADD_WEIGHT and not is_layers(call)):
+        return None
+    combinations = [call.argument(keyword) for keyword in COMBINES]
+    says_how = any(argument is not None and argument.value != NONE for argument in combinations)
+    return Creation(
+        call.last, call.site, says_how or any(argument.star for argument in call.arguments)
+    )
+
+
+def creation_in_build(site: Site | None) -> Creation | None:
+    """Return the creation of a variable in the `build` of a layer, which Keras calls unseen."""
+    call = site.module.node_at(site.place, CallNode) if site is not None else None
+    if call is None or site is None or last_name(call.callee) not in MAKERS:
+        return None
+    for function in site.module.facts.functions_around(site.place):
+        if function.name == BUILD and any(node is call for node in walk(*function.body)):
+            says_how = any(
+                argument.star or argument.keyword in COMBINES for argument in call.arguments
+            )
+            return Creation(last_name(call.callee), site, says_how)
+    return None
 
 
 def is_layers(creation: ApiCall) -> bool:
