@@ -13,11 +13,12 @@ from typing import NamedTuple
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, function_of
 from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import Const, Scaled, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import shape_of
@@ -27,10 +28,23 @@ from tpulint.queries.device_code import is_compiled
 from tpulint.queries.input_pipelines import READ_ONCE, data_of, last_batches, sources, steps
 from tpulint.queries.strategies import is_for_many
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import Attribute, Name, walk
+from tpulint.syntax.nodes import (
+    Attribute,
+    CallNode,
+    Constant,
+    Display,
+    Expression,
+    Name,
+    last_name,
+    walk,
+)
 
 # Functions that give a tensor a shape, whose argument that is.
 SHAPES = {"reshape": "shape", "ensure_shape": "shape", "set_shape": "shape"}
+# Functions that make rows of their own, and how the size of batches or the shape is passed.
+MAKES_ROWS = frozenset(["normal", "uniform", "truncated_normal", "random_normal", "random_uniform"])
+MAKES_ROWS |= {"ones", "zeros"}
+SIZE_KEYWORDS = (None, "batch_size", "shape")
 # What the context of an input function says to all hosts alike.
 SAME_ON_HOSTS = frozenset(["get_per_replica_batch_size", "num_replicas_in_sync"])
 # What makes the examples of the hosts differ, and what joins or takes apart the batches.
@@ -55,7 +69,7 @@ class WrongBatchSizeKind(Rule):
                         _check_batch(program, feed, batch, report)
                 _check_hosts(program, feed, report)
         for computation in program.computations:
-            for fixed in fixed_shapes(program, computation):
+            for fixed in (*fixed_shapes(program, computation), *made_rows(program, computation)):
                 _report_shape(computation, fixed, report)
 
 
@@ -66,9 +80,12 @@ def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Re
     certain = not feed.context.is_guess and not batch.context.is_guess
     if feed.function is None:
         is_share = isinstance(size, Scaled) and size.power < 0
-        if not is_share or feed.kind not in ("distribute", "fit"):
+        is_part = feed.kind == "distribute" and is_share_of_global(program, feed, size)
+        if not (is_share or is_part) or feed.kind not in ("distribute", "fit"):
             return
         what = "gets one replica's batch, and the strategy divides it among the replicas again"
+        if is_part:
+            what = "gets one replica's batch, but the loss counts one of that size for each replica"
         mend = "make batches of the global size"
         is_divided = is_for_many(program, feed.owner, feed.context)
         certain = certain and is_divided and not _has_options(program, feed)
@@ -76,8 +93,9 @@ def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Re
     elif isinstance(size, Scaled) and size.power > 0:
         what = "hands each replica a batch of this function as it is, and this one is global"
         mend = "divide its size by the replicas, as `get_per_replica_batch_size` does"
-    elif is_global(program, size):
-        what = "hands each replica a batch of this function as it is, and the loss calls it global"
+    elif is_global(program, size) or is_called_global(batch, size):
+        by = "the loss" if is_global(program, size) else "its name"
+        what = f"hands each replica a batch of this function as it is, and {by} calls it global"
         mend = "divide its size by the replicas, as `get_per_replica_batch_size` does"
         certain = False
     else:
@@ -122,6 +140,37 @@ def is_global(program: Program, size: Value | None) -> bool:
         if call.last == AVERAGE_LOSS
         for argument in [call.argument("global_batch_size", 2)]
     )
+
+
+def is_called_global(batch: ExternalObject, size: Value | None) -> bool:
+    """Return whether a batch size that is seen has the name of a global one."""
+    expression = size_given(batch.site)
+    if not isinstance(size, Const) or type(size.value) is not int or size.value < 2:
+        return False
+    return expression is not None and naming.GLOBAL_BATCH.is_in(last_name(expression))
+
+
+def is_share_of_global(program: Program, feed: Feed, size: Value | None) -> bool:
+    """Return whether the loss of a step with this data divides by the size times the replicas."""
+    if not isinstance(size, Const) or type(size.value) is not int:
+        return False
+    whole = Scaled(tf_names.REPLICAS, size.value)
+    divisors = {
+        argument.value
+        for computation in program.computations
+        if feed.site in places_of_data(computation)
+        for call in computation.calls
+        if call.last == AVERAGE_LOSS
+        for argument in [call.argument("global_batch_size", 2)]
+        if argument is not None
+    }
+    return divisors == {whole}
+
+
+def places_of_data(computation: Computation) -> set[Site]:
+    """Return the places that made the distributed data which a computation is given."""
+    arguments = [argument.value for argument in computation.call.arguments]
+    return {tensor.of_all.site for tensor in all_tensors(arguments) if tensor.of_all is not None}
 
 
 def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
@@ -208,6 +257,35 @@ def fixed_shapes(program: Program, computation: Computation) -> Iterator[FixedSh
         )
 
 
+def made_rows(program: Program, computation: Computation) -> Iterator[FixedShape]:
+    """Yield where a step makes as many rows as the whole batch has, by the same name."""
+    strategy = computation.call.receiver
+    if computation.kind not in tf_names.STRATEGY_RUN or not isinstance(strategy, Strategy):
+        return
+    whole_batches = list(_whole_batches(program, computation))
+    if len({size for _, _, size in whole_batches}) != 1:
+        return
+    feed, batch, size = whole_batches[0]
+    name = last_name(size_given(batch.site) or Constant(None))
+    if size < 2 or not name or not is_for_many(program, strategy, computation.context):
+        return
+    for call in computation.calls:
+        shape = call.argument("shape", 0)
+        if call.last not in MAKES_ROWS or shape is None or not is_compiled(call.context):
+            continue
+        sizes, rows = shape_of(shape.value), size_given(call.site)
+        first = rows.items[0] if isinstance(rows, Display) and rows.items else None
+        if sizes and sizes[0] == size and first is not None and last_name(first) == name:
+            yield FixedShape(call, shape, size, feed, batch, Certainty.POSSIBLE)
+
+
+def size_given(site: Site) -> Expression | None:
+    """Return the expression of the size of batches, or of the shape, that a call is given."""
+    call = site.module.node_at(site.place, CallNode)
+    sizes = [item.value for item in call.arguments if item.keyword in SIZE_KEYWORDS] if call else []
+    return sizes[0] if sizes else None
+
+
 def fit(
     name: str, shape: tuple[int | None, ...] | None, new_shape: tuple[int | None, ...]
 ) -> bool | None:
@@ -226,10 +304,9 @@ def _whole_batches(
     program: Program, computation: Computation
 ) -> Iterator[tuple[Feed, ExternalObject, int]]:
     """Yield the batches that the strategy divides among the replicas of a step, and their sizes."""
-    arguments = [argument.value for argument in computation.call.arguments]
-    calls = {tensor.of_all.site for tensor in all_tensors(arguments) if tensor.of_all is not None}
+    places = places_of_data(computation)
     for feed in program.feeds:
-        if feed.function is not None or feed.site not in calls or is_distributed(program, feed):
+        if feed.function is not None or feed.site not in places or is_distributed(program, feed):
             continue
         for batch in last_batches(data_of(program, feed)):
             size = None if batch is None else batch.argument("batch_size", 0)
@@ -238,16 +315,17 @@ def _whole_batches(
 
 
 def _report_shape(computation: Computation, fixed: FixedShape, report: Report) -> None:
+    is_new = fixed.call.last in MAKES_ROWS
+    mend = "take the rows of `tf.shape(x)[0]`" if is_new else "write -1"
+    made = "makes rows of its own" if is_new else "gives a share that shape"
     report(
         fixed.shape.site.span,
         f"this shape has the {fixed.size} rows of the global batch, but the step gets one replica's"
-        " share of it: divide by `strategy.num_replicas_in_sync`, or write -1",
+        f" share of it: divide by `strategy.num_replicas_in_sync`, or {mend}",
         certainty=fixed.certainty,
         trace=(
             traces.step(HOST_LANE, fixed.batch.site, "makes batches of all replicas"),
-            *traces.path_to_site(
-                computation, fixed.call.context, fixed.call.site, "gives a share that shape"
-            ),
+            *traces.path_to_site(computation, fixed.call.context, fixed.call.site, made),
         ),
-        doubt="unless the rows come out so",
+        doubt="unless each replica shall make as many" if is_new else "unless the rows come out so",
     )

@@ -88,6 +88,9 @@ REPLICA = _row(
     r"replica_context|has_strategy",
     "a test whether a replica runs this: the branch is then chosen for who runs it",
 )
+GLOBAL_BATCH = _row(
+    r"(?i)global", "a batch size that is named after what all replicas get together"
+)
 ONE_REPLICA = _row(
     r"(?i)num_(?:replicas|cores|workers|gpus|devices)|replicas|distribut|perreplica|per_replica",
     "a test of how many replicas there are: with one, a value of all replicas is a tensor",
