@@ -200,8 +200,14 @@ def test_without_a_resolver_it_is_the_tpu_of_this_machine(tmp_path: Path) -> Non
 
 AGAIN_CELL = "tf.tpu.experimental.initialize_tpu_system(resolver)\n"
 NEW = "strategy = tf.distribute.TPUStrategy(resolver)\nwith strategy.scope():\n    b = 1\n"
+MODEL = "    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n    model.compile('sgd')\n"
+NEW_MODEL = NEW + MODEL
+MADE = "with strategy.scope():\n" + MODEL
+FIT = "model.fit(tf.ones([8, 4]), tf.ones([8, 1]))\n"
 SECTIONS = {
     "a section with a strategy of its own": ([AGAIN_CELL + NEW], 0),
+    "one that trains the old model": ([MADE + FIT, AGAIN_CELL + NEW, FIT], 1),
+    "one that trains a model of its own": ([MADE + FIT, AGAIN_CELL + NEW_MODEL, FIT], 0),
     "one that goes on with the old strategy": ([AGAIN_CELL, "kernel.assign(2.0)\n"], 1),
 }
 

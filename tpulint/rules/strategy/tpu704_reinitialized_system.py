@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from tpulint.absint.domain.context import GUARD, GUESSES
 from tpulint.absint.domain.events import ApiCall, Context
-from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.values import UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, SHUTS_DOWN
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
 
@@ -36,7 +37,7 @@ class ReinitializedSystem(Rule):
     def check(self, program: Program, report: Report) -> None:
         runs: defaultdict[int, list[ApiCall]] = defaultdict(list)
         for call in program.calls:
-            if call.last in RELEVANT:
+            if call.last in RELEVANT or call.last in tf_names.STEPS:
                 runs[call.context.run].append(call)
         for calls in runs.values():
             for number, call in enumerate(calls):
@@ -65,7 +66,9 @@ def _check_initialization(
     is_entered_later = any(map(_enters_tpu_scope, later))
     if not scopes and (is_entered_later or not (strategies and initializations)):
         return
-    if _is_notebook(call) and any(other.last in tf_names.TPU_STRATEGIES for other in later):
+    use = next(_uses_of_lost(call, scopes, later), None)
+    is_section = any(other.last in tf_names.TPU_STRATEGIES for other in later)
+    if use is None and _is_notebook(call) and is_section:
         return
     # A scope's variables are the greater loss, so they are named rather than the strategy.
     lost = (scopes or strategies)[0]
@@ -74,9 +77,9 @@ def _check_initialization(
         f"initializing the TPU system clears the TPU: {HARM[bool(scopes)]}; initialize it"
         " once, first",
         certainty=definite_if(
-            any(_still_holds(scope, call) for scope in scopes),
+            use is not None or any(_still_holds(scope, call) for scope in scopes),
             # A scope that is entered afterwards makes new variables: it may be cleared on purpose.
-            not is_entered_later,
+            use is not None or not is_entered_later,
             # Without a resolver it is the TPU of this machine, or of the environment.
             all(
                 (_resolver(other) is None) is (_resolver(call) is None) for other in initializations
@@ -86,7 +89,32 @@ def _check_initialization(
             traces.step(HOST_LANE, lost.site, describe(lost)),
             *traces.calls(HOST_LANE, Context(), call.context),
             traces.step(HOST_LANE, call.site, "initializes the system, and clears it"),
+            *(
+                traces.step(HOST_LANE, it.site, f"`{it.last}` needs what is lost")
+                for it in [use]
+                if it
+            ),
         ),
+    )
+
+
+def _uses_of_lost(call: ApiCall, scopes: list[ApiCall], later: list[ApiCall]) -> Iterator[ApiCall]:
+    """Yield where a model that was certainly made under one of `scopes` is used afterwards."""
+    again = {id(other.receiver) for other in later if other.last == "scope"}
+    strategies = {id(scope.receiver) for scope in scopes if _is_certain(scope)} - again
+    for other in later:
+        model = other.receiver
+        if other.last not in tf_names.STEPS or not isinstance(model, (ExternalObject, Instance)):
+            continue
+        is_lost = model.context is not None and id(scope_strategy(model.context)) in strategies
+        if is_lost and _is_certain(other) and call.context.conditions <= other.context.conditions:
+            yield other
+
+
+def _is_certain(call: ApiCall) -> bool:
+    """Return whether nothing about this call is a guess."""
+    return not call.context.is_guess and not any(
+        key.kind in GUESSES for key, _ in call.context.conditions
     )
 
 
