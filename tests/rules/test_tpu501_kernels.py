@@ -94,8 +94,8 @@ import sys
 sampled = sys.argv[1:]
 
 def computation(x):
-    tf.nn.sampled_softmax_loss(x, x, x, x, 5, 100)  # possible: TPU501
-    tf.nn.nce_loss(x, x, x, x, 5, 100, sampled_values=None)  # possible: TPU501
+    tf.nn.sampled_softmax_loss(x, x, x, x, 5, 100)  # error: TPU501
+    tf.nn.nce_loss(x, x, x, x, 5, 100, sampled_values=None)  # error: TPU501
     tf.nn.nce_loss(x, x, x, x, 5, 100, sampled_values=sampled)
     tf.nn.nce_loss(x, x, x, x, 5, 100, 1, sampled)
     tf.nn.nce_loss(x, x, x, x, *sampled)
@@ -159,6 +159,20 @@ def computation(x):
 
 tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])
 tf.data.Dataset.from_tensors([1, 1]).map(counted)
+""",
+    "a step that takes its batch of an iterator on the host": CONNECTED
+    + """
+batches = iter(dataset)
+numbers = iter([1.0, 2.0])
+
+@tf.function
+def train(of, batch):
+    def step(of, batch):
+        return next(of), next(iter(dataset)), next(numbers), batch  # error: TPU501
+
+    return strategy.run(step, args=(of, batch))
+
+train(batches, next(batches))
 """,
     "layers that turn images, which they do only while they train": CONNECTED
     + """

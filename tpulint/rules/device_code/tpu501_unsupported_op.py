@@ -23,6 +23,8 @@ from tpulint.rules.base import Report, Rule, register
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
 CALL = "__call__"
+NEXT = "builtins.next"
+DATASET = "tensorflow.data.Dataset."
 EARLIER = "do it in the input pipeline"
 # Functions that a model_fn calls to drop the summaries that its helpers made.
 EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
@@ -62,6 +64,16 @@ class UnsupportedOp(Rule):
                 ),
                 doubt=_doubt(program, computation, call, built),
             )
+        for computation, call in compiled_calls(program):
+            if takes_batch_of_host(call):
+                report(
+                    call.site.span,
+                    f"`{call.last}` reads a dataset on the host, whose operations have no TPU"
+                    " kernel: read the batch before the step, and pass it",
+                    certainty=compiled_if(program, computation, call.context),
+                    trace=path_to_site(computation, call.context, call.site, "reads the dataset"),
+                    doubt=doubt_about(program, computation, call.context),
+                )
         for computation, access, kind in _host_state(program):
             report(
                 access.site.span,
@@ -130,6 +142,12 @@ def _host_state(program: Program) -> Iterator[tuple[Computation, Access, str]]:
             kind = HOST_STATE.get(access.variable.sort)
             if kind and access.mode != "create" and is_compiled(access.context):
                 yield computation, access, kind
+
+
+def takes_batch_of_host(call: ApiCall) -> bool:
+    """Return whether this is `next` of a dataset's iterator: TPU705 reports those of replicas."""
+    dataset = call.arguments[0].value if call.path == NEXT and call.arguments else None
+    return isinstance(dataset, ExternalObject) and dataset.path.startswith(DATASET)
 
 
 def is_never_fetched(
