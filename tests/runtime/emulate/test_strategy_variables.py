@@ -104,6 +104,7 @@ def in_a_loop(function: Any) -> Any:
         ("tf.function(lambda: sum_of(tf.square(collected)))()", False),
         ("in_a_loop(lambda: sum_of(collected))", False),
         ("sum_of(collected) + collected", True),
+        ("sum_of(collected + 0.0 * other.assign(collected))", True),
         ("sum_of(tf.cond(collected > 0.0, lambda: 1.0, lambda: 2.0))", True),
         ("sum_of(in_a_loop(lambda: other.assign(collected)))", True),
         ("tf.function(lambda: collected + 1.0)()", True),

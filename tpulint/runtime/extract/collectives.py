@@ -289,7 +289,8 @@ def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
             writes.setdefault(touch.variable, touch.op)
     bits = {variable: 1 << place for place, variable in enumerate(writes)}
     reads = _Reads()
-    reads.differ |= _union(reads.follow(program.region, bits))
+    results = reads.follow(program.region, bits)  # it changes `reads.differ` itself
+    reads.differ |= _union(results)
     only_summed = reads.summed & ~reads.differ
     return {variable: op for variable, op in writes.items() if not bits[variable] & only_summed}
 
