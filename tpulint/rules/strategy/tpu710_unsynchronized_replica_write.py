@@ -32,7 +32,7 @@ COMBINES = ("aggregation", "synchronization", "variable_def")
 STEPS = 500  # operations that are asked where a value comes from
 
 
-class Creation(NamedTuple):
+class VariableCreation(NamedTuple):
     """The call that makes a variable: its last name, its site, and what it says of combining."""
 
     last: str
@@ -45,7 +45,7 @@ class Drift(NamedTuple):
 
     call: ApiCall
     variable: Variable
-    made: Creation
+    made: VariableCreation
 
 
 @register
@@ -108,7 +108,7 @@ def drift_of(program: Program, call: ApiCall) -> Drift | None:
     return Drift(call, variable, creation)
 
 
-def creation_of(program: Program, variable: Variable) -> Creation | None:
+def creation_of(program: Program, variable: Variable) -> VariableCreation | None:
     """Return the creation of a variable, or of a layer's weight: a metric's are meant to differ."""
     call = next(iter(program.by_result.get(id(variable), ())), None)
     if call is None:
@@ -117,12 +117,12 @@ def creation_of(program: Program, variable: Variable) -> Creation | None:
         return None
     combinations = [call.argument(keyword) for keyword in COMBINES]
     says_how = any(argument is not None and argument.value != NONE for argument in combinations)
-    return Creation(
+    return VariableCreation(
         call.last, call.site, says_how or any(argument.star for argument in call.arguments)
     )
 
 
-def creation_in_build(site: Site | None) -> Creation | None:
+def creation_in_build(site: Site | None) -> VariableCreation | None:
     """Return the creation of a variable in the `build` of a layer, which Keras calls unseen."""
     call = site.module.node_at(site.place, CallNode) if site is not None else None
     if call is None or site is None or last_name(call.callee) not in MAKERS:
@@ -132,7 +132,7 @@ def creation_in_build(site: Site | None) -> Creation | None:
             says_how = any(
                 argument.star or argument.keyword in COMBINES for argument in call.arguments
             )
-            return Creation(last_name(call.callee), site, says_how)
+            return VariableCreation(last_name(call.callee), site, says_how)
     return None
 
 
