@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from tpulint.absint.domain.events import Argument, Context, Tensor
 from tpulint.absint.domain.objects import Env, Function, Mapping, Sequence
@@ -251,18 +250,30 @@ _HANDLERS: dict[type[nodes.Statement], Callable[[Frame, Any], bool]] = {
 
 # Frames of Python's: a call that is read takes about 25, and so many fit a stack of 8 MB.
 RECURSION_LIMIT = 5_000
+STACK_ITEMS = 2**17 + 1  # of 8 bytes: a chunk of 2 MB, of which half is free. It is not touched.
+P = ParamSpec("P")
 F = TypeVar("F", bound="ObservedFrame")
 
 
-@contextmanager
-def room_for_recursion() -> Iterator[None]:
-    """Let the interpreter recurse as deep as programs nest their calls."""
+def call_with_deep_stack(function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Call `function` with room for it to recurse as deep as programs nest their calls."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
     try:
-        yield
+        _call_in_large_chunk(function, *args, **kwargs)
     finally:
         sys.setrecursionlimit(limit)
+
+
+def _call_in_large_chunk(function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    function(*args, **kwargs)
+
+
+# CPython keeps the frames of Python functions in chunks of 16 KB, and asks the system for a chunk
+# each time the calls grow beyond the last. A deep recursion does so all the time, which took a
+# tenth of a check. The chunk of a frame with a large stack of its own is at least as large, and
+# the frames of what it calls fit in.
+_call_in_large_chunk.__code__ = _call_in_large_chunk.__code__.replace(co_stacksize=STACK_ITEMS)
 
 
 class EvaluatingFrame(Frame):

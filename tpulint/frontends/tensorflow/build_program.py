@@ -30,7 +30,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, context_managers
 from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame, Observer, combine
-from tpulint.absint.interpreter.interpreter import Interpreter, room_for_recursion
+from tpulint.absint.interpreter.interpreter import Interpreter, call_with_deep_stack
 from tpulint.absint.resolver.import_graph import Files, importers
 from tpulint.absint.resolver.project import Callers, Project
 from tpulint.disk import Disk
@@ -91,8 +91,8 @@ def build_program(
     used = used_by(module.text for module in modules)
     library = combine([front_end.load(settings) for front_end in used])
     interpreter = Interpreter(project, library, observer, program)
-    with room_for_recursion():
-        read_all(interpreter, modules, settings.boundary_names, Callers(project, callers))
+    wrappers, leading = settings.boundary_names, Callers(project, callers)
+    call_with_deep_stack(read_all, interpreter, modules, wrappers, leading)
     drop_disabled_estimators(program, files.disk)
     drop_plain_estimators(program, project, callers)
     drop_refused_branches(program)
