@@ -14,11 +14,12 @@ waits for it if it takes tensors of it (extract_outside_compilation_pass.cc).
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+T = TypeVar("T")
 NodeT = TypeVar("NodeT", bound=Hashable)
 
 
@@ -38,6 +39,25 @@ def any3(truths: Iterable[Truth]) -> Truth:
 def all3(truths: Iterable[Truth]) -> Truth:
     """Return whether all of `truths` hold."""
     return min(truths, default=Truth.YES)
+
+
+def reachable(
+    starts: Iterable[T],
+    successors: Callable[[T], Iterable[T]],
+    key: Callable[[T], Hashable] | None = None,
+) -> Iterator[T]:
+    """Yield `starts` and all that `successors` lead to, each once, the nearest first.
+
+    key: what tells values apart, such as `id` for those that cannot be hashed or are equal.
+    """
+    seen = set[Hashable]()
+    unread = list(starts)
+    for value in unread:  # it grows meanwhile
+        name = key(value) if key is not None else value
+        if name not in seen:
+            seen.add(name)
+            yield value
+            unread += successors(value)
 
 
 def closure(

@@ -42,6 +42,7 @@ from tpulint.incremental.disk import digest_of
 from tpulint.incremental.model import Batch, FileFacts, Job, ProgramFailure, describe
 from tpulint.incremental.queries import SearchedFile
 from tpulint.notebook import BrokenNotebook, python_cells
+from tpulint.ordering import reachable
 from tpulint.source import UnreadableSource
 
 if TYPE_CHECKING:
@@ -265,32 +266,22 @@ class SoftPlacement:
         Tests ask for themselves.
         """
         asking = [path for path, asked_for in self._setters.items() if asked_for == state]
-        leading = {path for path in asking if not is_test(path)}
-        waiting = list(leading)
-        while waiting:
-            for importer in self._importers.get(waiting.pop(), ()):
-                if importer not in leading:
-                    leading.add(importer)
-                    waiting.append(importer)
-        return leading.union(asking)
+        leading = [path for path in asking if not is_test(path)]
+        return set(reachable(leading, self._importers_of)).union(asking)
+
+    def _importers_of(self, path: str) -> Sequence[str]:
+        return self._importers.get(path, ())
 
     def _programs(self, path: str) -> list[str]:
         """Return the files that a program which runs the module at `path` starts from, no tests.
 
         Where nothing but tests leads there, it is a program of its own.
         """
-        seen = {path}
-        waiting = [path]
-        entries = []
-        while waiting:
-            current = waiting.pop()
-            above = self._importers.get(current, [])
-            if not above or current in self._scripts:
-                entries.append(current)
-            for other in above:
-                if other not in seen:
-                    seen.add(other)
-                    waiting.append(other)
+        entries = [
+            current
+            for current in reachable([path], self._importers_of)
+            if current in self._scripts or not self._importers_of(current)
+        ]
         if is_test(path):
             return entries or [path]
         return [entry for entry in entries if not is_test(entry)] or [path]

@@ -18,6 +18,7 @@ from tpulint.disk import README_FILES, REQUIREMENT_FILES, Disk, read_regular
 from tpulint.file_facts import by_home
 from tpulint.frontends import installed, is_of_home, is_start
 from tpulint.frontends.settings import Settings
+from tpulint.ordering import reachable
 
 
 class Changes(NamedTuple):
@@ -178,12 +179,7 @@ def transitive_dependents(
     for home in by_home(of_homes, files.disk):
         for path in home:  # a program need not import all of its files
             importers.setdefault(path, []).extend(home)
-    above = set(changed)
-    waiting = list(changed)
-    while waiting:
-        new = [path for path in importers.get(waiting.pop(), ()) if path not in above]
-        above.update(new)
-        waiting += new
+    above = set(reachable(changed, lambda path: importers.get(path, ())))
     return above.union(*(map(os.path.realpath, graph.reached(path)) for path in above))
 
 

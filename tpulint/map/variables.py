@@ -34,6 +34,7 @@ from tpulint.frontends.tensorflow.map_facts import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import EventBoxes, Part
 from tpulint.map.pictures import model
+from tpulint.ordering import reachable
 
 SHARED = 16  # variables that the host touches too
 OWN = 6  # variables that only the device touches
@@ -172,14 +173,7 @@ def _read_before(
 
 def _ancestors(operations: Iterable[Operation]) -> set[int]:
     """Return the operations and those that they depend on, by identity."""
-    reached: set[int] = set()
-    unread = list(operations)
-    while unread:
-        operation = unread.pop()
-        if id(operation) not in reached:
-            reached.add(id(operation))
-            unread += operation.sources
-    return reached
+    return set(map(id, reachable(operations, lambda operation: operation.sources, id)))
 
 
 class _Creations:

@@ -25,6 +25,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Target, allowed, keeps_keras_2
+from tpulint.ordering import reachable
 from tpulint.syntax.nodes import Attribute, dotted_path
 
 Event = TypeVar("Event", ApiCall, Computation)
@@ -87,13 +88,7 @@ def may_share_a_process(program: Program, module: Module, other: Module) -> bool
 
 def _importers(program: Program, module: Module) -> set[str]:
     """Return the paths of the module and of all that import it, directly or not."""
-    paths, waiting = {module.path}, [module.path]
-    while waiting:
-        for path in program.importers.get(waiting.pop(), ()):
-            if path not in paths:
-                paths.add(path)
-                waiting.append(path)
-    return paths
+    return set(reachable([module.path], lambda path: program.importers.get(path, ())))
 
 
 KERAS = "tensorflow.keras"

@@ -39,7 +39,7 @@ from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Seq
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value, options
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, any3
+from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, any3, reachable
 from tpulint.queries.device_code import is_certain_access, is_order_relevant, share_loop
 
 BODIES = (COND, WHILE, FUNCTION)
@@ -409,21 +409,15 @@ class HappensBefore:
 
     def _needed_by(self, roots: list[Operation]) -> set[int]:
         """Return the operations that `roots` or results depend on, by identity."""
-        unread = [*roots, *self._results.operations]
-        needed: set[int] = set()
         outputs = self._outputs_of_bodies()
-        while unread:
-            operation = unread.pop()
-            if id(operation) not in needed:
-                needed.add(id(operation))
-                unread += [
-                    *operation.sources,
-                    *operation.after,
-                    *(source for source, _ in given_by_scopes(operation.context)),
-                ]
-                for body in bodies_of(operation.context):
-                    unread += outputs[body_key(body)]
-        return needed
+
+        def needs(operation: Operation) -> Iterator[Operation]:
+            yield from (*operation.sources, *operation.after)
+            yield from (source for source, _ in given_by_scopes(operation.context))
+            for body in bodies_of(operation.context):
+                yield from outputs[body_key(body)]
+
+        return set(map(id, reachable([*roots, *self._results.operations], needs, id)))
 
     def _outputs_of_bodies(self) -> MappingOf[Hashable, list[Operation]]:
         """Return the operations that leave each conditional, loop or call.

@@ -7,8 +7,9 @@ dimension has no static size, even for an endless dataset), data/experimental/op
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from tpulint.absint.domain.context import DATA
 from tpulint.absint.domain.events import ApiCall, Computation
@@ -30,6 +31,7 @@ from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
+from tpulint.ordering import reachable
 from tpulint.syntax.nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.
@@ -138,41 +140,35 @@ def is_window(data: Value) -> bool:
 
 def sources(data: Value) -> list[Value]:
     """Return where the ways to `data` begin: several, where the program chooses one of them."""
-    queue, seen, starts = [data], set[int](), []
-    while queue and len(seen) < STEPS:
-        value = queue.pop(0)
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        source = before(value) if isinstance(value, ExternalObject) else None
-        further = (
-            value.options if isinstance(value, Choice) else () if source is None else (source,)
-        )
-        queue += further
-        if not further:
-            starts.append(value)
-    return starts
+    values = islice(reachable([data], _directly_before, id), STEPS)
+    return [value for value in values if not _directly_before(value)]
+
+
+def _directly_before(data: Value) -> tuple[Value, ...]:
+    """Return the values of which one is `data`, or the one that its step takes its elements of."""
+    if isinstance(data, Choice):
+        return data.options
+    source = before(data) if isinstance(data, ExternalObject) else None
+    return () if source is None else (source,)
 
 
 def steps(data: Value) -> Iterator[ExternalObject]:
     """Every dataset on the way to `data`, itself first, those that are joined included."""
-    queue: list[Value] = [data]
-    seen: set[int] = set()
-    while queue and len(seen) < STEPS:
-        value = queue.pop(0)
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
+    for value in islice(reachable([data], _parts, id), STEPS):
         if isinstance(value, ExternalObject):
             yield value
-            inner = [argument for _, argument in value.arguments]
-            queue += [part for part in (before(value), value.inner, *inner) if part is not None]
-        elif isinstance(value, Choice):
-            queue += value.options
-        elif isinstance(value, Sequence):
-            queue += value.items
-        elif isinstance(value, Mapping):
-            queue += value.items.values()
+
+
+def _parts(value: Value) -> Iterable[Value]:
+    """Return what a value is made of, or holds."""
+    if isinstance(value, ExternalObject):
+        inner = [argument for _, argument in value.arguments]
+        return [part for part in (before(value), value.inner, *inner) if part is not None]
+    if isinstance(value, Choice):
+        return value.options
+    if isinstance(value, Sequence):
+        return value.items
+    return value.items.values() if isinstance(value, Mapping) else ()
 
 
 def ways(data: Value) -> list[list[ExternalObject]]:
@@ -319,19 +315,13 @@ def is_endless(data: Value) -> bool:
 
     A count that the program computes is as good as none: it makes the data last.
     """
-    queue, seen = [data], set[int]()
-    while queue:
-        value = queue.pop(0)
-        # A `repeat()` anywhere on the way is enough: no batch behind it is the last.
-        if id(value) in seen or (isinstance(value, ExternalObject) and _repeats(value)):
-            continue
-        seen.add(id(value))
-        further = value.options if isinstance(value, Choice) else ()
-        source = before(value) if isinstance(value, ExternalObject) else None
-        if source is None and not further:
-            return False
-        queue += [source] if source is not None else further
-    return True
+
+    # A `repeat()` anywhere on the way is enough: no batch behind it is the last.
+    def ends(value: Value) -> bool:
+        return isinstance(value, ExternalObject) and _repeats(value)
+
+    values = reachable([data], lambda value: () if ends(value) else _directly_before(value), id)
+    return all(ends(value) or _directly_before(value) for value in values)
 
 
 def _repeats(step: ExternalObject) -> bool:

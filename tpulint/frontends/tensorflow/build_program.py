@@ -58,6 +58,7 @@ from tpulint.frontends.tensorflow.prefilter import (
     opens_clusters,
 )
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
+from tpulint.ordering import reachable
 from tpulint.syntax.lazy_module import Store
 
 PASSED = "on the host, in a module without TPU code"  # why a function was not followed
@@ -549,13 +550,8 @@ def _importers_of_program(
 
 def _all_above(path: str, above: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the files that import the module at `path`, themselves or by others, but for tests."""
-    files_above, waiting = {path}, [path]
-    while waiting:
-        for importer in above.get(waiting.pop(), ()):
-            if importer not in files_above and not is_test(importer):
-                files_above.add(importer)
-                waiting.append(importer)
-    return files_above - {path}
+    files = reachable([path], lambda file: (f for f in above.get(file, ()) if not is_test(f)))
+    return set(files) - {path}
 
 
 # `run` on a parameter, or on `tf.distribute.get_strategy()`: whoever starts the program decides.

@@ -14,6 +14,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.ordering import reachable
 from tpulint.queries.certainty import compiled_if
 from tpulint.queries.device_code import is_compiled, is_data
 from tpulint.rules.base import Report, Rule, register
@@ -141,13 +142,11 @@ def before(value: Value, stops: set[int]) -> dict[int, Operation]:
 
 
 def _closed(operations: Iterable[Operation], stops: set[int]) -> dict[int, Operation]:
-    queue, reached = list(operations), dict[int, Operation]()
-    while queue:
-        operation = queue.pop()
-        if id(operation) not in reached and id(operation) not in stops:
-            reached[id(operation)] = operation
-            queue += operation.sources
-    return reached
+    def outside(operations: Iterable[Operation]) -> Iterable[Operation]:
+        return (operation for operation in operations if id(operation) not in stops)
+
+    reached = reachable(outside(operations), lambda operation: outside(operation.sources), id)
+    return {id(operation): operation for operation in reached}
 
 
 def _is_in(context: Context, scope: Scope) -> bool:

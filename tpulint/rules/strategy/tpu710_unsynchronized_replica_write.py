@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import UNSEEN
@@ -18,6 +19,7 @@ from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import GRADIENTS, STATISTICS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
+from tpulint.ordering import reachable
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.strategies import is_on_replica
@@ -179,13 +181,6 @@ def calls_by_operation(computation: Computation) -> dict[int, str]:
 
 def names_of_sources(operation: Operation | None, names: Mapping[int, str]) -> set[str]:
     """Return the names of the calls that a value comes from."""
-    source_names: set[str] = set()
-    waiting, seen = [operation], set[int]()
-    while waiting and len(seen) < STEPS:
-        current = waiting.pop()
-        if current is None or id(current) in seen:
-            continue
-        seen.add(id(current))
-        source_names.add(names.get(id(current), ""))
-        waiting += current.sources
-    return source_names
+    starts = [] if operation is None else [operation]
+    operations = reachable(starts, lambda operation: operation.sources, id)
+    return {names.get(id(operation), "") for operation in islice(operations, STEPS)}

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
+from tpulint.ordering import reachable
 from tpulint.runtime.extract.region import Operation, Tensor, sources_of, topological_sort
 from tpulint.runtime.tensorflow_internals import graphs
 
@@ -255,14 +257,14 @@ def reached_operations(
     plumbing = _plumbing(ops)
     inside = {op.name for op in ops}
     unread = [*outputs, *(op for node in level.roots() for op in _first_operations(node, plumbing))]
-    reached: set[str] = set()
-    while unread:
-        op = unread.pop()
-        if op.name in inside and op.name not in reached:
-            reached.add(op.name)
-            unread += sources_of(op)
+
+    def needs(op: Operation) -> Iterator[Operation]:
+        if op.name in inside:
+            yield from sources_of(op)
             for loop in loops_around(op):
-                unread += plumbing[loop]
+                yield from plumbing[loop]
+
+    reached = {op.name for op in reachable(unread, needs, attrgetter("name"))}
     return tuple(op for op in ops if op.name in reached)
 
 

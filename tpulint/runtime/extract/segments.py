@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS, reachable
 from tpulint.runtime.extract.bodies import (
     array_handles,
     bodies,
@@ -267,11 +267,4 @@ def _connected(lists: Iterable[tuple[Operation, Tensor]], start: Iterable[str]) 
     for op, tensor in lists:
         neighbours.setdefault(op.name, set()).add(tensor.op.name)
         neighbours.setdefault(tensor.op.name, set()).add(op.name)
-    reached: set[str] = set()
-    unread = list(start)
-    while unread:
-        name = unread.pop()
-        if name not in reached:
-            reached.add(name)
-            unread += neighbours.get(name, ())
-    return reached
+    return set(reachable(start, lambda name: neighbours.get(name, ())))

@@ -16,8 +16,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 
-from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, is_stale
+from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, is_stale, reachable
 from tpulint.runtime.emulator import Options
 from tpulint.runtime.errors import DeadlockError, DeviceVariableError, StaleVariableWarning
 from tpulint.runtime.extract.bodies import Touch
@@ -367,11 +368,13 @@ def _followers(region: Region) -> Mapping[str, list[Operation]]:
 def _with_followers(touch: Touch) -> set[Key]:
     """Return the keys of the operation of `touch` and of all host operations that need it."""
     followers = _followers(touch.region)
-    names = {touch.anchor.name}
-    unread = [touch.anchor]
-    while unread:
-        for op in followers.get(unread.pop().name, ()):
-            if op.name not in names and touch.region.cluster_of(op) is not None:
-                names.add(op.name)
-                unread.append(op)
-    return {(id(touch.region.graph), name) for name in names}
+    operations = reachable(
+        [touch.anchor],
+        lambda op: (
+            other
+            for other in followers.get(op.name, ())
+            if touch.region.cluster_of(other) is not None
+        ),
+        attrgetter("name"),
+    )
+    return {(id(touch.region.graph), op.name) for op in operations}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import tensorflow as tf
 
+from tpulint.ordering import reachable
 from tpulint.runtime.tensorflow_internals.modules import (
     AutomaticControlDependencies,
     control_flow_ops,
@@ -543,10 +544,8 @@ def _functions(node: Any) -> Iterator[str]:
 
 def _needed(nodes: dict[str, Any], names: Sequence[str]) -> Iterator[Any]:
     """Yield the NodeDefs of `names` and of all that they need."""
-    unread, seen = list(names), set(names)
-    while unread:
-        node = nodes[unread.pop()]
-        yield node
-        inputs = {name.removeprefix("^").partition(":")[0] for name in node.input} - seen
-        seen |= inputs
-        unread += inputs
+
+    def inputs(name: str) -> set[str]:
+        return {full.removeprefix("^").partition(":")[0] for full in nodes[name].input}
+
+    return (nodes[name] for name in reachable(names, inputs))
