@@ -27,6 +27,14 @@ PROGRAMS = {
             first = tf.keras.layers.Dense(4, input_shape=(2,), use_bais=True)  # error: TPU801
             first = tf.keras.layers.Dense(4, input_shape=(2,), use_bias=True, name="first")
     """,
+    "a missed alarm: a keyword of an optimizer, whose own the oldest releases do not tell": STRATEGY
+    + """
+        with strategy.scope():
+            adam = tf.keras.optimizers.Adam(lerning_rate=1e-3)  # error: TPU801
+            adam = tf.keras.optimizers.Adam(learning_rate=1e-3)
+            adam = tf.keras.optimizers.Adam(steps=3)
+            model.compile(adam, "mse")
+    """,
     "missed alarms: a keyword that later releases dropped": """
         # file: requirements.txt
         tensorflow==2.18

@@ -151,3 +151,55 @@ tf.function(lambda x: strategy.run(step, args=(x,)))(tf.zeros([8]))
 
 def test_one_of_many_tensors_is_a_tensor(tmp_path: Path) -> None:
     assert certainties(MANY_TENSORS, tmp_path, "TPU507") == ["possible"]
+
+
+MANY_MODELS = """
+import sys
+import tensorflow as tf
+
+def library():
+    import tensorflow as tf
+    return {"keras": tf.keras, "layers": tf.keras.layers}
+
+def loss(y_true, y_pred):
+    return y_pred.numpy().sum()
+"""
+
+
+def many_models(number: int, wrong: int) -> str:
+    """Return a program that trains one of `number` models, of which one has a wrong loss."""
+    builders = "".join(
+        f"""
+def build_{index}():
+    modules = library()
+    keras, layers = modules["keras"], modules["layers"]
+    model = keras.Sequential([layers.Dense(4)])
+    model.compile(optimizer="adam", loss={"loss" if index == wrong else '"mse"'}, metrics=[])
+    return model
+"""
+        for index in range(number)
+    )
+    branches = "".join(
+        f"        elif name == 'model {index}':\n            model = build_{index}()\n"
+        for index in range(number)
+    )
+    return f"""{MANY_MODELS}{builders}
+def train(name, strategy):
+    with strategy.scope():
+        if name == "":
+            raise ValueError
+{branches}    model.fit(tf.zeros([8, 4]), tf.zeros([8, 1]))
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+train(sys.argv[1], tf.distribute.TPUStrategy(resolver))
+"""
+
+
+def test_each_of_many_models_is_trained(tmp_path: Path) -> None:
+    assert certainties(many_models(8, 7), tmp_path, "TPU507") == ["possible"]
+
+
+def test_modules_that_a_function_gives_are_known_however_often_it_is_called(
+    tmp_path: Path,
+) -> None:
+    assert certainties(many_models(24, 20), tmp_path, "TPU507") == ["possible"]

@@ -252,6 +252,10 @@ class ExternalObject(Value):
     whole: ExternalObject | None = None
     index: Value | None = None
 
+    @property
+    def is_object(self) -> bool:
+        return True
+
     def __repr__(self) -> str:
         return f"{self.path} object"
 

@@ -8,13 +8,21 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from tpulint.absint.domain.events import Context, Tensor, Variable
-from tpulint.absint.domain.objects import Class, ExternalObject, Instance, Mapping, Sequence
+from tpulint.absint.domain.objects import (
+    Class,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+)
 from tpulint.absint.domain.values import (
     MAX_ALTERNATIVES,
     UNKNOWN,
     Choice,
     Const,
     External,
+    ModuleValue,
     Opaque,
     Text,
     Value,
@@ -25,6 +33,7 @@ from tpulint.absint.domain.values import (
 
 MAX_STRUCTURE_DEPTH = 5  # structures within structures
 STRUCTURES = (Choice, Sequence, Mapping)
+CODE = (External, ModuleValue, Class, Function)
 
 
 def tensors(value: Value) -> Iterator[Tensor]:
@@ -92,6 +101,13 @@ def _kind(tensor: Tensor) -> Hashable:
     home = None if home_context is None else (tuple(map(id, home_context.scopes)), home_context.run)
     facts = (tensor.sort, tensor.dtype, tensor.data, tensor.unread, tensor.result_of)
     return (home, tensor.clusters, facts)
+
+
+def holds_only_code(value: Value) -> bool:
+    """Return whether `value` is the same each time it is made: modules, functions, classes."""
+    if isinstance(value, Mapping):
+        return all(isinstance(item, CODE) for item in value.items.values())
+    return isinstance(value, CODE)
 
 
 def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:

@@ -36,6 +36,7 @@ class Value:
     """Anything that a name can stand for.
 
     is_callee: calling it runs code of the project. is_true: Python takes it for true.
+    is_object: a library made it, or it is a method of such an object.
     """
 
     __slots__ = ()
@@ -44,6 +45,10 @@ class Value:
 
     @property
     def is_callee(self) -> bool:
+        return False
+
+    @property
+    def is_object(self) -> bool:
         return False
 
     def is_same(self, other: Value) -> bool:
@@ -280,6 +285,10 @@ class Bound(Value):
     def is_callee(self) -> bool:
         return self.function.is_callee
 
+    @property
+    def is_object(self) -> bool:
+        return self.receiver.is_object
+
     def is_same(self, other: Value) -> bool:
         return self == other
 
@@ -320,8 +329,8 @@ def options(value: Value) -> tuple[Value, ...]:
 def join(values: Iterable[Value]) -> Value:
     """Return the value that is one of `values`.
 
-    Of more than `MAX_ALTERNATIVES` alternatives, functions are kept, the first tensors, and what
-    was kept by `choice_of_many`: the others are UNKNOWN.
+    Of more than `MAX_ALTERNATIVES` alternatives, functions and objects are kept, the first
+    tensors, and what was kept by `choice_of_many`: the others are UNKNOWN.
     """
     values = tuple(values)
     if len(values) == 1 or (len(values) == 2 and values[0] is values[1]):
@@ -335,7 +344,8 @@ def join(values: Iterable[Value]) -> Value:
         for option in alternatives:
             if any(option is other or option.is_same(other) for other in distinct):
                 continue
-            if option.is_callee or (are_many and not option.is_tensor and option is not UNKNOWN):
+            is_kept = option.is_callee or option.is_object
+            if is_kept or (are_many and not option.is_tensor and option is not UNKNOWN):
                 most_useful.append(option)
             elif len(distinct) >= MAX_ALTERNATIVES:
                 is_complete = False

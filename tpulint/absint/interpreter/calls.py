@@ -29,7 +29,7 @@ from tpulint.absint.domain.objects import (
     mro,
 )
 from tpulint.absint.domain.site import CallStep, Site
-from tpulint.absint.domain.structures import all_tensors
+from tpulint.absint.domain.structures import all_tensors, holds_only_code
 from tpulint.absint.domain.values import (
     MAX_CALLEES,
     NONE,
@@ -190,7 +190,8 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     if "contextmanager" in function.hints:  # it is read when it is entered
         return ContextManagerValue("generator", site, GeneratorContextCall(function, args))
     if not frame.can_enter(function, args, site):
-        return _unread(frame, args, site)
+        earlier = UNKNOWN if args else frame.session.returned.get(id(function.code), UNKNOWN)
+        return earlier if holds_only_code(earlier) else _unread(frame, args, site)
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
         payload = TracedCall(function, context.conditions)
@@ -205,10 +206,13 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     bind(inner, function, args)
     with frame.session.entered(function, args):
         try:
-            return finish(inner, function)
+            result = finish(inner, function)
         except RecursionError:  # what is read in a frame that is left so is lost with the frame
             frame.session.note_unfollowed(site, function.name or "a lambda", NESTED_TOO_DEEPLY)
             return UNKNOWN
+    if not args:
+        frame.session.returned[id(function.code)] = result
+    return result
 
 
 def _unread(frame: Frame, args: Arguments, site: Site) -> Value:

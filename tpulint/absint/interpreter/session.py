@@ -253,6 +253,7 @@ class Session(ModuleLinker):
     opens_clusters: the program names host clusters, so they may be opened anywhere.
     operations: how many operations were built so far, those that may have been included.
     graph: those of computations.
+    returned: what functions gave when last called without arguments, by their code's id.
     """
 
     def __init__(self, project: Project, program: ProgramEvents) -> None:
@@ -268,6 +269,7 @@ class Session(ModuleLinker):
         self.opens_clusters = False
         self.operations = 0
         self.graph = GraphOperations()
+        self.returned: dict[int, Value] = {}
         self._variables: dict[object, Variable] = {}
         self._generic: dict[int, Instance] = {}
         self._made: dict[int, list[Instance]] = {}

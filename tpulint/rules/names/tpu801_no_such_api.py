@@ -166,13 +166,16 @@ def release_of(path: str, target: Target) -> str:
 def unknown_keywords(call: ApiCall, path: str, target: Target) -> Iterator[tuple[Argument, str]]:
     """Yield the keywords that no release of the target takes, with the nearest that it takes."""
     releases = target.mask & names.having(path) & names.spoken_of(path)
-    taken = names.keywords(path, releases)
-    if not releases or releases & ~names.with_parameters(path) or "**" in taken:
+    hidden = releases & ~names.with_parameters(path)
+    taken = names.keywords(path, releases & ~hidden)
+    # What old releases hide is no keyword that resembles one of all that came later.
+    if releases == hidden or hidden & ~names.generation(1) or "**" in taken:
         return
     for argument in call.arguments:
         if argument.keyword and argument.keyword not in taken:
             near = difflib.get_close_matches(argument.keyword, sorted(taken), 1, NEAR)
-            yield argument, near[0] if near else ""
+            if near or not hidden:
+                yield argument, near[0] if near else ""
 
 
 def corrected(argument: Argument, near: str) -> Fix:
