@@ -33,6 +33,35 @@ def train(batch):
         return x
     return strategy.run(step, args=(batch,))
 """,
+    # A false alarm in uncertainty-baselines.
+    "a loop with a number of rounds from a configuration": STRATEGY
+    + """
+from ml_collections import config_flags
+
+CONFIG = config_flags.DEFINE_config_file("config")
+optimizer = tf.keras.optimizers.SGD(0.1)
+
+@tf.function
+def train(batch):
+    config = CONFIG.value
+    def step(x):
+        for _ in tf.range(tf.cast(config.rounds, tf.int32)):
+            optimizer.apply_gradients([(x, weight)])
+    return strategy.run(step, args=(batch,))
+""",
+    "a loop with a number of rounds from an object of the step": STRATEGY
+    + """
+import batches
+
+@tf.function
+def train(batch):
+    def step(x):
+        batch = batches.Batch(x)
+        for _ in tf.range(tf.cast(batch.rounds, tf.int32)):
+            x = tf.distribute.get_replica_context().all_reduce("SUM", x)  # possible: TPU305
+        return x
+    return strategy.run(step, args=(batch,))
+""",
     "a training loop repeats on every replica alike": V1
     + """
 from tensorflow.python.tpu import training_loop

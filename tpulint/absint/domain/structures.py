@@ -19,6 +19,7 @@ from tpulint.absint.domain.objects import (
 from tpulint.absint.domain.values import (
     MAX_ALTERNATIVES,
     UNKNOWN,
+    Bound,
     Choice,
     Const,
     External,
@@ -213,6 +214,10 @@ def _uniform(value: Value) -> bool:
         return not value.open and uniform(value.items)
     if isinstance(value, Choice):
         return uniform(value.options)
+    if isinstance(value, Bound):  # `config.steps`
+        return isinstance(value.function, External) and _uniform(value.receiver)
+    if isinstance(value, ExternalObject):
+        return value.context.computation is None
     return isinstance(value, (Const, External, Opaque))  # Python's, read once for all replicas
 
 
