@@ -26,6 +26,64 @@ def main(flags):
         )
     return tf.estimator.Estimator(model_fn, params=params)
 """,
+    # False alarms in Mask R-CNN of MLPerf.
+    "a copy of params that get their size in another branch, by a call": NETWORK
+    + """
+def main(flags):
+    params = dict(rate=0.1, mode=flags.mode)
+    if flags.mode == "train":
+        params["batch_size"] = flags.train_batch_size // flags.cores
+    elif flags.mode == "eval":
+        return tf.estimator.tpu.TPUEstimator(
+            model_fn,
+            params=dict(params, rate=0.2),
+            use_tpu=True,
+            train_batch_size=64,
+            config=tf.estimator.tpu.RunConfig(),
+        )
+    return None
+""",
+    "a copy of params that get their size in another branch, by a display": NETWORK
+    + """
+def main(flags):
+    params = dict(rate=0.1, mode=flags.mode)
+    if flags.mode == "train":
+        params["batch_size"] = flags.train_batch_size // flags.cores
+    elif flags.mode == "eval":
+        return tf.estimator.tpu.TPUEstimator(
+            model_fn,
+            params={**params, "rate": 0.2},
+            use_tpu=True,
+            train_batch_size=64,
+            config=tf.estimator.tpu.RunConfig(),
+        )
+    return None
+""",
+    "a copy of params that have their size": NETWORK
+    + """
+def main(flags):
+    params = dict(rate=0.1, mode=flags.mode)
+    params["batch_size"] = flags.train_batch_size // flags.cores
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        params=dict(params, rate=0.2),  # error: TPU606
+        use_tpu=True,
+        train_batch_size=64,
+        config=tf.estimator.tpu.RunConfig(),
+    )
+""",
+    # A false alarm in NCF of MLPerf: an estimator that only evaluates needs a size for training.
+    "a size that its caller never trains with": NETWORK
+    + """
+def build(size):
+    config = tf.estimator.tpu.RunConfig(tpu_config=tf.estimator.tpu.TPUConfig(num_shards=8))
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn, use_tpu=True, train_batch_size=1, eval_batch_size=size, config=config
+    )
+
+def main():
+    build(64).evaluate(lambda params: tf.data.Dataset.range(64), steps=1)
+""",
     "params from which the size is taken first": NETWORK
     + """
 def main(rate):

@@ -377,6 +377,8 @@ class Mapping(Sized):
     def update(self, other: Mapping) -> None:
         """Bind the keys of `other`."""
         for key, item in list(other.items.items()):
+            if key not in self.items and key in other.set_at:
+                self.set_at[key] = other.set_at[key]
             self.set(key, item)
         self.maybe_absent |= other.maybe_absent
         self.open = self.open or other.open

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Mapping
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Value, options
 from tpulint.file_facts import is_test
 from tpulint.finding import Severity
@@ -30,11 +33,14 @@ class ReservedParams(Rule):
     summary = "params holds a reserved key or an indivisible batch size"
 
     def check(self, program: Program, report: Report) -> None:
+        runs_at: defaultdict[Site, set[str]] = defaultdict(set)
+        for feed in program.feeds:
+            if isinstance(feed.owner, ExternalObject):
+                runs_at[feed.owner.site].add(feed.kind)
         for call in program.all_calls():
             if call.last == "TPUEstimator":
                 _check_params(call, report)
-                runs = {feed.kind for feed in program.feeds if feed.owner is call.result}
-                check_batches(program, call, runs, report)
+                check_batches(program, call, runs_at[call.site], report)
 
 
 def _check_params(call: ApiCall, report: Report) -> None:
