@@ -104,7 +104,7 @@ def fix_all(check: Check, unsafe: bool) -> Fixed:
             break
     else:
         fixed.findings, _ = check(fixed.files)
-        fixed.messages.append(f"fixes did not come to an end after {ROUNDS} rounds")
+        fixed.messages.append(f"fixes did not converge after {ROUNDS} rounds")
     return fixed
 
 

@@ -123,7 +123,7 @@ def test_fixes_without_an_end_stop() -> None:
     data, count, messages = run(b"f()\n", lambda text: [fix(edit((1, 1), (1, 1), "f"))])
     assert data == b"f" * (ROUNDS + 1) + b"()\n"
     assert count == ROUNDS
-    assert messages == [f"fixes did not come to an end after {ROUNDS} rounds"]
+    assert messages == [f"fixes did not converge after {ROUNDS} rounds"]
 
 
 def cells(*texts: str) -> Source:

@@ -1,4 +1,4 @@
-"""TPU304: control_dependencies around nothing that creates an operation."""
+"""TPU304: a control_dependencies block that creates no operation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LostControlDependency(Rule):
     code = "TPU304"
     name = "lost-control-dependency"
     severity = Severity.WARNING
-    summary = "control_dependencies around nothing that creates an operation"
+    summary = "a control_dependencies block that creates no operation"
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:

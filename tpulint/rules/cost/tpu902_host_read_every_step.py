@@ -55,7 +55,7 @@ class HostReadEveryStep(Rule):
                 report(
                     read.site.span,
                     f"{read.words} waits for the device in {number} of this loop, and the next step"
-                    " starts only then: move it under `if step % 100 == 0`, or behind the loop",
+                    " starts only then: move it under `if step % 100 == 0`, or after the loop",
                     certainty=definite_if(
                         read.sure,
                         steps.rounds is not None,

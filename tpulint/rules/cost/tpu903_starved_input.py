@@ -313,7 +313,7 @@ def serial_reads(pipeline: Pipeline) -> Iterator[Slow]:
         f" the storage: {advice}",
         pipeline.is_sure and number >= FEW_FILES,
         "reads one file at a time",
-        "if there are several files, and they do not lie on a fast disk",
+        "if there are several files, and they are not on a fast disk",
     )
 
 
@@ -346,7 +346,7 @@ def shuffled_batches(pipeline: Pipeline) -> Iterator[Slow]:
     first = "a buffer of batches" if held is None else f"{held:,} examples"
     yield Slow(
         late[-1].site,
-        f"`shuffle` behind `{batch.last}` holds whole batches: the first step waits for"
+        f"`shuffle` after `{batch.last}` holds whole batches: the first step waits for"
         f" {first}, and the examples of a batch stay together; move it before"
         f" `{batch.last}`",
         pipeline.is_sure and held is not None and held >= FEW_SHUFFLED,

@@ -37,7 +37,7 @@ class PaddedTensor(Rule):
             words = ", ".join(map(str, shape))
             report(
                 call.site.span,
-                f"`{call.last}` makes a tensor of [{words}], whose rows a TPU fills up to 128"
+                f"`{call.last}` makes a tensor of [{words}], whose rows a TPU pads to 128"
                 f" elements: {factor:.3g} x the memory, {readable_bytes(size)} takes"
                 f" {readable_bytes(size * factor)}; make the large dimension the last one",
                 certainty=Certainty.POSSIBLE,  # the compiler may choose another layout

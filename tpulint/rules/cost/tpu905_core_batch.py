@@ -99,7 +99,7 @@ def message_of(batch: CoreBatch) -> str:
         advice = f"make it a multiple of {SUBLANES * USUAL_CORES}"
     plural = "" if batch.size == 1 and not whole else "s"
     return (
-        f"{cores} gets {batch.size:,}{whole} example{plural}, and a TPU fills them up to"
+        f"{cores} gets {batch.size:,}{whole} example{plural}, and a TPU pads them to"
         f" {filled:,} rows: {padding} % of a dense layer's work on them is padding; {advice}"
     )
 

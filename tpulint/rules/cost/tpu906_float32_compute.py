@@ -55,7 +55,7 @@ class Float32Compute(Rule):
             f" bfloat16 takes 2; {remedy}",
             certainty=definite_if(is_sure(first), is_read_whole(program)),
             trace=(traces.step(HOST_LANE, first.site, "trains in float32"),),
-            doubt="if a TPU trains, and nothing that was not read sets a policy",
+            doubt="if a TPU trains, and no code outside the analysis sets a policy",
         )
 
 

@@ -58,7 +58,7 @@ class PerReplicaValueAsTensor(Rule):
     code = "TPU711"
     name = "per-replica-value-as-tensor"
     severity = Severity.ERROR
-    summary = "values of all replicas where a single tensor is due"
+    summary = "values of all replicas where a single tensor is needed"
 
     def check(self, program: Program, report: Report) -> None:
         _check_plain_numbers(program, report)

@@ -1,4 +1,4 @@
-"""TPU714: a batch size of another kind than is due: global, or each replica's.
+"""TPU714: a batch size of the wrong kind: global instead of per replica, or the reverse.
 
 The facts: tensorflow/python/distribute/input_lib.py splits the batches of a dataset that is
 distributed among the replicas. Those of a function, which each host calls, it hands on as they are.
@@ -57,7 +57,7 @@ class WrongBatchSizeKind(Rule):
     code = "TPU714"
     name = "wrong-batch-size-kind"
     severity = Severity.WARNING
-    summary = "a batch size of another kind than is due: global, or each replica's"
+    summary = "a batch size of the wrong kind: global instead of per replica, or the reverse"
 
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
@@ -327,5 +327,7 @@ def _report_shape(computation: Computation, fixed: FixedShape, report: Report) -
             traces.step(HOST_LANE, fixed.batch.site, "makes batches of all replicas"),
             *traces.path_to_site(computation, fixed.call.context, fixed.call.site, made),
         ),
-        doubt="unless each replica shall make as many" if is_new else "unless the rows come out so",
+        doubt="unless each replica is meant to make as many"
+        if is_new
+        else "unless the rows come out so",
     )
