@@ -160,6 +160,16 @@ def computation(x):
 tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])
 tf.data.Dataset.from_tensors([1, 1]).map(counted)
 """,
+    "what a session feeds, in the computation and before it": "import tensorflow.compat.v1 as tf\n"
+    + """
+before = tf.placeholder(tf.float32, [4])
+
+def computation(x):
+    inside = tf.placeholder(tf.float32, [4])  # error: TPU501
+    return x + inside + tf.placeholder_with_default(x, [4])
+
+tf.tpu.rewrite(computation, [before])
+""",
     "a step that takes its batch of an iterator on the host": CONNECTED
     + """
 batches = iter(dataset)

@@ -12,11 +12,15 @@ from tpulint.absint.domain.values import NONE, Const, Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import Applicability, Severity
+from tpulint.finding import HOST_LANE, Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import words_of
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR, MODEL_FN
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    GIVES_ONE_TENSOR,
+    MODEL_FN,
+    is_tensorflow,
+)
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about_guess, is_on_tpu, on_tpu_if
 from tpulint.rules.base import Report, Rule, register
@@ -39,6 +43,7 @@ class WrongEstimatorSpec(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
+        _check_configurations(program, report)
         _check_pairs(program, report)
         _check_predictions(program, report)
         _check_scaffolds(program, report)
@@ -54,6 +59,33 @@ class WrongEstimatorSpec(Rule):
                 ),
                 fix=for_tpus(spec),
             )
+
+
+def _check_configurations(program: Program, report: Report) -> None:
+    """Check the class of an estimator's configuration: tpu_estimator.py, `__init__`."""
+    for estimator in program.all_calls():
+        argument = estimator.argument("config", 2)
+        if estimator.last != "TPUEstimator" or argument is None:
+            continue
+        if not is_tensorflow(estimator.path) or not all(map(is_plain, options(argument.value))):
+            continue
+        report(
+            argument.site.span,
+            "`config` is a `RunConfig` of Estimator, which TPUEstimator refuses: make a"
+            " `tf.estimator.tpu.RunConfig`",
+            certainty=definite_if(not estimator.context.is_guess),
+            trace=tuple(
+                traces.step(HOST_LANE, config.site, "makes the configuration")
+                for config in options(argument.value)
+                if isinstance(config, ExternalObject)
+            ),
+        )
+
+
+def is_plain(config: Value) -> bool:
+    """Return whether a configuration is one of Estimator, without the settings of a TPU."""
+    path = config.path if isinstance(config, ExternalObject) else ""
+    return is_tensorflow(path) and path.endswith("estimator.RunConfig")
 
 
 def _check_pairs(program: Program, report: Report) -> None:
