@@ -62,6 +62,7 @@ class PerReplicaValueAsTensor(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         _check_plain_numbers(program, report)
+        _check_arguments(program, report)
         for taken in (*taken_by_calls(program), *taken_by_operators(program)):
             source = taken.tensor.of_all  # None where an item was stored in it later
             if source is None:
@@ -104,6 +105,31 @@ def _check_plain_numbers(program: Program, report: Report) -> None:
                     is_for_many(program, strategy, call.context), not call.context.is_guess
                 ),
                 trace=(traces.step(HOST_LANE, call.site, "adds up one value per replica"),),
+            )
+
+
+def _check_arguments(program: Program, report: Report) -> None:
+    """Check that a step gets a list of arguments, and no value of all replicas in its place."""
+    for computation in program.computations:
+        arguments = computation.call.argument("args", 1)
+        if computation.kind not in tf_names.STRATEGY_RUN or arguments is None:
+            continue
+        value = arguments.value
+        if not isinstance(value, Tensor) or value.of_all is None or not is_certainly_one(value):
+            continue
+        certainty = certainty_of(
+            program, Taken(value, arguments.site, computation.context, ""), value.of_all
+        )
+        if certainty is not None:
+            report(
+                arguments.site.span,
+                f"`{computation.kind}` takes a tuple of arguments, and this is a single argument, with"
+                " a value of each replica: write `args=(x,)`, with the comma",
+                certainty=certainty,
+                trace=(
+                    traces.step(HOST_LANE, value.of_all.site, "gives one value per replica"),
+                    traces.step(HOST_LANE, arguments.site, "unpacks it"),
+                ),
             )
 
 
