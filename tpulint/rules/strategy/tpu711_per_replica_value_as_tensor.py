@@ -32,6 +32,8 @@ from tpulint.rules.base import Report, Rule, register
 INSTEAD = "reduce it with `strategy.reduce`, or take it apart with `experimental_local_results`"
 TENSOR = "tensor"
 CURRENT = "get_strategy"
+REPLICA_CONTEXT = "get_replica_context"
+JOINS_REPLICAS = ("all_reduce", "all_gather")
 LEN = "builtins.len"
 SYNTAX = {"formats": "the format of a number", "subscript": "`[...]`", "iteration": "a loop"}
 SUMS = ("SUM", "Sum", "sum")  # tensorflow/python/distribute/reduce_util.py takes any case
@@ -123,8 +125,8 @@ def _check_arguments(program: Program, report: Report) -> None:
         if certainty is not None:
             report(
                 arguments.site.span,
-                f"`{computation.kind}` takes a tuple of arguments, and this is a single argument, with"
-                " a value of each replica: write `args=(x,)`, with the comma",
+                f"`{computation.kind}` takes a tuple of arguments, and this is a single one, with a"
+                " value of each replica: write `args=(x,)`, with the comma",
                 certainty=certainty,
                 trace=(
                     traces.step(HOST_LANE, value.of_all.site, "gives one value per replica"),
@@ -167,10 +169,10 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
     """Yield the arguments of a call for which only a tensor will do."""
     home, _, last = call.path.rpartition(".")
     if call.receiver is not None:
-        metric = call.receiver
-        if not (isinstance(metric, ExternalObject) and ".metrics." in metric.path):
-            return
-        if last not in ("update_state", "__call__"):
+        path = call.receiver.path if isinstance(call.receiver, ExternalObject) else ""
+        is_metric = ".metrics." in path and last in ("update_state", "__call__")
+        # A replica's context takes that replica's value.
+        if not is_metric and not (path.endswith(REPLICA_CONTEXT) and last in JOINS_REPLICAS):
             return
     elif call.path == "builtins.sum":
         summed = call.arguments[0] if call.arguments else None
