@@ -52,6 +52,28 @@ def computation(x):
     return -x
 """
     + REWRITTEN,
+    "a missed alarm: the global step": COMPUTATION
+    + """
+def computation(x):
+    epoch = tf.cast(tf.train.get_or_create_global_step(), tf.float32) / 100.0
+    for rate, start in [(0.1, 5), (0.01, 30)]:
+        if epoch >= start:  # error: TPU507
+            x = x * rate
+    return x
+"""
+    + REWRITTEN,
+    "innocent neighbors: what Python knows of the global step": COMPUTATION
+    + """
+def computation(x):
+    step = tf.train.get_global_step()
+    if step is None or step.dtype != tf.int64:
+        step = tf.train.create_global_step()
+    steps_per_epoch = 1000 / 8
+    if steps_per_epoch > 100:
+        x = x + 1.0
+    return tf.where(tf.cast(step, tf.float32) > steps_per_epoch, x, -x)
+"""
+    + REWRITTEN,
     "comparisons with None": COMPUTATION
     + """
 def computation(x, y=None):

@@ -204,7 +204,15 @@ def escapes(home: Context, context: Context) -> bool:
 
 def result(frame: Frame, items: Iterable[Value], site: Site, sort: str = "tensor") -> Tensor:
     """Return the tensor that an operation on `items` makes here."""
-    return flow(frame, all_tensors(items), site, sort)
+    items = list(items)
+    output = flow(frame, all_tensors(items), site, sort)
+    # What a variable holds is no more known to a trace than what a batch holds.
+    output.data |= sort != "unseen" and any(map(_is_read, items))
+    return output
+
+
+def _is_read(item: Value) -> bool:
+    return isinstance(item, Variable) and not item.assumed
 
 
 def flow(
