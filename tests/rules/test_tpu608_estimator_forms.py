@@ -57,6 +57,35 @@ def model_fn(features, labels, mode, params):
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
 """
 PROGRAMS = {
+    "a missed alarm: metrics of one mode that are a dict": """
+def model_fn(features, labels, mode, params):
+    eval_metrics = None
+    if mode == tf.estimator.ModeKeys.EVAL:
+        eval_metrics = {"mean": tf.metrics.mean(features)}
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=tf.reduce_mean(features), eval_metrics=eval_metrics  # error: TPU608
+    )
+""",
+    "innocent neighbors: metrics that are None, or a pair": """
+def model_fn(features, labels, mode, params):
+    eval_metrics = None
+    if mode == tf.estimator.ModeKeys.EVAL:
+        def metric_fn(rows):
+            return {"mean": tf.metrics.mean(rows)}
+        eval_metrics = (metric_fn, [features])
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=tf.reduce_mean(features), eval_metrics=eval_metrics, host_call=None
+    )
+""",
+    "a doubt: metrics that a setting asks for": """
+def model_fn(features, labels, mode, params):
+    eval_metrics = None
+    if params["on_host"]:
+        eval_metrics = {"mean": tf.metrics.mean(features)}
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=tf.reduce_mean(features), eval_metrics=eval_metrics  # possible: TPU608
+    )
+""",
     "a missed alarm: a prediction by a plain specification": """
 def model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(features)

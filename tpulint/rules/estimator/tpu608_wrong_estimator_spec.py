@@ -101,9 +101,27 @@ def _check_pairs(program: Program, report: Report) -> None:
                         argument.site.span,
                         f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
                         " or dict of its tensors; pass `(fn, [tensor])`",
-                        certainty=on_tpu_if(computation, call.context),
+                        certainty=on_tpu_if(
+                            computation, call.context, is_for_modes(argument.value, call.context)
+                        ),
                         trace=device_path(computation, call.context),
+                        doubt="unless it is None on a TPU",
                     )
+
+
+def is_for_modes(value: Value, context: Context) -> bool:
+    """Return whether each dict that may be None at `context` is made where a mode is asked for."""
+    alternatives = options(value)
+    return NONE not in alternatives or all(
+        isinstance(option, Mapping)
+        and option.made is not None
+        and all(
+            any(naming.MODE.is_in(word.name) for word in words_of(key))
+            for key, _ in option.made.conditions - context.conditions
+        )
+        for option in alternatives
+        if option != NONE
+    )
 
 
 def _check_predictions(program: Program, report: Report) -> None:
@@ -205,10 +223,10 @@ def lacks_params(function: Value) -> bool:
 
 
 def pair_fault(computation: Computation, value: Value) -> str | None:
-    """Return what TPUEstimatorSpec has against the pair, whichever value it is; None if nothing."""
+    """Return what TPUEstimatorSpec has against the pair, whichever it is; None if nothing."""
     tensors = _single_tensors(computation)
-    faults = [_fault(option, tensors) for option in options(value)]
-    return faults[0] if all(faults) else None
+    faults = [_fault(option, tensors) for option in options(value) if option != NONE]
+    return faults[0] if faults and all(faults) else None
 
 
 def _single_tensors(computation: Computation) -> set[int]:
