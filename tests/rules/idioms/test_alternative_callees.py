@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import certainties
+from tests.rules.openings import V1
 
 PROGRAM = """
 import sys
@@ -203,3 +204,48 @@ def test_modules_that_a_function_gives_are_known_however_often_it_is_called(
     tmp_path: Path,
 ) -> None:
     assert certainties(many_models(24, 20), tmp_path, "TPU507") == ["possible"]
+
+
+MODELS = (
+    V1
+    + """
+def plain(x):
+    return tf.reduce_mean(x)
+
+def printing(x):
+    return tf.reduce_mean(tf.Print(x, [x]))
+
+MODELS = {{{models}}}
+
+def get_model(name):
+    chosen = MODELS.get(name)
+    if chosen is None:
+        raise ValueError(name)
+    def model_fn(features, labels, mode, params):
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=chosen(features))
+    return model_fn
+
+estimator = tf.estimator.tpu.TPUEstimator(
+    get_model({name}), config=tf.estimator.tpu.RunConfig(), train_batch_size=8
+)
+estimator.train(lambda params: tf.data.Dataset.range(8))
+"""
+)
+ALTERNATIVES = ", ".join(f"'{name}': plain" for name in "abcdefgh") + ", 'printing': printing"
+FLAG = "tf.app.flags.FLAGS.model"
+
+
+@pytest.mark.parametrize(
+    ("models", "name", "expected"),
+    [
+        ("'plain': plain, 'printing': printing", FLAG, "definite"),
+        (ALTERNATIVES, FLAG, "definite"),
+        ("str: plain, int: printing", "type(len)", "possible"),
+        ("'plain': plain, 'printing': printing", "'plain'", None),
+    ],
+)
+def test_a_setting_may_choose_each_function_of_a_registry(
+    models: str, name: str, expected: str | None, tmp_path: Path
+) -> None:
+    program = MODELS.format(models=models, name=name)
+    assert certainties(program, tmp_path, "TPU501") == ([expected] if expected else [])

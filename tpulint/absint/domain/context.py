@@ -64,6 +64,7 @@ _WORDS = {
 # is given to an operation and may be called, one of several values.
 CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
 GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
+ENTRY = "entry"  # one of the callees in a dict, each of which a key names: no guess
 VALUE, NAME = "value", "name"
 FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
 MAX_COVERED_TESTS = 6  # tests between two places that are looked at
@@ -163,9 +164,9 @@ class ConditionKey:
     kind: VALUE, NAME, PLACE, ... `identity` tells tests of one kind apart: a site, a name, an id.
     answer: the value that is tested, of kind VALUE. call_chain: the calls that led to the test,
     of kind PLACE: asked in another call, it may be answered otherwise. answers: how many there
-    are, of kind CALLEE. test: the expression that is tested, of the kinds that are known by
-    their place, of which it is no second identity. rounds: those of the loops around the test,
-    but for flags, which have one answer in a whole run.
+    are, of the kinds CALLEE and ENTRY. test: the expression that is tested, of the kinds that are
+    known by their place, of which it is no second identity. rounds: those of the loops around the
+    test, but for flags, which have one answer in a whole run.
     """
 
     kind: str
@@ -348,7 +349,7 @@ def _exhaust(rows: list[frozenset[tuple[ConditionKey, object]]], depth: int) -> 
 
 def _is_counted(key: ConditionKey, branch: object) -> bool:
     """Return whether all answers to a test are known: False and True, or a number for each."""
-    return key.kind == CALLEE or (isinstance(branch, bool) and key.kind not in GUESSES)
+    return key.kind in (CALLEE, ENTRY) or (isinstance(branch, bool) and key.kind not in GUESSES)
 
 
 def _allows(row: frozenset[tuple[ConditionKey, object]], key: ConditionKey, answer: int) -> bool:

@@ -22,6 +22,7 @@ from tpulint.absint.domain.values import (
     Bound,
     Choice,
     Const,
+    Entry,
     External,
     ModuleValue,
     Opaque,
@@ -152,13 +153,7 @@ def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
     in_program: a step or a strategy's scope asks: of a registry of many classes it may use any.
     """
     if not isinstance(key, Const):
-        unseen = [] if mapping.complete else [UNKNOWN]
-        alternatives = [*mapping.items.values(), *unseen]
-        if in_program and len(alternatives) > MAX_ALTERNATIVES:
-            classes = [value for value in alternatives if isinstance(value, (Class, Instance))]
-            if len(classes) >= len(alternatives) - 1:
-                return choice_of_many(alternatives)
-        return join(alternatives) if mapping.items else UNKNOWN
+        return _entry(mapping, key, in_program) if mapping.items else UNKNOWN
     keyless = [item for key, item in mapping.items.items() if isinstance(key, tuple)]
     if mapping.complete and keyless and key.value not in mapping.items:
         return join(keyless)
@@ -166,6 +161,19 @@ def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
     if all(_of_one_family(current, value) for value in keyless):
         return current
     return join([current, *keyless])
+
+
+def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
+    """Return the value of a key that is not seen: a setting may be any of the keys."""
+    unseen = [] if mapping.complete else [UNKNOWN]
+    alternatives = [*mapping.items.values(), *unseen]
+    value = join(alternatives)
+    if in_program and len(alternatives) > MAX_ALTERNATIVES:
+        classes = [value for value in alternatives if isinstance(value, (Class, Instance))]
+        if len(classes) >= len(alternatives) - 1:
+            value = choice_of_many(alternatives)
+    is_setting = isinstance(key, (External, Opaque))
+    return Entry(value.options) if is_setting and isinstance(value, Choice) else value
 
 
 def _of_one_family(current: Value, other: Value) -> bool:

@@ -322,6 +322,10 @@ class Choice(Value):
         return " or ".join(map(repr, self.options))
 
 
+class Entry(Choice):
+    """One of the values of a dict, by a key that is not seen: each is meant by a key of its own."""
+
+
 def options(value: Value) -> tuple[Value, ...]:
     return value.options if isinstance(value, Choice) else (value,)
 

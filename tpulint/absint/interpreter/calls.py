@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from tpulint.absint.domain.context import (
     CALLEE,
     DECORATED,
+    ENTRY,
     FUNCTION,
     UNCONVERTED,
     WITH,
@@ -38,6 +39,7 @@ from tpulint.absint.domain.values import (
     Bound,
     Choice,
     Const,
+    Entry,
     External,
     Opaque,
     Partial,
@@ -114,7 +116,8 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
     results = []
     for number, option in enumerate(callees):
         key = frame.library.condition_of_call(option)
-        choice_key = ConditionKey(CALLEE, site, answers=len(callees))
+        kind = ENTRY if isinstance(callee, Entry) else CALLEE
+        choice_key = ConditionKey(kind, site, answers=len(callees))
         with frame.when(key, True) if key else frame.when(choice_key, number):
             results.append(call(frame, option, args, site, named))
     # Each object of a registry's classes has methods of its own.
