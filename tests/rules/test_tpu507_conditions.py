@@ -74,6 +74,19 @@ def computation(x):
     return tf.where(tf.cast(step, tf.float32) > steps_per_epoch, x, -x)
 """
     + REWRITTEN,
+    "a missed alarm: a loss of what is not seen": COMPUTATION
+    + """
+import library
+
+def computation(x):
+    loss = tf.reduce_mean(library.scores())
+    if loss > 10.0:  # error: TPU507
+        x = -x
+    if loss == 0.0:
+        x = x + 1.0
+    return x
+"""
+    + REWRITTEN,
     "comparisons with None": COMPUTATION
     + """
 def computation(x, y=None):

@@ -77,13 +77,23 @@ def model_fn(features, labels, mode, params):
         mode, loss=tf.reduce_mean(features), eval_metrics=eval_metrics, host_call=None
     )
 """,
-    "a doubt: metrics that a setting asks for": """
+    "innocent neighbors: metrics of a mode whose specification is another one": """
+def model_fn(features, labels, mode, params):
+    eval_metrics = None
+    loss = tf.reduce_mean(features)
+    if mode == tf.estimator.ModeKeys.EVAL:
+        eval_metrics = {"mean": tf.metrics.mean(features)}
+    if mode != tf.estimator.ModeKeys.EVAL:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=eval_metrics)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=eval_metrics)
+""",
+    "innocent neighbors: metrics that a setting asks for": """
 def model_fn(features, labels, mode, params):
     eval_metrics = None
     if params["on_host"]:
         eval_metrics = {"mean": tf.metrics.mean(features)}
     return tf.estimator.tpu.TPUEstimatorSpec(
-        mode, loss=tf.reduce_mean(features), eval_metrics=eval_metrics  # possible: TPU608
+        mode, loss=tf.reduce_mean(features), eval_metrics=eval_metrics
     )
 """,
     "a missed alarm: a prediction by a plain specification": """

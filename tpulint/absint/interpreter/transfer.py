@@ -354,9 +354,17 @@ def note_failure(frame: Frame, test: Tensor, site: Site) -> None:
 def _is_data(value: object) -> bool:
     """Return whether this is a tensor whose value is known at run time only.
 
-    A part of the inputs may be a dict of tensors, which is asked whether it is empty.
+    A part of the inputs may be a dict of tensors, which is asked whether it is empty. A scalar
+    that a reduction makes is a tensor, whatever it is made of.
     """
-    return isinstance(value, Tensor) and value.sort == "tensor" and value.data and value.computed
+    if not isinstance(value, Tensor) or value.sort != "tensor" or not value.computed:
+        return False
+    return value.data or (value.shape == () and not _is_of_identity(value))
+
+
+# tensorflow/python/framework/tensor.py: in TensorFlow 1, `==` on tensors is Python's.
+def _is_of_identity(tensor: Tensor) -> bool:
+    return tensor.operation is not None and tensor.operation.operator in ("Equal", "NotEqual")
 
 
 def first_trace_time_value(items: Iterable[Value]) -> TraceTimeValue | None:

@@ -14,7 +14,7 @@ from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
-from tpulint.frontends.tensorflow.branch_tests import words_of
+from tpulint.frontends.tensorflow.branch_tests import asks_about, words_of
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     GIVES_ONE_TENSOR,
@@ -95,32 +95,38 @@ def _check_pairs(program: Program, report: Report) -> None:
         for call in computation.calls:
             for kind, position in PAIRS.items() if call.last == "TPUEstimatorSpec" else ():
                 argument = call.argument(kind, position)
-                fault = pair_fault(computation, argument.value) if argument is not None else None
-                if argument is not None and fault is not None:
+                if argument is None:
+                    continue
+                fault = _pair_fault(computation, _given_forms(argument.value, call.context))
+                if fault is not None:
                     report(
                         argument.site.span,
                         f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
                         " or dict of its tensors; pass `(fn, [tensor])`",
-                        certainty=on_tpu_if(
-                            computation, call.context, is_for_modes(argument.value, call.context)
-                        ),
+                        certainty=on_tpu_if(computation, call.context),
                         trace=device_path(computation, call.context),
-                        doubt="unless it is None on a TPU",
                     )
 
 
-def is_for_modes(value: Value, context: Context) -> bool:
-    """Return whether each dict that may be None at `context` is made where a mode is asked for."""
+def _given_forms(value: Value, context: Context) -> list[Value]:
+    """Return the values that the specification at `context` gets; none if that is not known.
+
+    In some modes it may be None: what it is in the others is known if it is made for one of them.
+    """
     alternatives = options(value)
-    return NONE not in alternatives or all(
-        isinstance(option, Mapping)
-        and option.made is not None
-        and all(
-            any(naming.MODE.is_in(word.name) for word in words_of(key))
-            for key, _ in option.made.conditions - context.conditions
-        )
-        for option in alternatives
-        if option != NONE
+    if len(alternatives) == 1 or NONE not in alternatives:
+        return list(alternatives)
+    others = [option for option in alternatives if option != NONE]
+    makers = [option.made for option in others if isinstance(option, Mapping)]
+    by_mode = len(makers) == len(others) and not asks_about(context, naming.MODE)
+    return others if by_mode and all(_asks_for_modes(made, context) for made in makers) else []
+
+
+def _asks_for_modes(made: Context | None, context: Context) -> bool:
+    """Return whether what leads to `made`, and not to `context`, asks for modes alone."""
+    return made is not None and all(
+        any(naming.MODE.is_in(word.name) for word in words_of(key))
+        for key, _ in made.conditions - context.conditions
     )
 
 
@@ -222,10 +228,10 @@ def lacks_params(function: Value) -> bool:
     return "params" not in signature.parameters
 
 
-def pair_fault(computation: Computation, value: Value) -> str | None:
+def _pair_fault(computation: Computation, forms: list[Value]) -> str | None:
     """Return what TPUEstimatorSpec has against the pair, whichever it is; None if nothing."""
     tensors = _single_tensors(computation)
-    faults = [_fault(option, tensors) for option in options(value) if option != NONE]
+    faults = [_fault(option, tensors) for option in forms]
     return faults[0] if faults and all(faults) else None
 
 
