@@ -250,3 +250,47 @@ def test_missed_before_where_a_helper_gives_the_scope(tmp_path: Path) -> None:
     """A project for Kaggle keeps its strategy in the helper, and uses the scope alone."""
     found = reported(GETS_SCOPE, tmp_path, ["TPU501"])
     assert [finding.filename for finding in found] == ["main.py"]
+
+
+RUNNERS = """
+# file: trainer.py
+import functools
+import tensorflow.compat.v1 as tf
+
+def create_estimator(model_fn, use_tpu):
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=8, use_tpu=use_tpu
+    )
+
+def train(model_fn, data_fn, use_tpu):
+    estimator = create_estimator(model_fn, use_tpu)
+    estimator.train(functools.partial(data_fn, is_training=True))
+
+# file: rows.py
+import tensorflow.compat.v1 as tf
+
+def read(params, is_training):
+    return tf.data.TFRecordDataset("gs://bucket/rows").batch({batch})
+
+def compute(features, labels, mode, params):
+    return tf.estimator.EstimatorSpec(mode, loss=tf.reduce_mean(features))
+
+# file: run.py
+import tensorflow.compat.v1 as tf
+import rows
+import trainer
+
+def main(_):
+    trainer.train(rows.compute, rows.read, use_tpu=True)
+
+if __name__ == "__main__":
+    tf.app.run(main)
+"""
+
+
+@pytest.mark.parametrize(("batch", "found"), [("8", ["TPU605"]), ("8, drop_remainder=True", [])])
+def test_missed_before_where_a_caller_gives_a_part_of_the_input(
+    batch: str, found: list[str], tmp_path: Path
+) -> None:
+    project = RUNNERS.replace("{batch}", batch)
+    assert [item.code for item in reported(project, tmp_path, ["TPU605"])] == found

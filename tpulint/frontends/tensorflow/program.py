@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Opaque, options
+from tpulint.absint.domain.values import Opaque, Partial, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
@@ -128,6 +128,13 @@ class Checkpoint:
             computation.certainty is Certainty.DEFINITE and isinstance(computation.callee, Opaque)
             for computation in computations
         ) or any(
-            isinstance(feed.function or feed.data, Opaque)
+            _is_of_callers(feed.function or feed.data)
             for feed in self._program.feeds[self._lengths[-1] :]
         )
+
+
+def _is_of_callers(value: Value) -> bool:
+    """Return whether only callers know the value, or the function of which it fixes arguments."""
+    while isinstance(value, Partial):
+        value = value.function
+    return isinstance(value, Opaque)
