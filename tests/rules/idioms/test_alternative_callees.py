@@ -249,3 +249,42 @@ def test_a_setting_may_choose_each_function_of_a_registry(
 ) -> None:
     program = MODELS.format(models=models, name=name)
     assert certainties(program, tmp_path, "TPU501") == ([expected] if expected else [])
+
+
+TABLE = (
+    V1
+    + """
+class Reader:
+    def __init__(self, path):
+        self.path = path
+
+    def input_fn(self, params):
+        return tf.data.TFRecordDataset(self.path).batch(params["batch_size"])
+
+{table}
+
+def read(params):
+    return READERS[tf.app.flags.FLAGS.dataset]("gs://bucket/rows").input_fn(params)
+
+def model_fn(features, labels, mode, params):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
+
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=8
+)
+estimator.train(read)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("READERS = {'rows': Reader}", "definite"),
+        ("READERS = {'rows': Reader, **vars(tf)}", "possible"),
+    ],
+)
+def test_a_key_that_is_not_seen_is_one_of_a_table(
+    table: str, expected: str, tmp_path: Path
+) -> None:
+    assert certainties(TABLE.format(table=table), tmp_path, "TPU605") == [expected]

@@ -165,15 +165,20 @@ def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
 
 def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
     """Return the value of a key that is not seen: a setting may be any of the keys."""
-    unseen = [] if mapping.complete else [UNKNOWN]
+    is_setting = isinstance(key, (External, Opaque))
+    is_table = is_setting and not mapping.open and all(map(_is_callee, mapping.items.values()))
+    unseen = [] if mapping.complete or is_table else [UNKNOWN]
     alternatives = [*mapping.items.values(), *unseen]
     value = join(alternatives)
     if in_program and len(alternatives) > MAX_ALTERNATIVES:
         classes = [value for value in alternatives if isinstance(value, (Class, Instance))]
         if len(classes) >= len(alternatives) - 1:
             value = choice_of_many(alternatives)
-    is_setting = isinstance(key, (External, Opaque))
     return Entry(value.options) if is_setting and isinstance(value, Choice) else value
+
+
+def _is_callee(value: Value) -> bool:
+    return value.is_callee or isinstance(value, Class)
 
 
 def _of_one_family(current: Value, other: Value) -> bool:
