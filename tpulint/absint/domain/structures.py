@@ -22,7 +22,7 @@ from tpulint.absint.domain.values import (
     Bound,
     Choice,
     Const,
-    Entry,
+    DictChoice,
     External,
     ModuleValue,
     Opaque,
@@ -174,7 +174,7 @@ def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
         classes = [value for value in alternatives if isinstance(value, (Class, Instance))]
         if len(classes) >= len(alternatives) - 1:
             value = choice_of_many(alternatives)
-    return Entry(value.options) if is_setting and isinstance(value, Choice) else value
+    return DictChoice(value.options) if is_setting and isinstance(value, Choice) else value
 
 
 def _is_callee(value: Value) -> bool:

@@ -322,7 +322,7 @@ class Choice(Value):
         return " or ".join(map(repr, self.options))
 
 
-class Entry(Choice):
+class DictChoice(Choice):
     """One of the values of a dict, by a key that is not seen: each is meant by a key of its own."""
 
 

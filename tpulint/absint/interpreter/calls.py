@@ -39,7 +39,7 @@ from tpulint.absint.domain.values import (
     Bound,
     Choice,
     Const,
-    Entry,
+    DictChoice,
     External,
     Opaque,
     Partial,
@@ -116,7 +116,7 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
     results = []
     for number, option in enumerate(callees):
         key = frame.library.condition_of_call(option)
-        kind = ENTRY if isinstance(callee, Entry) else CALLEE
+        kind = ENTRY if isinstance(callee, DictChoice) else CALLEE
         choice_key = ConditionKey(kind, site, answers=len(callees))
         with frame.when(key, True) if key else frame.when(choice_key, number):
             results.append(call(frame, option, args, site, named))

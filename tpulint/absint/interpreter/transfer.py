@@ -207,11 +207,11 @@ def result(frame: Frame, items: Iterable[Value], site: Site, sort: str = "tensor
     items = list(items)
     output = flow(frame, all_tensors(items), site, sort)
     # What a variable holds is no more known to a trace than what a batch holds.
-    output.data |= sort != "unseen" and any(map(_is_read, items))
+    output.data |= sort != "unseen" and any(map(_is_variable, items))
     return output
 
 
-def _is_read(item: Value) -> bool:
+def _is_variable(item: Value) -> bool:
     return isinstance(item, Variable) and not item.assumed
 
 
