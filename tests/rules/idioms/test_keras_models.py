@@ -78,6 +78,22 @@ class Classifier(keras.Model):
 with strategy.scope():
     model = Classifier(2)
 """,
+    "layers on the output of a model of Keras": """
+with strategy.scope():
+    base = keras.applications.ResNet50(include_top=False)
+    model = keras.Model(base.input, layers.Dense(1)(Loud()(base.output)))
+""",
+    "layers on the output of a model": """
+with strategy.scope():
+    inner = keras.Sequential([layers.Dense(2, input_shape=(3,)), Loud()])
+    model = keras.Model(inputs=inner.inputs, outputs=[layers.Dense(1)(inner.output)])
+""",
+    "the ends of a functional model": """
+with strategy.scope():
+    inputs = keras.Input((3,))
+    inner = keras.Model(inputs, [layers.Dense(1)(Loud()(inputs))])
+    model = keras.Model(inner.input, layers.Dense(1)(inner.outputs[0]))
+""",
     "a class of sequential models": """
 class Classifier(keras.Sequential):
     def __init__(self):
@@ -89,6 +105,27 @@ with strategy.scope():
     model = Classifier()
 """,
 }
+
+OF_A_LIBRARY = """
+from learners import Adversarial
+
+with strategy.scope():
+    inputs = keras.Input((3,))
+    inner = keras.Model(inputs, layers.Dense(1)(Loud()(inputs)))
+    model = Adversarial(inner.input, inner.output, delta=0.2)
+    model.compile(optimizer="sgd", loss="mse")
+"""
+
+
+def test_layers_of_a_model_of_a_class_that_is_not_seen_are_device_code(tmp_path: Path) -> None:
+    text = used(OPENING + OF_A_LIBRARY + FIT)
+    assert MARK in text
+    assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
+def test_layers_that_a_model_leaves_out_are_host_code(tmp_path: Path) -> None:
+    text = used(OPENING + OF_A_LIBRARY.replace("inner.output,", "layers.Dense(1)(inner.input),"))
+    assert reported(text + FIT, tmp_path, FAMILIES) == []
 
 
 @pytest.mark.parametrize("name", BUILDS)

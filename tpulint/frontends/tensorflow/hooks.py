@@ -335,6 +335,8 @@ def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Si
         return base.attributes.setdefault(name, weight)
     if name == "losses" and frame.context.computation is not None:
         _note_regularizers(frame, base, site)
+    if name in keras_models.ENDS and frame.context.computation is None and "keras" in base.path:
+        return base.attributes.setdefault(name, keras_models.end_of_model(frame, base, name, site))
     if name in tf_names.REPLICA_ID:
         return Tensor(frame.context, site, replica_id=True, per_replica=True)
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tpulint.absint.domain.events import Argument, LayerCall
+from tpulint.absint.domain.events import Argument, LayerCall, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
@@ -218,19 +218,48 @@ def steps(outputs: Value) -> Iterator[LayerCall]:
             stack += [(source, False) for source in step.sources]
 
 
+# keras/src/ops/operation.py: the symbolic tensors that a layer or a model begins and ends with.
+INPUTS = frozenset(["input", "inputs"])
+ENDS = INPUTS | {"output", "outputs"}
+
+
+def end_of_model(frame: Frame, model: ExternalObject, name: str, site: Site) -> Value:
+    """Return the symbolic tensors that a model or a layer of Keras takes, or gives."""
+    keyword, position = ("inputs", 0) if name in INPUTS else ("outputs", 1)
+    held = model.argument(keyword, position) if model.last in FUNCTIONAL else None
+    if held is None:
+        first = Tensor(frame.context, site)
+        first.layer = LayerCall(None, (), site, frame.context)
+        held = first
+        if name not in INPUTS:
+            held = noted(frame, model, (Argument(None, "", first, site),), site, UNKNOWN)
+    if name.endswith("s"):
+        return held if isinstance(held, Sequence) else Sequence("list", [held])
+    return held.items[0] if isinstance(held, Sequence) and len(held.items) == 1 else held
+
+
+def outputs_of(model: ExternalObject) -> Value | None:
+    """Return the symbolic tensors that a model was made with; None where it was not made so."""
+    if not is_model(model):
+        return None
+    held = model.argument("outputs", 1)
+    is_made_of_layers = held is not None and any(tensor.layer for tensor in tensors(held))
+    return held if model.last in FUNCTIONAL or is_made_of_layers else None
+
+
 LAYERS = "layers given"  # an attribute that is no name of Python's
 
 
 def layers_in(owner: ExternalObject) -> Iterator[ExternalObject]:
     """Yield the layer, or those that a model of an outside class was made of."""
     yield owner
-    if "keras" not in owner.path:
+    if "keras" not in owner.path and not is_model(owner):
         return
     held: list[Value] = []
     if owner.last == SEQUENTIAL:
         layers = owner.attributes.get(LAYERS) or owner.argument("layers", 0)
         held = list(layers.items) if isinstance(layers, Sequence) else []
-    elif owner.last in FUNCTIONAL and (outputs := owner.argument("outputs", 1)) is not None:
+    elif (outputs := outputs_of(owner)) is not None:
         held += [step.layer for step in steps(outputs) if step.layer is not None]
     for layer in held:
         if isinstance(layer, ExternalObject):

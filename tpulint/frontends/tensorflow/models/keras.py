@@ -158,11 +158,11 @@ def call_layer(frame: Frame, layer: Value, args: Arguments, site: Site) -> Value
     if isinstance(layer, Instance):
         outputs = layer.attributes.get(RESULT)
         return None if outputs is None else replay(frame, outputs, layer.context, args, site)
-    if "keras" not in layer.path:
+    outputs = keras_models.outputs_of(layer)
+    if outputs is not None:
+        return replay(frame, outputs, layer.context, args, site)
+    if "keras" not in layer.path or layer.last in FUNCTIONAL:
         return None
-    if layer.last in FUNCTIONAL:
-        outputs = layer.argument("outputs", 1)
-        return None if outputs is None else replay(frame, outputs, layer.context, args, site)
     if layer.last == "clone_model":
         model = layer.argument("model", 0)
         return None if model is None else calls.call(frame, model, args, site)
