@@ -34,6 +34,20 @@ model.compile("sgd", "mse", run_eagerly=True)
 model.compile("sgd", "mse")
 model.fit(tf.ones([8, 3]))
 """,
+    "a missed alarm: compiled anew after a step": MODEL
+    + """
+model.compile("sgd", "mse", run_eagerly=True)  # error: TPU706
+model.fit(tf.ones([8, 3]))
+model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]))
+""",
+    "a missed alarm: compiled anew before a step": MODEL
+    + """
+model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]))
+model.compile("sgd", "mse", run_eagerly=True)  # error: TPU706
+model.fit(tf.ones([8, 3]))
+""",
     "asked for by a test": MODEL
     + """
 import library

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import certainties, expected, reported
+from tests.rules.analysis import assert_marked, certainties, expected, reported
 
 RESOLVER = "tf.distribute.cluster_resolver.TPUClusterResolver"
 PROGRAM = f"""
@@ -154,3 +154,61 @@ model.fit(tf.ones([8, 4]), tf.ones([8]))
 @pytest.mark.parametrize("text", [DETECTED, ONE_OF_TWO])
 def test_the_resolver_or_the_model_is_one_of_two(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, ["TPU707"]) == expected(text, ["TPU707"])
+
+
+SCRIPTS = """
+# file: shared.py
+import tensorflow as tf
+
+def connect():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    {shared}
+    return tf.distribute.TPUStrategy(resolver){mark}
+
+def train(strategy):
+    @tf.function
+    def step(x):
+        return strategy.run(tf.abs, args=(x,))
+
+    step(tf.ones([4]))
+# file: first.py
+import tensorflow as tf
+from shared import connect, train
+
+def main():
+    {first}
+    train(connect())
+
+if __name__ == "__main__":
+    main()
+# file: second.py
+import tensorflow as tf
+{imports}
+from shared import train
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+{second}
+train(tf.distribute.TPUStrategy(resolver))
+"""
+INITIALIZES = "tf.tpu.experimental.initialize_tpu_system(resolver)"
+BY_FIRST = "tf.tpu.experimental.initialize_tpu_system()"
+NEITHER = {"shared": "pass", "first": "pass", "imports": "", "second": "pass", "mark": ""}
+
+
+def test_another_script_initializes_nothing(tmp_path: Path) -> None:
+    rows = NEITHER | {"second": INITIALIZES, "mark": "  # error: TPU707"}
+    assert_marked(SCRIPTS.format(**rows), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"shared": INITIALIZES, "second": INITIALIZES},
+        {"first": BY_FIRST, "second": INITIALIZES},
+        {"second": INITIALIZES, "imports": "import importlib\nimportlib.import_module('first')"},
+    ],
+    ids=["what makes the strategy", "who calls it", "who runs it by its name"],
+)
+def test_a_module_that_may_run_before_initializes(rows: dict[str, str], tmp_path: Path) -> None:
+    assert_marked(SCRIPTS.format(**(NEITHER | rows)), tmp_path)

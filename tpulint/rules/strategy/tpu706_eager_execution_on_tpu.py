@@ -76,29 +76,38 @@ class EagerSwitch(NamedTuple):
 
 def eager_models(program: Program) -> Iterator[EagerSwitch]:
     """Each `compile(run_eagerly=True)` of a model that was made under a TPUStrategy's scope."""
-    compiles = program.named.get("compile", [])
-    for switch in compiles:
+    for switch in program.named.get("compile", ()):
         argument = switch.argument("run_eagerly", 5)
         if argument is None or argument.value != ON or not is_of_tpu(switch.receiver):
             continue
-        if any(
-            compile_call.receiver is switch.receiver
-            for compile_call in compiles
-            if compile_call is not switch
-        ):
-            continue  # compiled again: which one a step meets is not seen
-        steps = [
-            call
-            for name in KERAS_RUNS
-            for call in program.named.get(name, ())
-            if call.receiver is switch.receiver
-        ]
+        steps = list(before_next_compile(program, switch))
         step = next((step for step in steps if is_sure(switch, step)), None)
         if step is not None:
             yield EagerSwitch(switch, argument, step, Certainty.DEFINITE)
         # Under a flag for debugging the switch is meant, and no TPU is used.
-        elif not switch.context.conditions:
+        elif not switch.context.conditions and not is_compiled_again(program, switch):
             yield EagerSwitch(switch, argument, None, Certainty.POSSIBLE)
+
+
+def before_next_compile(program: Program, switch: ApiCall) -> Iterator[ApiCall]:
+    """Yield the calls that run the model as `switch` has compiled it."""
+    is_after = False
+    for call in program.calls:
+        if call is switch:
+            is_after = True
+        elif call.receiver is switch.receiver and call.last == "compile":
+            if is_after or call.context.run != switch.context.run:
+                return  # which of the two a later step meets is not seen
+        elif is_after and call.receiver is switch.receiver and call.last in KERAS_RUNS:
+            yield call
+
+
+def is_compiled_again(program: Program, switch: ApiCall) -> bool:
+    """Return whether the model is compiled in another place, too."""
+    return any(
+        call.receiver is switch.receiver and call is not switch
+        for call in program.named.get("compile", ())
+    )
 
 
 def is_of_tpu(model: Value | None) -> bool:

@@ -20,6 +20,11 @@ from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import Attribute, last_name
 
+# What runs a module by its name.
+RUNS_MODULES = frozenset(
+    ["import_module", "__import__", "run_path", "run_module", "exec", "system"]
+)
+
 
 @register
 class SystemNotInitialized(Rule):
@@ -33,9 +38,11 @@ class SystemNotInitialized(Rule):
         for computation, creation in definite_steps(program):
             first_steps.setdefault(id(creation), (computation, creation))
         built = [started for started in program.computations if is_run_by_hand(started)]
-        if not (first_steps or built) or may_be_initialized(program):
+        if not (first_steps or built) or may_be_initialized_by_library(program):
             return
         for computation in built:
+            if may_be_initialized(program, computation):
+                continue
             report(
                 computation.call.site.span,
                 f"nothing initializes the TPU system before this `{computation.kind}` runs, so it"
@@ -44,6 +51,8 @@ class SystemNotInitialized(Rule):
                 trace=(traces.entry(computation),),
             )
         for computation, creation in first_steps.values():
+            if may_be_initialized(program, computation, creation):
+                continue
             report(
                 creation.site.span,
                 f"nothing initializes the TPU system of this `{creation.last}`, so its first step"
@@ -124,11 +133,29 @@ def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
     )
 
 
-def may_be_initialized(program: Program) -> bool:
-    """Return whether anything initializes the system, or something unseen may."""
-    if any(_names_initialization(module) for module in program.modules):
-        return True
-    # A library function may initialize the system, by its name or by its argument.
+def may_be_initialized(program: Program, computation: Computation, *before: ApiCall) -> bool:
+    """Return whether a module that may run before the step initializes the system."""
+    calls = (computation.call, *before)
+    way = {call.site.module.path for call in calls}
+    way |= {step.site.module.path for call in calls for step in call.context.call_chain}
+    return any(
+        _names_initialization(module)
+        and (
+            module.path in way
+            or any(path.endswith(".ipynb") for path in way)  # `%run` is not seen
+            or not _is_another_script(program, module)
+        )
+        for module in program.modules
+    )
+
+
+def _is_another_script(program: Program, module: Module) -> bool:
+    """Return whether nothing imports a module, and the module runs no other that is not seen."""
+    return module.path not in program.importers and not module.facts.names_any(RUNS_MODULES)
+
+
+def may_be_initialized_by_library(program: Program) -> bool:
+    """Return whether a function of a library may do it, by its name or by its argument."""
     return any(
         naming.MAY_INITIALIZE.is_in(call.path) or takes_resolver(call)
         for call in program.calls
