@@ -25,7 +25,7 @@ from __future__ import annotations
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import compiled_if
 from tpulint.queries.device_code import compiled_calls
 from tpulint.rules.base import Report, Rule, register
 
@@ -42,11 +42,10 @@ class {class_name}(Rule):
         for computation, call in compiled_calls(program):
             if call.last != "example":
                 continue
-            is_certain = is_on_tpu(computation, call.context) and not call.context.is_guess
             report(
                 call.site.span,
                 "`example` fails on a TPU: use another function",
-                certainty=definite_if(is_certain),
+                certainty=compiled_if(program, computation, call.context),
                 trace=device_path(
                     computation, call.context, device_step(call.site, "calls `example`")
                 ),

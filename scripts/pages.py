@@ -31,7 +31,10 @@ def main() -> int:
     for page in pages():
         if options.codes and page.code not in options.codes:
             continue
-        text = updated(page)
+        try:
+            text = updated(page)
+        except ValueError as error:  # a new page has no program yet
+            sys.exit(f"{page.path.relative_to(ROOT)}: {error}")
         if text != page.path.read_text(encoding="utf-8"):
             stale = True
             print(page.path.relative_to(ROOT))
