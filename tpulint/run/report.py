@@ -11,7 +11,7 @@ train.py:71, 10 steps, 1 compilation
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 from typing import NamedTuple
@@ -260,7 +260,7 @@ def storage_lines(ran: FinishedRun) -> Iterator[str]:
             "wrote": (use.objects_written, use.bytes_written),
         }
         parts = [
-            f"{verb} {objects:,} object{'s' * (objects != 1)}, {size:,} bytes"
+            f"{verb} {counted(objects, 'object')}, {size:,} bytes"
             for verb, (objects, size) in amounts.items()
             if objects
         ]
@@ -393,8 +393,7 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
         rows = "".join(html_rows(ran.computations))
         counts = f'<table class="counts">\n<tr class="names">{head}</tr>\n{rows}</table>'
         parts.append(f'<div class="wide">{counts}</div>\n<p>{NOTE}</p>\n')
-        rows = "".join(f"<li>{escape(line.strip())}</li>\n" for line in launch_lines(ran))
-        parts.append(f"<ul>\n{rows}</ul>\n")
+        parts.append(html_list(launch_lines(ran)))
         if ran.costs:
             shown = "\n".join(costs_section(ran.costs))
             parts.append(f'<div class="wide"><pre>{escape(shown)}</pre></div>\n')
@@ -402,20 +401,22 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
     else:
         parts.append(f"<p>{EMPTY}</p>\n")
     if ran.unfinished:
-        rows = "".join(f"<li>{escape(str(lane))}</li>\n" for lane in ran.unfinished)
-        parts.append(f"<p>{UNFINISHED}</p>\n<ul>\n{rows}</ul>\n")
+        parts += [f"<p>{UNFINISHED}</p>\n", html_list(map(str, ran.unfinished))]
     if ran.storage:
-        rows = "".join(f"<li>{escape(line)}</li>\n" for line in storage_lines(ran))
-        parts.append(f"<ul>\n{rows}</ul>\n")
+        parts.append(html_list(storage_lines(ran)))
     for number, fault in enumerate(ran.faults):
         parts.append(f"<p>{prose(verdict(fault))}</p>\n")
         parts += [article(fault.finding, context, f"f{number}")] if fault.finding else []
     parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
     if ran.checked:
         summary, *lines = files_section(ran, ran.checked, context)
-        rows = "".join(f"<li>{escape(line.strip())}</li>\n" for line in lines)
-        parts.append(f"<p>{prose(summary)}</p>\n<ul>\n{rows}</ul>\n")
+        parts += [f"<p>{prose(summary)}</p>\n", html_list(lines)]
     return page("tpulint run", "".join(parts), STYLE + COUNTS + FIGURE_STYLE + SVG_STYLE)
+
+
+def html_list(lines: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape(line.strip())}</li>\n" for line in lines)
+    return f"<ul>\n{items}</ul>\n"
 
 
 def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
@@ -473,7 +474,7 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
             back = (_bytes(lane.bytes_to_device),)
             edges.append(
                 model.MapEdge(
-                    key, call, model.RETURNS, back, _times(lane.round_trips, "round trip")
+                    key, call, model.RETURNS, back, counted(lane.round_trips, "round trip")
                 )
             )
     ended = {lane.name for lane in ran.lanes}
@@ -505,11 +506,7 @@ def _call(lane: Lane) -> str:
 
 
 def _runs(lane: Lane) -> str:
-    return f"{_times(lane.runs, 'run')} in {lane.seconds * 1e3:,.1f} ms"
-
-
-def _times(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' if number != 1 else ''}"
+    return f"{counted(lane.runs, 'run')} in {lane.seconds * 1e3:,.1f} ms"
 
 
 def _bytes(number: int) -> model.Crossing:

@@ -97,7 +97,8 @@ def test_facts() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[", "7", '{"a": 1, "b": 2}', "[[1, 2, 3, 4, 5, 6, 7, 8]]", "[],[]"]
+    "text",
+    ["", "[", "7", '{"a": 1, "b": 2}', "[[1, 2, 3, 4, 5, 6, 7, 8]]", '[["hash", 1]]', "[],[]"],
 )
 def test_what_does_not_decode_is_none(text: str) -> None:
     assert codec.decoded_facts([text]) is None
