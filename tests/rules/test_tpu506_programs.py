@@ -11,6 +11,64 @@ from tests.rules.openings import STEP
 
 V1_CLOCK = "import time\n\nimport numpy as np\nimport tensorflow.compat.v1 as tf\n\n"
 PROGRAMS = {
+    "what a layer keeps of its last call, which was eager": """\
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
+
+
+class Attention(tf.keras.layers.Layer):
+    def call(self, x):
+        self.scores = tf.nn.softmax(x)
+        self.count = x.shape[0]
+        return tf.reduce_sum(self.scores * x)
+
+
+with strategy.scope():
+    layer = Attention()
+    total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+
+def step_fn(x):
+    loss = layer(x)
+    extra = tf.reduce_sum(layer.scores)
+    total.assign_add(loss)
+    return loss + extra
+
+
+@tf.function
+def step(x):
+    return strategy.run(step_fn, args=(x,))
+
+
+rows = tf.data.Dataset.from_tensor_slices(tf.ones([16, 4])).batch(8)
+for x in strategy.experimental_distribute_dataset(rows):
+    step(x)
+print(total.numpy(), layer.count)
+layer(tf.ones([2, 4]))
+print(layer.scores.numpy())
+""",
+    "what a step stores in a global name, and what it returns": """\
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
+last = None
+
+
+def step_fn(x):
+    global last
+    last = tf.reduce_sum(x)
+    return last
+
+
+@tf.function
+def step(x):
+    return strategy.reduce("SUM", strategy.run(step_fn, args=(x,)), axis=None)
+
+
+returned = step(tf.ones([4]))
+print(returned.numpy(), last.numpy())  # error: TPU506
+""",
     "a constant that makes the graph of each model another one": V1_CLOCK
     + """
 def inference(features):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.events import ApiCall, Computation, Effect
+from tpulint.absint.domain.events import ApiCall, Computation, Effect, Use
 from tpulint.absint.domain.objects import TraceTimeValue
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Severity
+from tpulint.diagnostics.traces import in_calls
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import FIXED, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
@@ -45,6 +46,8 @@ class TraceTimeSideEffect(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
+            for use in kept_tensors(computation):
+                _report_kept(program, computation, use, report)
             for effect in (*computation.effects, *given_to_operations(computation)):
                 if effect.kind in HARM and not is_intended(computation, effect):
                     report(
@@ -63,6 +66,41 @@ class TraceTimeSideEffect(Rule):
                             ),
                         ),
                     )
+
+
+def kept_tensors(computation: Computation) -> Iterator[Use]:
+    """Yield the first use on the host of each tensor that a step stored outside itself."""
+    by_tensor: dict[int, Use] = {}
+    for use in computation.uses if computation.kind in STEPS else ():
+        home = use.tensor.made
+        is_steps = home is not None and home.computation is computation and home.cluster is None
+        is_outside = use.context.computation is None and not use.alternative
+        if is_steps and is_outside and use.certainty is Certainty.DEFINITE:
+            by_tensor.setdefault(id(use.tensor), use)
+    yield from by_tensor.values()
+
+
+def _report_kept(program: Program, computation: Computation, use: Use, report: Report) -> None:
+    home, origin = use.tensor.made, use.tensor.site
+    assert home is not None
+    assert origin is not None
+    calls = [call for call in program.calls if call.site == use.site]
+    culprit = in_calls(calls, use.site, use.tensor)
+    report(
+        culprit.span,
+        f"{culprit.called('the value')} is a symbolic tensor that the step kept while it was traced, not"
+        " the value of the last step: return it from the step, and use what `run` returns",
+        certainty=definite_if(
+            not use.context.is_guess and not home.is_guess,
+            is_in_every_trace(computation, home),
+        ),
+        trace=(
+            traces.entry(computation),
+            *traces.calls(DEVICE_LANE, computation.context, home, skip=1),
+            traces.step(DEVICE_LANE, origin, "makes the tensor, which is kept"),
+            Step(HOST_LANE, culprit.span, "uses it after the step"),
+        ),
+    )
 
 
 def given_to_operations(computation: Computation) -> Iterator[Effect]:
