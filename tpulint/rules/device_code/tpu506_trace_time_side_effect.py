@@ -88,8 +88,8 @@ def _report_kept(program: Program, computation: Computation, use: Use, report: R
     culprit = in_calls(calls, use.site, use.tensor)
     report(
         culprit.span,
-        f"{culprit.called('the value')} is a symbolic tensor that the step kept while it was traced, not"
-        " the value of the last step: return it from the step, and use what `run` returns",
+        f"{culprit.called('the value')} is a symbolic tensor that the step kept while it was"
+        " traced, not the value of the last step: return it from the step, and use what `run` returns",
         certainty=definite_if(
             not use.context.is_guess and not home.is_guess,
             is_in_every_trace(computation, home),

@@ -29,6 +29,7 @@ from tpulint.rules.base import Report, Rule, register
 
 NEAR = 0.75
 STRATEGY = "tensorflow.distribute.Strategy"
+TPU_STRATEGY = "tensorflow.distribute.TPUStrategy"
 EXTENDED = "tensorflow.distribute.StrategyExtended"
 MODEL = "tensorflow.keras.Model"
 
@@ -67,6 +68,13 @@ class NoSuchApi(Rule):
                         certainty=definite_if(not call.context.is_guess),
                         fix=corrected(argument, near),
                     )
+            if lacks_axis(call):
+                report(
+                    call.site.span,
+                    "`reduce` has no default for `axis`: pass `axis=None`, to join the replicas'"
+                    " values and keep their dimensions",
+                    certainty=definite_if(not call.context.is_guess),
+                )
             near = "" if path else misspelled(call)
             if near:
                 report(
@@ -75,6 +83,15 @@ class NoSuchApi(Rule):
                     f" `{near}`?",
                     certainty=definite_if(not call.context.is_guess),
                 )
+
+
+# tensorflow/python/distribute/distribute_lib.py: `StrategyV1.reduce` has one.
+def lacks_axis(call: ApiCall) -> bool:
+    """Return whether `reduce` of TensorFlow 2's strategy for TPUs gets no `axis`."""
+    strategy = call.receiver
+    if call.last != "reduce" or not isinstance(strategy, Strategy) or strategy.path != TPU_STRATEGY:
+        return False
+    return call.argument("axis", 2) is None and not any(item.star for item in call.arguments)
 
 
 def misspelled(call: ApiCall) -> str:
