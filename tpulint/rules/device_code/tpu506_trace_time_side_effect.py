@@ -89,7 +89,7 @@ def _report_kept(program: Program, computation: Computation, use: Use, report: R
     report(
         culprit.span,
         f"{culprit.called('the value')} is a symbolic tensor that the step kept while it was"
-        " traced, not the value of the last step: return it from the step, and use what `run` returns",
+        " traced, not the value of the last step: return it, and use what `run` returns",
         certainty=definite_if(
             not use.context.is_guess and not home.is_guess,
             is_in_every_trace(computation, home),
