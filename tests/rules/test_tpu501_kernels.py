@@ -170,6 +170,19 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [before])
 """,
+    "a model with placeholders where it is built for inference": """
+import tensorflow.compat.v1 as tf
+
+from settings import mode
+
+def computation(x):
+    state = tf.placeholder(tf.float32, [None]) if mode == "inference" else x
+    if mode == "export":
+        state = tf.placeholder(tf.float32, [None])
+    return x + state
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
     "a step that takes its batch of an iterator on the host": CONNECTED
     + """
 batches = iter(dataset)
