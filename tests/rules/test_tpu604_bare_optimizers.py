@@ -191,3 +191,30 @@ tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=config)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)
+
+
+ACCUMULATING = (
+    V1
+    + """
+def create_train_op(loss, steps=1, use_tpu=False):
+    optimizer = tf.train.AdamOptimizer()
+    if use_tpu:
+        optimizer = tf.tpu.CrossShardOptimizer(optimizer)
+    if steps > 1:
+        return optimizer.minimize(loss / steps)
+    return optimizer.minimize(loss)
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 10))
+    train_op = create_train_op(loss, True)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+    + ESTIMATOR
+)
+
+
+def test_a_false_alarm_where_a_flag_is_given_as_a_number(tmp_path: Path) -> None:
+    """True is not greater than 1: only the second update is made."""
+    second = ACCUMULATING[: ACCUMULATING.index("minimize(loss)")].count("\n") + 1
+    found = reported(ACCUMULATING, tmp_path, FAMILY)
+    assert [(item.row, item.certainty) for item in found] == [(second, "definite")]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeGuard
 
 from tpulint.absint.domain.events import Tensor, Variable
 from tpulint.absint.domain.objects import (
@@ -43,6 +45,12 @@ MAX_TEXT_LENGTH = 4096  # characters of a string that is put together
 ARITHMETIC = frozenset(["Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Power", "Modulo"])
 COMPARISONS = frozenset(["Equal", "NotEqual", "LessThan", "LessThanEqual"])
 COMPARISONS |= {"GreaterThan", "GreaterThanEqual"}
+ORDERS = {
+    "LessThan": operator.lt,
+    "LessThanEqual": operator.le,
+    "GreaterThan": operator.gt,
+    "GreaterThanEqual": operator.ge,
+}
 KEEPS_DTYPE = ARITHMETIC | {"Minus", "Plus"}
 
 
@@ -125,6 +133,8 @@ def compare(
         return UNKNOWN if verdict is None else Const(verdict is (op == "Is"))
     if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
         return Const((left.value == right.value) is (op == "Equal"))
+    if op in ORDERS and _is_number(left) and _is_number(right) and _has_bool(left, right):
+        return Const(ORDERS[op](left.value, right.value))
     if isinstance(left, Choice) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
         verdicts = {
             option.value == right.value if isinstance(option, Const) else None
@@ -153,6 +163,15 @@ def compare(
         inside = _held(frame, left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
     return operation(frame, [left, right], site, op, operands)
+
+
+def _is_number(value: Value) -> TypeGuard[Const]:
+    return isinstance(value, Const) and isinstance(value.value, (bool, int, float))
+
+
+# Other numbers may count the rounds of a loop, which is read once.
+def _has_bool(*numbers: Const) -> bool:
+    return any(isinstance(number.value, bool) for number in numbers)
 
 
 def _are_members(frame: Frame, *values: Value) -> bool:
