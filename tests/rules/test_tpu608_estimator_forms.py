@@ -66,6 +66,27 @@ def model_fn(features, labels, mode, params):
         mode, loss=tf.reduce_mean(features), eval_metrics=eval_metrics  # error: TPU608
     )
 """,
+    "a missed alarm: metrics that are a dict where nothing is predicted": """
+def model_fn(features, labels, mode, params):
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"x": features})
+    eval_metrics = None
+    if mode == tf.estimator.ModeKeys.EVAL:
+        eval_metrics = {"mean": tf.metrics.mean(features)}
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=tf.reduce_mean(features), eval_metrics=eval_metrics  # error: TPU608
+    )
+""",
+    "innocent neighbors: metrics of evaluations where the specification trains": """
+def model_fn(features, labels, mode, params):
+    eval_metrics = None
+    loss = tf.reduce_mean(features)
+    if mode == tf.estimator.ModeKeys.EVAL:
+        eval_metrics = {"mean": tf.metrics.mean(features)}
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=eval_metrics)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=eval_metrics)
+""",
     "innocent neighbors: metrics that are None, or a pair": """
 def model_fn(features, labels, mode, params):
     eval_metrics = None

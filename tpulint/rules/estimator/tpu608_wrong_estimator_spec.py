@@ -14,7 +14,7 @@ from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
-from tpulint.frontends.tensorflow.branch_tests import asks_about, words_of
+from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, words_of
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     GIVES_ONE_TENSOR,
@@ -118,7 +118,8 @@ def _given_forms(value: Value, context: Context) -> list[Value]:
         return list(alternatives)
     others = [option for option in alternatives if option != NONE]
     makers = [option.made for option in others if isinstance(option, Mapping)]
-    by_mode = len(makers) == len(others) and not asks_about(context, naming.MODE)
+    is_for_some = is_for(context, naming.MODE) or asks_about(context, naming.EVALUATION)
+    by_mode = len(makers) == len(others) and not is_for_some
     return others if by_mode and all(_asks_for_modes(made, context) for made in makers) else []
 
 
