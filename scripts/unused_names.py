@@ -17,6 +17,14 @@ used.write_chrome_trace
 # A process that tpulint starts calls it.
 used.serve_until_end
 
+# The table of commands has them by their names.
+used.new_rule
+used.print_completion
+used.print_help
+used.print_version
+used.show_config
+used.show_rule
+
 # Plug-ins use them, and the tests.
 used.page_tests
 used.uses_runtime

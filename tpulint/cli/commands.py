@@ -14,7 +14,7 @@ import sys
 from tpulint.cache_dir import clear, is_ours
 from tpulint.check.request import cache_place
 from tpulint.cli.report import colored, out, print_messages, width, write_file
-from tpulint.cli.request import activate, closest, request_of_file
+from tpulint.cli.request import activate, closest, print_problems, request_of_file
 from tpulint.codes import SHAPE
 from tpulint.config import ConfigError
 from tpulint.disk import OWN_FILE_LIMIT_BYTES, package_text, read_regular
@@ -90,6 +90,7 @@ def split_function(place: str) -> tuple[str, str | None]:
 
 def merge(options: argparse.Namespace) -> int:
     """Write the merged report; the answer is 1 where it holds findings, as that of a check."""
+    print_problems(activate(options, "."))
     texts = [read(path) for path in options.reports]
     try:
         text, findings = merged(texts)
@@ -108,6 +109,49 @@ def read(path: str) -> str:
         return read_regular(path, OWN_FILE_LIMIT_BYTES).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise ConfigError(f"merge: {path}: cannot be read: {error.strerror}") from None
+
+
+# `tpulint rule` and `tpulint config`: what the rules and the configuration say.
+
+
+def show_rule(options: argparse.Namespace) -> int:
+    """Print the page of a rule, of all, or the list of them."""
+    from tpulint.output.reference import rule_list, rule_page
+
+    if options.all and options.code is not None:
+        raise ConfigError("rule: give one CODE, or --all")
+    print_problems(activate(options, "."))
+    if options.code is None and not options.all:
+        sys.stdout.write(rule_list(options.output_format))
+        return 0
+    sys.stdout.write(rule_page(options.code, options.output_format))
+    return 0
+
+
+def show_config(options: argparse.Namespace) -> int:
+    """Print the schema, the settings of a path, or what is known of a key."""
+    if options.schema:
+        from tpulint.config.keys import schema_text
+
+        sys.stdout.write(schema_text())
+        return 0
+    from tpulint.config.keys import KEYS
+    from tpulint.config.readers import nearest
+    from tpulint.output.reference import explained_key, settings
+
+    if not os.path.lexists(options.path):
+        if options.path in KEYS:
+            print_problems(activate(options, "."))
+            config = closest(options, ".").of(os.getcwd())
+            sys.stdout.write(explained_key(KEYS[options.path], config))
+            return 0
+        near = nearest(options.path, list(KEYS), 0.6)
+        raise ConfigError(f"{options.path}: no such file or directory, and no key{near}")
+    full = os.path.abspath(options.path)
+    folder = full if os.path.isdir(full) else os.path.dirname(full)
+    print_problems(activate(options, folder))
+    sys.stdout.write(settings(closest(options, folder).of(folder)))
+    return 0
 
 
 # `tpulint clean`: remove the cache.
@@ -137,14 +181,15 @@ def clean(options: argparse.Namespace) -> int:
 NEEDED = ("pygls", "lsprotocol")
 
 
-def serve(port: int | None) -> int:
+def serve(options: argparse.Namespace) -> int:
     """Serve an editor; the answer is the exit status."""
+    print_problems(activate(options, "."))
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ConfigError(f"server: {missing[0]} is not installed: {install('lsp')}")
     from tpulint.server import main
 
-    return main.serve(port)
+    return main.serve(options.tcp)
 
 
 # `tpulint new-rule`: the first version of a rule of your own, with its page and its test. It works:

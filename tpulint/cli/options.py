@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -167,9 +168,11 @@ def run(words: Sequence[str]) -> int:
     """Run the command that `words` name, and return the exit status."""
     try:
         options = parse_options(words)
-        work: Callable[[argparse.Namespace], int] = options.run
+        module, _, function = options.run.partition(":")
+        work: Callable[[argparse.Namespace], int]
+        work = getattr(importlib.import_module(module), function)
         status = work(options)
-        if work is not run_program:  # that one may have closed it
+        if module != "tpulint.run.command":  # a program may have closed it
             sys.stdout.flush()
         return status
     except SystemExit as stop:
@@ -190,7 +193,7 @@ def run(words: Sequence[str]) -> int:
 def parse_options(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command in use; the parsers of the others are not made for it."""
     if not words:
-        return argparse.Namespace(run=run_help)
+        return argparse.Namespace(run="tpulint.cli.options:print_help")
     if words[0] in COMMANDS:
         return command_parser(words[0]).parse_args(words[1:])
     return parser().parse_args(words)
@@ -203,24 +206,25 @@ def parser() -> Parser:
     commands = top.add_subparsers(
         prog="tpulint", title="commands", required=True, metavar="COMMAND"
     )
-    for name, (text, add) in COMMANDS.items():
+    for name, (text, add, function) in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         add(command)
+        command.set_defaults(run=function)
     return top
 
 
 def command_parser(name: str) -> Parser:
     """Return the parser of one command alone."""
-    text, add = COMMANDS[name]
+    text, add, function = COMMANDS[name]
     command = Parser(prog=f"tpulint {name}", description=f"{text[0].upper()}{text[1:]}.")
     add(command)
+    command.set_defaults(run=function)
     return command
 
 
 def add_checking(check: Parser) -> None:
     check.usage = "tpulint check [OPTIONS] [PATH ...]"
     add_check(check)
-    check.set_defaults(run=run_check)
 
 
 def add_explain(explain: Parser) -> None:
@@ -236,7 +240,6 @@ def add_explain(explain: Parser) -> None:
     add("-n", "--no-cache", action="store_true", help="do not read or write the cache")
     add("--cache-dir", metavar="DIR", help=CACHE_DIR)
     add_configuration(explain)
-    explain.set_defaults(run=run_explain)
 
 
 def add_map(command: Parser) -> None:
@@ -250,7 +253,6 @@ def add_map(command: Parser) -> None:
     add("--cache-dir", metavar="DIR", help=CACHE_DIR)
     add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
     add_configuration(command)
-    command.set_defaults(run=run_map)
 
 
 def add_rule(rule: Parser) -> None:
@@ -258,7 +260,6 @@ def add_rule(rule: Parser) -> None:
     rule.add_argument("--all", action="store_true", help="explain every rule")
     rule.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
     add_plugins(rule)
-    rule.set_defaults(run=run_rule)
 
 
 def add_new_rule(command: Parser) -> None:
@@ -267,7 +268,6 @@ def add_new_rule(command: Parser) -> None:
     add("name", metavar="NAME", help="two or more words in kebab-case")
     add("summary", metavar="SUMMARY", help="one line: what the rule reports")
     add("--directory", metavar="DIR", default="tpulint_rules", help="(tpulint_rules)")
-    command.set_defaults(run=run_new_rule)
 
 
 def add_merge(command: Parser) -> None:
@@ -276,7 +276,6 @@ def add_merge(command: Parser) -> None:
     add("-o", "--output-file", metavar="FILE", help="write the report to FILE")
     add("-e", "--exit-zero", action="store_true", help="exit 0 even if there are findings")
     add_plugins(command)
-    command.set_defaults(run=run_merge)
 
 
 def add_server(server: Parser) -> None:
@@ -285,7 +284,6 @@ def add_server(server: Parser) -> None:
     )
     server.add_argument("--stdio", action="store_true", help="serve standard input (the default)")
     add_plugins(server)
-    server.set_defaults(run=run_server)
 
 
 def add_config(config: Parser) -> None:
@@ -298,23 +296,20 @@ def add_config(config: Parser) -> None:
     )
     config.add_argument("--schema", action="store_true", help="show its JSON schema instead")
     add_configuration(config)
-    config.set_defaults(run=run_config)
 
 
 def add_clean(clean: Parser) -> None:
     add_configuration(clean)
     clean.add_argument("--cache-dir", metavar="DIR")
-    clean.set_defaults(run=run_clean)
 
 
 def add_completion(completion: Parser) -> None:
     shells = ("bash", "zsh", "fish", "powershell")
     completion.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
-    completion.set_defaults(run=run_completion)
 
 
-def add_version(version: Parser) -> None:
-    version.set_defaults(run=run_version)
+def add_nothing(command: Parser) -> None:
+    """Add no option."""
 
 
 STORAGE = (
@@ -370,7 +365,6 @@ def add_run(command: Parser) -> None:
         metavar="SCRIPT",
         help="the program or notebook, and its own arguments",
     )
-    command.set_defaults(run=run_program)
 
 
 def add_worker(command: Parser) -> None:
@@ -378,138 +372,68 @@ def add_worker(command: Parser) -> None:
         "--port", type=int, metavar="PORT", default=8470, help="the port to serve at (8470)"
     )
     command.add_argument("--storage", metavar="DIR", help=STORAGE)
-    command.set_defaults(run=run_worker)
 
 
-def run_help(options: argparse.Namespace) -> int:
+def print_help(options: argparse.Namespace) -> int:
     """Print what there is; the exit status is that of wrong usage, for nothing was checked."""
     sys.stdout.write(parser().format_help())
     return 2
 
 
-def run_check(options: argparse.Namespace) -> int:
-    from tpulint.cli.check import check
-
-    return check(options)
-
-
-def run_program(options: argparse.Namespace) -> int:
-    from tpulint.run.command import run
-
-    return run(options)
-
-
-def run_worker(options: argparse.Namespace) -> int:
-    from tpulint.run.command import worker
-
-    return worker(options.port, options.storage)
-
-
-def run_explain(options: argparse.Namespace) -> int:
-    from tpulint.cli.commands import explain
-
-    return explain(options)
-
-
-def run_map(options: argparse.Namespace) -> int:
-    from tpulint.cli.commands import draw
-
-    return draw(options)
-
-
-def run_rule(options: argparse.Namespace) -> int:
-    from tpulint.cli.request import activate, print_problems
-    from tpulint.output.reference import rule_list, rule_page
-
-    if options.all and options.code is not None:
-        raise ConfigError("rule: give one CODE, or --all")
-    print_problems(activate(options, "."))
-    if options.code is None and not options.all:
-        sys.stdout.write(rule_list(options.output_format))
-        return 0
-    sys.stdout.write(rule_page(options.code, options.output_format))
-    return 0
-
-
-def run_new_rule(options: argparse.Namespace) -> int:
-    from tpulint.cli.commands import new_rule
-
-    return new_rule(options)
-
-
-def run_merge(options: argparse.Namespace) -> int:
-    from tpulint.cli.commands import merge
-    from tpulint.cli.request import activate, print_problems
-
-    print_problems(activate(options, "."))
-    return merge(options)
-
-
-def run_server(options: argparse.Namespace) -> int:
-    from tpulint.cli.commands import serve
-    from tpulint.cli.request import activate, print_problems
-
-    print_problems(activate(options, "."))
-    return serve(options.tcp)
-
-
-def run_config(options: argparse.Namespace) -> int:
-    if options.schema:
-        from tpulint.config.keys import schema_text
-
-        sys.stdout.write(schema_text())
-        return 0
-    from tpulint.cli.request import activate, closest, print_problems
-    from tpulint.config.keys import KEYS
-    from tpulint.config.readers import nearest
-    from tpulint.output.reference import explained_key, settings
-
-    if not os.path.lexists(options.path):
-        if options.path in KEYS:
-            print_problems(activate(options, "."))
-            config = closest(options, ".").of(os.getcwd())
-            sys.stdout.write(explained_key(KEYS[options.path], config))
-            return 0
-        near = nearest(options.path, list(KEYS), 0.6)
-        raise ConfigError(f"{options.path}: no such file or directory, and no key{near}")
-    full = os.path.abspath(options.path)
-    folder = full if os.path.isdir(full) else os.path.dirname(full)
-    print_problems(activate(options, folder))
-    sys.stdout.write(settings(closest(options, folder).of(folder)))
-    return 0
-
-
-def run_clean(options: argparse.Namespace) -> int:
-    from tpulint.cli.commands import clean
-
-    return clean(options)
-
-
-def run_completion(options: argparse.Namespace) -> int:
+def print_completion(options: argparse.Namespace) -> int:
     from tpulint.cli.parser import completion
 
     sys.stdout.write(completion(parser(), options.shell))
     return 0
 
 
-def run_version(options: argparse.Namespace) -> int:
+def print_version(options: argparse.Namespace) -> int:
     print(f"tpulint {__version__}")
     return 0
 
 
-# By name: a line on what it is for, and what gives a parser its options.
-COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
-    "check": ("report findings in files and directories", add_checking),
-    "explain": ("show how the analysis reads a project, a file or a line", add_explain),
-    "map": ("draw a program: device, host, transfers and waits", add_map),
-    "merge": ("merge the reports of a sharded run", add_merge),
-    "rule": ("explain a rule, or list all", add_rule),
-    "new-rule": ("write the first version of a rule of your own", add_new_rule),
-    "run": ("run a TPU program on this CPU", add_run),
-    "server": ("serve editors over the Language Server Protocol", add_server),
-    "config": ("show the configuration, or explain a key", add_config),
-    "clean": ("remove the cache", add_clean),
-    "generate-shell-completion": ("print a completion script for a shell", add_completion),
-    "worker": ("act as one host of an emulated pod, for `tpulint run --workers`", add_worker),
-    "version": ("show the version", add_version),
+# By name: a line on what it is for, what gives a parser its options, and `module:function` of what
+# runs it, which is imported only then.
+COMMANDS: dict[str, tuple[str, Callable[[Parser], None], str]] = {
+    "check": ("report findings in files and directories", add_checking, "tpulint.cli.check:check"),
+    "explain": (
+        "show how the analysis reads a project, a file or a line",
+        add_explain,
+        "tpulint.cli.commands:explain",
+    ),
+    "map": (
+        "draw a program: device, host, transfers and waits",
+        add_map,
+        "tpulint.cli.commands:draw",
+    ),
+    "merge": ("merge the reports of a sharded run", add_merge, "tpulint.cli.commands:merge"),
+    "rule": ("explain a rule, or list all", add_rule, "tpulint.cli.commands:show_rule"),
+    "new-rule": (
+        "write the first version of a rule of your own",
+        add_new_rule,
+        "tpulint.cli.commands:new_rule",
+    ),
+    "run": ("run a TPU program on this CPU", add_run, "tpulint.run.command:run"),
+    "server": (
+        "serve editors over the Language Server Protocol",
+        add_server,
+        "tpulint.cli.commands:serve",
+    ),
+    "config": (
+        "show the configuration, or explain a key",
+        add_config,
+        "tpulint.cli.commands:show_config",
+    ),
+    "clean": ("remove the cache", add_clean, "tpulint.cli.commands:clean"),
+    "generate-shell-completion": (
+        "print a completion script for a shell",
+        add_completion,
+        "tpulint.cli.options:print_completion",
+    ),
+    "worker": (
+        "act as one host of an emulated pod, for `tpulint run --workers`",
+        add_worker,
+        "tpulint.run.command:worker",
+    ),
+    "version": ("show the version", add_nothing, "tpulint.cli.options:print_version"),
 }

@@ -122,11 +122,12 @@ def request_of(options: argparse.Namespace) -> RunRequest:
 INTERRUPTED = 130
 
 
-def worker(port: int, storage: str | None = None) -> int:
-    """Serve at `port` until Ctrl-C; the answer is the exit status.
+def worker(options: argparse.Namespace) -> int:
+    """Serve at the port until Ctrl-C; the answer is the exit status.
 
-    `storage` is what `tpulint run` has: the host reads the files of its own machine.
+    The storage is what `tpulint run` has: the host reads the files of its own machine.
     """
+    port, storage = options.port, options.storage
     if not 0 <= port < 2**16:
         raise ConfigError("--port: must be a whole number below 65536, or 0 for any that is free")
     require_packages("worker", storage)
