@@ -149,9 +149,12 @@ class Budgets:
         self._visits.clear()
         self._calls = 0
 
-    def exceeded(self, function: Function, args: Arguments) -> str | None:
-        """Count a call; return the budget that it exceeds, None where it may be followed."""
-        code, call = id(function.code), identity(function, args)
+    def exceeded(self, function: Function, args: Arguments, built: bool) -> str | None:
+        """Count a call; return the budget that it exceeds, None where it may be followed.
+
+        built: it builds a part of a computation, which has a budget of its own.
+        """
+        code, call = id(function.code), (built, *identity(function, args))
         self._calls += 1
         of_code = self._visits[code] = self._visits.get(code, 0) + 1
         visits = self._visits[call] = self._visits.get(call, 0) + 1
@@ -286,9 +289,14 @@ class Session(ModuleLinker):
         self._budgets.renew()
         return Context(run=self._run)
 
-    def can_enter(self, function: Function, args: Arguments, site: Site) -> bool:
-        """Return whether there is budget to read `function`, called at `site`."""
-        budget = self._budgets.exceeded(function, args)
+    def can_enter(
+        self, function: Function, args: Arguments, site: Site, built: bool = False
+    ) -> bool:
+        """Return whether there is budget to read `function`, called at `site`.
+
+        built: it builds a part of a computation.
+        """
+        budget = self._budgets.exceeded(function, args, built)
         if budget is None:
             return True
         self._reasons.setdefault(id(function.code), {})[budget] = None
