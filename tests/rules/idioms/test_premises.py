@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import assert_marked
+from tests.rules.analysis import assert_marked, certainties
 
 MODEL_FN = """
 import tensorflow.compat.v1 as tf
@@ -154,3 +154,40 @@ def train(strategy, rows):
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
     assert_marked(text, tmp_path)
+
+
+KINDS = """
+import tensorflow as tf
+
+class Base: pass
+class Shape(Base): pass
+class Other: pass
+
+strategy = tf.distribute.TPUStrategy()
+
+def step(x):
+    shape = Shape()
+    if isinstance({value}, {kinds}):
+        tf.py_function(abs, [x], tf.float32)
+    return x
+
+tf.function(lambda x: strategy.run(step, args=(x,)))(tf.zeros([8]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "kinds", "certainty"),
+    [
+        ("shape", "Shape", ["definite"]),
+        ("shape", "(Other, Base)", ["definite"]),
+        ("shape", "Other", []),
+        ("tf.abs(x)", "(list, tuple)", []),
+        ("tf.abs(x)", "dict", []),
+        ("3", "(int, Shape)", ["definite"]),
+    ],
+)
+def test_what_a_value_is_an_instance_of(
+    value: str, kinds: str, certainty: list[str], tmp_path: Path
+) -> None:
+    text = KINDS.replace("{value}", value).replace("{kinds}", kinds)
+    assert certainties(text, tmp_path, "TPU501") == certainty

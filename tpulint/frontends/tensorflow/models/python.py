@@ -14,6 +14,7 @@ from tpulint.absint.domain.objects import (
     Sequence,
     Super,
     function_of,
+    mro,
 )
 from tpulint.absint.domain.structures import copied, drop, put
 from tpulint.absint.domain.values import (
@@ -347,6 +348,10 @@ def _is_of_type(instance: Value, classes: Value) -> bool | None:
         for cls in listed
     }
     match instance:
+        case Instance():
+            return _is_object_of(instance, listed)
+        case Tensor(sort="tensor") if instance.operation is not None:
+            return False if names <= {"str", "list", "tuple", "dict"} else None
         case Const(value):
             own = {cls.__name__ for cls in type(value).__mro__}
         case Mapping():
@@ -360,6 +365,14 @@ def _is_of_type(instance: Value, classes: Value) -> bool | None:
     if names & own:
         return True
     return None if "" in names else False
+
+
+def _is_object_of(instance: Instance, classes: list[Value]) -> bool | None:
+    """Return whether an object is of one of `classes`; what stands for many may be a subclass's."""
+    order = mro(instance.cls)
+    is_seen = all(type(base) in (Class, External) for base in order)
+    of_project = instance.site is not None and all(isinstance(cls, Class) for cls in classes)
+    return any(cls in order for cls in classes) or (False if is_seen and of_project else None)
 
 
 def _are_all(classes: Value, names: frozenset[str]) -> bool:
