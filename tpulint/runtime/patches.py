@@ -37,10 +37,13 @@ def _local_file_error(message: str, kind: type[Exception]) -> Exception | None:
     return fault and as_tensorflow_error(fault, kind)
 
 
-_OF_TOKENS = (fault_in, cause_of_cancelling)
+# A step on other hosts is cancelled by closing the connections to them.
+_cause_of_closing = functools.partial(cause_of_cancelling, replaces=errors_impl.UnavailableError)
+_OF_TOKENS = (fault_in, cause_of_cancelling, _cause_of_closing)
 _FINDERS: dict[type[Exception], tuple[Callable[[str], Exception | None], ...]] = {
     errors_impl.UnknownError: (fault_in,),
     errors_impl.CancelledError: (cause_of_cancelling,),
+    errors_impl.UnavailableError: (_cause_of_closing,),
     errors_impl.InvalidArgumentError: (
         refused_segment,
         undeclared_output_fault,
@@ -58,6 +61,7 @@ That must be of a subclass of it: Python initializes no other that `__new__` ret
 
 @patch(f"{_ERRORS}.UnknownError.__new__", why=_OWN_ERRORS)
 @patch(f"{_ERRORS}.CancelledError.__new__", why=_OWN_ERRORS)
+@patch(f"{_ERRORS}.UnavailableError.__new__", why=_OWN_ERRORS)
 @patch(f"{_ERRORS}.InvalidArgumentError.__new__", why=_OWN_ERRORS)
 @patch(f"{_ERRORS}.UnimplementedError.__new__", why=_OWN_ERRORS)
 def _make_error(_: Callable[..., Any], cls: type[Exception], *args: Any, **kwargs: Any) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import cancellation, context
+from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 from tests.runtime.pods.network import (
@@ -26,6 +27,7 @@ from tests.runtime.pods.network import (
     take_down,
 )
 from tests.runtime.strategies import pod
+from tpulint.runtime.execute import waiting
 from tpulint.runtime.pods import connections
 from tpulint.runtime.pods import workers as processes
 from tpulint.runtime.pods.connections import own_address_for
@@ -238,6 +240,19 @@ def test_a_step_that_is_cancelled_ends_on_all_hosts(workers: tuple[str, ...]) ->
         assert not thread.is_alive()
         assert isinstance(errors[0], tf.errors.CancelledError)
         assert float(step(tf.constant(False)).values[3]) == 0.5
+
+
+def test_hang_the_host_takes_from_an_outfeed_that_nothing_fills(
+    workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eagerly, where the program itself asks the hosts whether they compute."""
+    monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", 2.0)
+    with (
+        pod(2, 2, workers=workers[:2]),
+        tf.device("/job:worker/replica:0/task:1/device:CPU:0"),
+        pytest.raises(tpu.DeadlockError, match="outfeed"),
+    ):
+        tpu_ops.outfeed_dequeue(tf.float32, [], device_ordinal=0)
 
 
 def test_a_host_that_is_not_there_is_an_error_at_once(workers: tuple[str, ...]) -> None:

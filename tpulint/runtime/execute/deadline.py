@@ -14,8 +14,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime import python_functions
@@ -40,6 +42,8 @@ from tpulint.runtime.execute.waiting import (
 from tpulint.runtime.extract.kernels import PYTHON_FUNCTIONS
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import string_attr
+from tpulint.runtime.pods import workers
+from tpulint.runtime.pods.devices import hosts_are_remote, on_coordinator, remote_host_of_core
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import operation_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
@@ -97,11 +101,12 @@ def watch_loop(
     The tokens of the Python functions in it are added to `tokens`.
     """
     clock = Clock()
+    ask = hosts_are_remote()
 
     def is_running(before: Tensor) -> Tensor:
         with tf.control_dependencies([before]):
             tick = clock.tick()
-        with tf.control_dependencies([tick]):
+        with tf.control_dependencies([_ask_hosts(tick)] if ask else [tick]):
             arguments = [in_this_graph(value) for value in values]
             (running,) = python_functions.python_function(
                 report_internal_errors(look), arguments, [tf.bool]
@@ -115,6 +120,30 @@ def watch_loop(
     # One round at a time: a tick must not be taken before the look after the last.
     loop = tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)
     return loop[0].op if isinstance(loop, (list, tuple)) else loop.op
+
+
+def ask_hosts_now() -> None:
+    """Ask the hosts that are processes how much they have computed, if it is time to."""
+    if hosts_are_remote() and idle_time.wants_to_ask():
+        _note_statuses(*(status.numpy() for status in workers.read_statuses()))
+
+
+def _note_statuses(*statuses: bytes) -> None:
+    idle_time.note_hosts(list(map(workers.processor_seconds, statuses)))
+
+
+def _ask_hosts(after: Operation) -> Operation:
+    """Return an operation of a graph that does, `after` another, what `ask_hosts_now` does."""
+
+    def ask() -> Tensor:
+        with tf.control_dependencies([call_python(_note_statuses, workers.read_statuses())]):
+            return tf.constant(True)
+
+    with on_coordinator(), tf.control_dependencies([after]):
+        (wants,) = python_functions.python_function(
+            lambda: np.bool_(idle_time.wants_to_ask()), [], [tf.bool]
+        )
+        return tf.cond(tf.reshape(wants, []), ask, lambda: tf.constant(False)).op
 
 
 # Seconds between two looks at a Python function.
@@ -134,6 +163,7 @@ class Deadline:
         waits: CurrentWaits,
         of_replicas: Callable[[], Sequence[Wait]],
         started: Callable[[], Sequence[UnfinishedSegment]],
+        names: Sequence[str],
         *,
         may_wait: bool,
     ) -> None:
@@ -141,6 +171,7 @@ class Deadline:
         self._waits = waits
         self._of_replicas = of_replicas
         self._started_pieces = started
+        self._names = names
         self._tokens: list[str] = []
         self.watches = seconds is not None or may_wait
         self._begin()
@@ -168,12 +199,18 @@ class Deadline:
         """Note when `image`, the copy of `op`, waits for others; return operations that end it."""
         if op.type not in WAITING_OPERATIONS:
             return []
+        is_pod = remote_host_of_core(0) is not None
         wait = wait_of_operation(op, lane)
+
+        def comes(of: Any) -> None:
+            own = f"{lane} of {self._names[int(of)]}" if is_pod else lane
+            self._waits.add((int(of), op), replace(wait, lane=own))
+
         # It waits from the moment when all else that it needs is there.
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
         with tf.control_dependencies(needs):
-            comes = call_python(lambda of: self._waits.add((int(of), op), wait), [replica])
-        operations.add_control_inputs(image, [comes])
+            noted = call_python(comes, [replica])
+        operations.add_control_inputs(image, [noted])
         with tf.control_dependencies([image]):
             return [call_python(lambda of: self._waits.remove((int(of), op)), [replica])]
 

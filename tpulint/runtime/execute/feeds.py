@@ -25,7 +25,7 @@ from tpulint.runtime.emulate import cores
 from tpulint.runtime.emulate.cores import Parts, output_parts
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute import exchanges
-from tpulint.runtime.execute.deadline import watch_loop
+from tpulint.runtime.execute.deadline import ask_hosts_now, watch_loop
 from tpulint.runtime.execute.raising import call_python, report_internal_errors, token_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.execute.waiting import CurrentWaits, WaitLimit, deadlock_of_waits, idle_time
@@ -130,6 +130,8 @@ last_reads = LastReads()
 _LAST_READ_SECONDS = 1.0
 
 _LOOK_SECONDS = 0.002
+# Seconds after which a wait is looked at less often.
+_EAGER_SECONDS = 1.0
 _eager_takes = threading.Lock()
 
 
@@ -161,16 +163,20 @@ class HostDequeue:
 
     def _take_eagerly(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
         limit, thread = WaitLimit(self._seconds), threading.get_ident()
+        began = time.monotonic()
         while True:
             # Between the look and the take no other thread may take the tuple.
             with _eager_takes:
                 if tf.raw_ops.QueueSizeV2(handle=handle) > 0:
                     idle_time.forget([thread])
                     return exchanges.dequeue(handle, dtypes)
+            ask_hosts_now()
             if limit.is_over([self._wait], [thread]):
                 raise self._fault([thread])
-            # An eager dequeue that waits could not be given up.
-            time.sleep(_LOOK_SECONDS)
+            # An eager dequeue that waits could not be given up. A process that looks all the time
+            # would seem to compute.
+            is_new = time.monotonic() - began < _EAGER_SECONDS
+            time.sleep(_LOOK_SECONDS if is_new else 10 * _LOOK_SECONDS)
 
     def _take_watched(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
         (run,) = python_functions.python_function(

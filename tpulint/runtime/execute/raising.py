@@ -107,6 +107,7 @@ def note_raising_functions(original: Callable[..., Any]) -> Callable[..., Any]:
             with _waiting_lock:
                 if raised.number in _waiting:
                     _waiting[raised.number].function = token
+            sessions.end_runs_with(token)
             raise
 
     return __call__
@@ -206,8 +207,12 @@ def _take_fault(number: int) -> RuntimeFault | None:
         return fault
 
 
-def cause_of_cancelling(message: str) -> RuntimeFault | None:
+def cause_of_cancelling(
+    message: str, replaces: type[Exception] = tf.errors.CancelledError
+) -> RuntimeFault | None:
     """Return the fault that cancelled the rest of its step, which TensorFlow may report first.
+
+    The error is one that `replaces` the one that TensorFlow reports.
 
     TensorFlow does not say by what a call has been cancelled. It is a fault that a function of the
     call's own graph has raised since the call began.
@@ -215,7 +220,7 @@ def cause_of_cancelling(message: str) -> RuntimeFault | None:
     named = _TOKEN.search(message)
     number = int(named[1]) if named else _cause_of(threads.call_of_error(message))
     fault = None if number is None else _take_fault(number)
-    return fault and as_tensorflow_error(fault, tf.errors.CancelledError)
+    return fault and as_tensorflow_error(fault, replaces)
 
 
 def _cause_of(call: threads.GraphCall | None) -> int | None:

@@ -341,6 +341,7 @@ def _make_services(scheduled: Schedule, names: Sequence[str]) -> StepServices:
         waits,
         rendezvous.waits,
         probes.started,
+        names,
         may_wait=limited,
     )
     return StepServices(

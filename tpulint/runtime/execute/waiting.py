@@ -6,7 +6,8 @@ program that is compiled, a pipeline that is slow, a host function that takes it
 that stops at a breakpoint. It lasts forever only where all others wait, too. So the process is idle
 where it hardly computes, and each of its Python threads waits for another thread, or for a graph of
 TensorFlow that waits itself. A thread that runs neither a graph nor code of the program, such as
-those of a notebook, starts no step, and does not count.
+those of a notebook, starts no step, and does not count. Where the hosts of a pod are processes,
+each of them must be idle, too: who waits asks them for their processor time.
 
 Mostly a few seconds show it. The process is closed where each thread of the program is in a graph
 that waits, none of these graphs reads a file or asks another process, and none of the process's
@@ -33,6 +34,7 @@ from tpulint.runtime.execute.raising import FaultToken, token_for
 from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.mark.marked import string_attr
+from tpulint.runtime.pods.devices import has_workers
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import is_users, operation_location, place_in_thread
 from tpulint.runtime.tensorflow_internals import operations, threads
@@ -47,6 +49,8 @@ from tpulint.runtime.tensorflow_internals.threads import (
 _LOOK_SECONDS = 0.25
 # The share of one core below which the process does not compute.
 _IDLE_SHARE = 0.1
+# Seconds between two questions to the hosts that are processes, which cost a message each.
+_ASK_SECONDS = 0.5
 # Looks in a row at which a thread wants to compute, after which it is more than the clock's tick.
 _LOOKS_AT_WORK = 4
 # Seconds for which what has been noted counts: a wait that goes on is noted all the time.
@@ -74,6 +78,9 @@ class IdleTime:
         self._computed = 0.0
         self._looks_at_work: dict[str, int] = {}
         """How many looks in a row found a thread at work, or ready for it, by its number."""
+        self._asked = float("-inf")
+        self._answers: dict[int, tuple[float, float]] = {}
+        """When each host that is a process last said how many seconds it has computed."""
 
     def note(self, waiting: Iterable[Hashable], waits: Sequence[Wait]) -> None:
         """Note the `waits` of a graph, given its tokens, or of a Python thread."""
@@ -92,6 +99,25 @@ class IdleTime:
         with self._lock:
             self._given_up.append((time.monotonic(), tuple(waits)))
 
+    def wants_to_ask(self) -> bool:
+        """Return whether it is time to ask the hosts that are processes what they have computed."""
+        with self._lock:
+            now = time.monotonic()
+            wants = bool(self._waiting) and now - self._asked >= _ASK_SECONDS
+            self._asked = now if wants else self._asked
+            return wants
+
+    def note_hosts(self, computed: Sequence[float | None]) -> None:
+        """Note the seconds that each host has computed; None where it cannot tell."""
+        with self._lock:
+            now = time.monotonic()
+            for host, seconds in enumerate(computed):
+                when, before = self._answers.get(host, (float("-inf"), 0.0))
+                idle = seconds is not None and seconds - before <= _IDLE_SHARE * (now - when)
+                if now - when > _NOTE_SECONDS or not idle:
+                    self._since = self._closed_since = now
+                self._answers[host] = (now, seconds or 0.0)
+
     def waits(self) -> tuple[Wait, ...]:
         """Return the waits that were noted a moment ago."""
         with self._lock:
@@ -106,6 +132,8 @@ class IdleTime:
             now = time.monotonic()
             if now - self._looked >= _LOOK_SECONDS:
                 self._look(now)
+            if has_workers() and self._hosts_are_silent(now):
+                self._since = self._closed_since = now
             idle = now - max(since, self._since)
             closed = now - max(since, self._closed_since)
             return idle >= MAX_IDLE_SECONDS or closed >= MAX_CLOSED_SECONDS
@@ -122,6 +150,10 @@ class IdleTime:
             self._since = self._closed_since = now
         elif self._wants_to_compute() or not all(map(self._is_thread_closed, threads_now)):
             self._closed_since = now
+
+    def _hosts_are_silent(self, now: float) -> bool:
+        times = [when for when, _ in self._answers.values()]
+        return not times or now - max(times) > _NOTE_SECONDS
 
     def _wants_to_compute(self) -> bool:
         """Return whether a thread has been at work, or has waited for a core, for a while."""

@@ -134,6 +134,15 @@ def stop_watching() -> None:
     _connected.clear()
 
 
+def end_waits_on_hosts() -> None:
+    """Close the connections to all hosts: what waits there for a session's step is cancelled.
+
+    A session does not tell the functions that it runs on other hosts that its step has failed.
+    """
+    for address in tuple(_connected):
+        close_connections(resolve(address))
+
+
 def lost_host() -> str | None:
     """Return the address of a host that this process is connected to and that does not answer."""
     return next((address for address in tuple(_connected) if not is_reachable(address)), None)

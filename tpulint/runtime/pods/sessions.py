@@ -15,7 +15,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.pods.connections import address_for_session, is_reachable, lost_host
+from tpulint.runtime.pods.connections import (
+    address_for_session,
+    end_waits_on_hosts,
+    is_reachable,
+    lost_host,
+)
 from tpulint.runtime.pods.devices import (
     COORDINATORS_CPU,
     LOCAL,
@@ -40,6 +45,7 @@ from tpulint.runtime.tensorflow_internals.patching import (
     emulated_patch_value,
     patch,
 )
+from tpulint.runtime.tensorflow_internals.threads import GraphCall, contents_of_run
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _SESSION = "tensorflow.python.client.session.BaseSession"
@@ -281,6 +287,30 @@ def _initialize(
     setattr(self, SERVED, True)
 
 
+_END_SECONDS = 1.0
+"""Seconds in which a run that has failed ends by itself, unless a part of it waits on a host."""
+_open_runs: dict[int, GraphCall] = {}
+"""The runs of sessions on hosts; what is done with it is atomic in CPython."""
+
+
+def end_runs_with(function: str) -> None:
+    """End the runs on hosts whose graph has the Python function of that token, which fails.
+
+    A session does not tell the functions that it has called on other hosts to end. They do when
+    their connection is closed.
+    """
+
+    def end(failed: set[int]) -> None:
+        if failed & set(_open_runs):
+            end_waits_on_hosts()
+
+    if runs := dict(_open_runs):
+        failed = {number for number, run in runs.items() if function in run.contents().tokens}
+        timer = threading.Timer(_END_SECONDS, end, [failed])
+        timer.daemon = True
+        timer.start()
+
+
 @emulated_patch_value(f"{_SESSION}._call_tf_sessionrun", why=_REMOTE)
 def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
     @frames_hidden
@@ -292,6 +322,8 @@ def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
             # TensorFlow passes on their names only, which are those of the session's graph, too.
             served.grow(map(name_of, [*(tensor.oper for tensor in (*feeds, *fetches)), *targets]))
             self._extend_graph()
+            opened = GraphCall(lambda: contents_of_run(self, fetches, targets))
+            _open_runs[opened.began] = opened
         try:
             return run(self, options, feeds, fetches, targets, metadata)
         except _PERHAPS_LOST as error:
@@ -300,6 +332,9 @@ def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             message = f"The host of the pod at {address} does not answer"
             raise tf.errors.UnavailableError(None, None, message) from error
+        finally:
+            if served is not None:
+                del _open_runs[opened.began]
 
     return _call_tf_sessionrun
 

@@ -10,9 +10,12 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.pods import devices
+from tpulint.runtime.tensorflow_internals.graphs import wrap_function
 from tpulint.storage.session import storage_environment
 
 START_TIMEOUT_SECONDS = 120.0
@@ -69,6 +72,50 @@ def _address(process: subprocess.Popen[str]) -> str:
     if not address:
         raise RuntimeError("a process for a host of the pod has not started: see its output above")
     return address
+
+
+# How much such a process computes.
+
+_STATUS = "/proc/self/stat"
+"""What Linux tells a process about itself."""
+_TICKS_PER_SECOND = 100
+
+
+def read_statuses() -> list[Any]:
+    """Return what the system of each host tells about its process, a string; "" where it does not.
+
+    The hosts are those of the emulated pod, if they are processes.
+    """
+    hosts = map(devices.current_pod().host, range(devices.current_pod().num_hosts))
+    targets = [devices.remote_device(f"{host}/device:CPU:0") for host in hosts]
+    if tf.executing_eagerly():
+        return list(map(_read_eagerly, targets))
+    read = wrap_function(_read_status, [tf.string])
+    with devices.on_coordinator():
+        return [
+            tf.raw_ops.RemoteCall(target=target, args=[_STATUS], Tout=[tf.string], f=read)[0]
+            for target in targets
+        ]
+
+
+def _read_eagerly(target: str) -> Any:
+    with tf.device(target):
+        return _read_status(_STATUS)
+
+
+def _read_status(name: Any) -> Any:
+    return tf.cond(
+        tf.size(tf.raw_ops.MatchingFiles(pattern=name)) > 0,
+        lambda: tf.raw_ops.ReadFile(filename=name),
+        lambda: tf.constant(""),
+    )
+
+
+def processor_seconds(status: bytes) -> float | None:
+    """Return the processor time of a process with that status, or None where it says nothing."""
+    # The name of the process is in parentheses, and may contain anything.
+    fields = status.rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND if fields else None
 
 
 # What such a process runs.

@@ -90,7 +90,7 @@ def graph_in_call(thread: int) -> GraphContents | None:
         return None
     local = frame.f_locals
     if frame.f_code is _RUNS_SESSIONS:
-        return _contents_of_run(local["self"], local["fetch_list"], local["target_list"])
+        return contents_of_run(local["self"], local["fetch_list"], local["target_list"])
     if frame.f_code is _RUNS_CALLABLES:
         return contents_of_session(local["self"]._session)
     if frame.f_code in _RUNS_FUNCTIONS:
@@ -98,7 +98,8 @@ def graph_in_call(thread: int) -> GraphContents | None:
     return None
 
 
-def _contents_of_run(session: Any, fetches: Sequence[Any], targets: Sequence[Any]) -> GraphContents:
+def contents_of_run(session: Any, fetches: Sequence[Any], targets: Sequence[Any]) -> GraphContents:
+    """Return what a run of `session` for these fetches and targets has in it."""
     fetched = [*(output.oper for output in fetches), *targets]
     return contents_of_session(session, list(map(name_of, fetched)))
 
@@ -164,7 +165,7 @@ def _note_call(
 def _note_run(run: Callable[..., Any]) -> Callable[..., Any]:
     @frames_hidden
     def call(self: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
-        with GraphCall(lambda: _contents_of_run(self, fetches, targets)):
+        with GraphCall(lambda: contents_of_run(self, fetches, targets)):
             return run(self, options, feeds, fetches, targets, metadata)
 
     return call
