@@ -15,7 +15,7 @@ from tpulint.absint.domain.context import DATA
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.site import Module, shared_length
+from tpulint.absint.domain.site import Module, Site, shared_length
 from tpulint.absint.domain.structures import parts
 from tpulint.absint.domain.values import (
     NONE,
@@ -114,7 +114,8 @@ def before(step: ExternalObject) -> Value | None:
 def calls_behind(program: Program, feed: Feed, batch: ExternalObject) -> list[ApiCall]:
     """Return what is called on the batches that a step makes, on its way to the TPU.
 
-    A function of a pipeline belongs to the step that it is given to.
+    A function of a pipeline belongs to the step that it is given to. One that was not read again
+    for this way to the TPU does what it does on another one.
     """
     calls = calls_of(program, feed)
     positions = [number for number, call in enumerate(calls) if call.result is batch]
@@ -124,13 +125,26 @@ def calls_behind(program: Program, feed: Feed, batch: ExternalObject) -> list[Ap
         for step in steps(seen_data_of(program, feed))
         if step is not batch and any(earlier is batch for earlier in steps(step))
     }
-    behind = []
+    behind, unread = [], set(later)
     for number, call in enumerate(calls):
-        around = [scope for scope in call.context.scopes if scope.kind == DATA]
-        is_step = bool(around) and around[-1].payload is None
-        if around[-1].site in later if is_step else number >= start:
+        step = _step_around(call)
+        unread.discard(step)
+        if number >= start if step is None else step in later:
             behind.append(call)
+    others = (other for other in program.feeds if other is not feed) if unread else ()
+    behind += [
+        call
+        for other in others
+        for call in calls_of(program, other)
+        if _step_around(call) in unread
+    ]
     return behind
+
+
+def _step_around(call: ApiCall) -> Site | None:
+    """Return the step whose function makes the call; None where an input function makes it."""
+    around = [scope for scope in call.context.scopes if scope.kind == DATA]
+    return around[-1].site if around and around[-1].payload is None else None
 
 
 def is_window(data: Value) -> bool:
