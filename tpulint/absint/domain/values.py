@@ -154,6 +154,7 @@ class Opaque(Value):
     negates: what this is the opposite of. is_static: known while the program is traced, as
     `mode` is. inferred_as: what it must be, by the methods that are called on it.
     default: of a parameter that arguments that are not seen (`**options`) may set.
+    iterated: what this is an element of, where a library says what its elements are.
     """
 
     path: str
@@ -164,6 +165,7 @@ class Opaque(Value):
     is_static: bool = False
     members: frozenset[str] = frozenset()
     default: Const | None = None
+    iterated: Value | None = None
     inferred_as: dict[type[Value], Value] = field(default_factory=dict)
     _comparisons: dict[str, Opaque] = field(default_factory=dict)
     _negation: Opaque | None = None

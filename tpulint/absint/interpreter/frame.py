@@ -146,6 +146,10 @@ class Library:
     def bind(self, value: Value, name: str) -> None:
         """Note that `value` is bound to `name`."""
 
+    def element(self, iterated: ExternalObject) -> Value:
+        """Return what a loop over an object of the library gives."""
+        return UNKNOWN
+
     def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:
         """Return `base.name`; None where Python's own lookup says what it is."""
         return None

@@ -445,8 +445,8 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
     if isinstance(value, Tensor):
         transfer.note_operands(frame, [value], (site,), transfer.ITERATION)
         return replace(value, shape=None)
-    if isinstance(value, ExternalObject) and value.element is not None:
-        return value.element
+    if isinstance(value, ExternalObject):
+        return frame.library.element(value) if value.element is None else value.element
     return _element_of_object(frame, value, site) if isinstance(value, Instance) else UNKNOWN
 
 

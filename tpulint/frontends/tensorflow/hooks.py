@@ -126,6 +126,9 @@ class Hooks(Library):
         if isinstance(value, Variable) and value.name in tf_names.VARIABLE_MAKERS:
             value.name = name
 
+    def element(self, iterated: ExternalObject) -> Value:
+        return Opaque("an element", iterated=iterated) if is_dataset(iterated) else UNKNOWN
+
     def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:
         if isinstance(base, (Instance, Class)):
             cls = base.cls if isinstance(base, Instance) else base

@@ -14,8 +14,8 @@ from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, function_of
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import Const, Scaled, Value
+from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, all_tensors, parts
+from tpulint.absint.domain.values import Const, Opaque, Scaled, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
@@ -44,6 +44,8 @@ SHAPES = {"reshape": "shape", "ensure_shape": "shape", "set_shape": "shape"}
 # Functions that make rows of their own, and how the size of batches or the shape is passed.
 MAKES_ROWS = frozenset(["normal", "uniform", "truncated_normal", "random_normal", "random_uniform"])
 MAKES_ROWS |= {"ones", "zeros"}
+# Methods of optimizers that change a model.
+UPDATES = frozenset(["apply", "apply_gradients", "minimize"])
 SIZE_KEYWORDS = (None, "batch_size", "shape")
 # What the context of an input function says to all hosts alike.
 SAME_ON_HOSTS = frozenset(["get_per_replica_batch_size", "num_replicas_in_sync"])
@@ -71,6 +73,7 @@ class WrongBatchSizeKind(Rule):
         for computation in program.computations:
             for fixed in (*fixed_shapes(program, computation), *made_rows(program, computation)):
                 _report_shape(computation, fixed, report)
+            _check_whole_batches(program, computation, report)
 
 
 def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Report) -> None:
@@ -111,6 +114,56 @@ def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Re
         ),
         doubt="unless so small a batch is meant" if feed.function is None else "",
     )
+
+
+# tensorflow/python/distribute/tpu_strategy.py, `tpu_run`: what is no PerReplica value is given to
+# all replicas.
+def _check_whole_batches(program: Program, computation: Computation, report: Report) -> None:
+    """Report batches of a dataset that was not distributed, where `run` is given them."""
+    strategy = computation.call.receiver
+    if computation.kind not in tf_names.STRATEGY_RUN or not isinstance(strategy, Strategy):
+        return
+    if not is_for_many(program, strategy, computation.context):
+        return
+    passed = [argument.value for argument in computation.call.arguments]
+    batch = next((batch for value in passed for batch in batches_of_elements(value)), None)
+    if batch is None or batch.site in places_of_distributed_batches(program):
+        return
+    trains = any(call.last in UPDATES for call in computation.calls)
+    report(
+        computation.site.span,
+        f"`{computation.kind}` gives each replica all of a batch, because its dataset was not"
+        " distributed, so all replicas do the same work: pass the dataset to"
+        " `strategy.experimental_distribute_dataset`, and loop over its result",
+        certainty=definite_if(trains, not computation.context.is_guess),
+        trace=(
+            traces.step(HOST_LANE, batch.site, "makes the batches"),
+            traces.step(HOST_LANE, computation.site, "gives each replica all of one"),
+        ),
+        doubt="unless all replicas are meant to get the same",
+    )
+
+
+def places_of_distributed_batches(program: Program) -> set[Site]:
+    """Return the places that make batches for any strategy: another one hands its dataset on."""
+    distributed = [data_of(program, feed) for feed in program.feeds]
+    for name in tf_names.DISTRIBUTES:
+        distributed += [
+            item.value for call in program.named.get(name, ()) for item in call.arguments
+        ]
+    return {batch.site for data in distributed for batch in last_batches(data) if batch}
+
+
+def batches_of_elements(value: Value, depth: int = 0) -> Iterator[ExternalObject]:
+    """Yield what made the batch that a value is, or that it is a part of or holds."""
+    if isinstance(value, STRUCTURES) and depth < MAX_STRUCTURE_DEPTH:
+        for part in parts(value):
+            yield from batches_of_elements(part, depth + 1)
+    element = value if isinstance(value, Opaque) else None
+    while element is not None and element.iterated is None:
+        element = element.parent
+    if element is not None and element.iterated is not None:
+        yield from filter(None, last_batches(element.iterated))
 
 
 def is_distributed(program: Program, feed: Feed) -> bool:

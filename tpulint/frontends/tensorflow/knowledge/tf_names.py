@@ -55,6 +55,7 @@ CONTEXT_STATE = frozenset(
 
 # tensorflow/python/distribute/distribute_lib.py, and its older names.
 STRATEGY_RUN = words("run experimental_run_v2 experimental_run")
+DISTRIBUTES = words("experimental_distribute_dataset make_dataset_iterator")
 # A TPU's strategy calls its function once, where it is (tpu_strategy.py, _call_for_each_replica).
 CALL_FOR_EACH_REPLICA = "call_for_each_replica"
 TPU_STRATEGIES = words("""

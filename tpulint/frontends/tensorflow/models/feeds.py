@@ -56,7 +56,6 @@ from tpulint.frontends.tensorflow.shapes import described, dtype_of
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
-DISTRIBUTES = frozenset(["experimental_distribute_dataset", "make_dataset_iterator"])
 FROM_FUNCTION = frozenset(
     [
         "distribute_datasets_from_function",
@@ -124,7 +123,7 @@ def _params(params: Value) -> Value:
 
 # tensorflow/python/distribute/distribute_lib.py. Of another strategy the dataset is handed on as it
 # is.
-@model(*(f"{STRATEGY}.{name}" for name in sorted(DISTRIBUTES)))
+@model(*(f"{STRATEGY}.{name}" for name in sorted(tf_names.DISTRIBUTES)))
 def _distribute(call: Call) -> Value:
     strategy = call.receiver
     assert isinstance(strategy, Strategy)

@@ -71,7 +71,7 @@ ENTRY_NAMES = (
     | tf_names.TPU_STRATEGIES
     | INITIALIZES
     | RUNS_EAGERLY
-    | feeds.DISTRIBUTES
+    | tf_names.DISTRIBUTES
     | feeds.FROM_FUNCTION
     | {"_outside_compilation_counter", "train_and_evaluate", "fit"}
 )
