@@ -46,7 +46,7 @@ def model_fn(features, labels, mode, params):
     train_op = optimizer.minimize(loss)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
-tf.estimator.tpu.TPUEstimator(model_fn, tf.estimator.tpu.RunConfig(), train_batch_size=8)
+tf.estimator.tpu.TPUEstimator(model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=8)
 """,
         "(if `AdamOptimizer` is the one of several that is used)",
     ),
@@ -79,7 +79,7 @@ def refuse(estimator):
     raise ValueError(estimator)
 
 estimator = tf.estimator.tpu.TPUEstimator(
-    model_fn, tf.estimator.tpu.RunConfig(), train_batch_size=8, predict_batch_size=8
+    model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=8, predict_batch_size=8
 )
 {"decode": decode, "refuse": refuse}[library.mode()](estimator)
 """,

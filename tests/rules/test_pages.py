@@ -270,3 +270,9 @@ def _compiles(name: str, text: str) -> bool:
     except SyntaxError:
         return not name.endswith(".py")
     return True
+
+
+def test_no_page_gives_an_estimator_its_configuration_as_the_folder_of_the_model() -> None:
+    positional = re.compile(r"TPUEstimator\(\s*[\w.]+,\s*[\w.]*RunConfig\(")
+    wrong = [page.code for page in PAGES if positional.search(page.path.read_text())]
+    assert wrong == [], "write `config=`: the second parameter is `model_dir`"

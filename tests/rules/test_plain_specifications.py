@@ -21,7 +21,7 @@ TRAINING = """
 """
 ESTIMATOR = """
 estimator = tf.estimator.tpu.TPUEstimator(
-    model_fn, tf.estimator.tpu.RunConfig(), train_batch_size=64, eval_batch_size=64
+    model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=64, eval_batch_size=64
 )
 """
 PROGRAMS = {
