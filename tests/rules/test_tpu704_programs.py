@@ -8,7 +8,64 @@ import pytest
 
 from tests.rules.analysis import assert_marked
 
+# Folds that each make a model; {} are what comes before the loop, in each round, and after it.
+FOLDS = """
+import tensorflow as tf
+
+def connected(name):
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(name)
+    tf.tpu.experimental.initialize_tpu_system(resolver)  {mark}
+    return tf.distribute.TPUStrategy(resolver)
+
+images, models = tf.ones([16, 4]), []
+{before}
+for fold in range({count}):
+    {connect}
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+    {collect}
+{after}
+"""
+
+
+def _folds(mark: str = "", after: str = "", **parts: str) -> str:
+    usual = {
+        "before": "",
+        "count": "3",
+        "connect": 'strategy = connected("local")',
+        "collect": "models.append(model)",
+    }
+    after = after or "print([each.predict(images) for each in models])"
+    return FOLDS.format(mark=mark, after=after, **usual | parts)
+
+
 PROGRAMS = {
+    "models of all folds are used after the loop that clears each": _folds("# error: TPU704"),
+    "in a loop over the models": _folds(
+        "# error: TPU704", "for each in models:\n    each.predict(images)"
+    ),
+    "of folds whose number is not seen": _folds(
+        "# possible: TPU704", before="import sys", count="int(sys.argv[1])"
+    ),
+    "of folds that may end after the first": _folds(
+        "# possible: TPU704",
+        before="import sys",
+        collect=("models.append(model)\n    if len(sys.argv) > 1:\n        break"),
+    ),
+    "of one fold": _folds(count="1"),
+    "of folds that share a strategy": _folds(
+        before='strategy = connected("local")', connect="pass"
+    ),
+    "only the last fold's model is used": _folds(after="model.predict(images)"),
+    "of a list with the last fold's model": _folds(collect="models = [model]"),
+    "of a list made after the loop": _folds(after="for each in [model]:\n    each.predict(images)"),
+    "used in each fold": _folds(
+        collect="models.append(model.predict(images))", after="print(sum(models))"
+    ),
+    "of folds on TPUs of their own": _folds(
+        before="import sys", connect="strategy = connected(sys.argv[fold])"
+    ),
     # A harmless finding: nothing is on the system yet.
     "a TPU is looked for, and set up afterwards": """
 import tensorflow as tf

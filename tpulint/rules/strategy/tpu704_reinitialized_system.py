@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import GUARD, GUESSES
+from tpulint.absint.domain.context import GUARD, GUESSES, LOOP, Scope
 from tpulint.absint.domain.events import ApiCall, Context
-from tpulint.absint.domain.objects import ExternalObject, Instance
-from tpulint.absint.domain.values import UNKNOWN, Value
+from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
+from tpulint.absint.domain.values import UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -17,6 +17,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import For, Jump, Return, walk
 
 RELEVANT = INITIALIZES | SHUTS_DOWN | tf_names.TPU_STRATEGIES | {"scope"}
 # tensorflow/python/tpu/tpu_strategy_util.py, `initialize_tpu_system`: it clears the eager context
@@ -42,8 +43,9 @@ class ReinitializedSystem(Rule):
         for calls in runs.values():
             for number, call in enumerate(calls):
                 if call.last in INITIALIZES:
-                    earlier = _since_shutdown(calls[:number])
-                    _check_initialization(call, earlier, calls[number + 1 :], report)
+                    earlier, later = _since_shutdown(calls[:number]), calls[number + 1 :]
+                    _check_initialization(call, earlier, later, report)
+                    _check_rounds(call, later, report)
 
 
 def _since_shutdown(calls: list[ApiCall]) -> list[ApiCall]:
@@ -96,6 +98,81 @@ def _check_initialization(
             ),
         ),
     )
+
+
+def _check_rounds(call: ApiCall, later: list[ApiCall], report: Report) -> None:
+    """Report what each round of a loop initializes, if models of earlier rounds are used after it.
+
+    The last round's model is on the system; a list that was there before the loop has the others.
+    """
+    loops = [scope for scope in call.context.scopes if scope.kind == LOOP]
+    is_known = all(isinstance(value, Const) for value in _resolver_arguments(_resolver(call)))
+    if (
+        not loops
+        or not is_known
+        or _has_one_round(loops[0].payload)
+        or call.context.conditions
+        or call.context.is_tried
+    ):
+        return
+    loop = loops[0]
+    in_loop = [other for other in later if loop in other.context.scopes]
+    made_in = [other for other in in_loop if _enters_tpu_scope(other) and _is_certain(other)]
+    use = next(_uses_of_collected(loop, made_in, later), None)
+    if use is None or any(other.last in SHUTS_DOWN for other in in_loop):
+        return
+    node = loop.site.module.node_at(loop.site.place, For)
+    ends_early = node is None or any(isinstance(part, (Jump, Return)) for part in walk(*node.body))
+    report(
+        call.site.span,
+        "initializing the TPU system in each round of a loop clears the TPU: the models of the"
+        f" earlier rounds are lost, which `{use.last}` needs later; initialize it once, before the"
+        " loop",
+        certainty=definite_if(_is_certain(use), not ends_early, _has_rounds(loop.payload)),
+        trace=(
+            *traces.calls(HOST_LANE, Context(), call.context),
+            traces.step(HOST_LANE, call.site, "initializes the system, and clears it"),
+            traces.step(HOST_LANE, made_in[0].site, describe(made_in[0])),
+            traces.step(HOST_LANE, use.site, f"`{use.last}` needs what is lost"),
+        ),
+    )
+
+
+def _uses_of_collected(
+    loop: Scope, scopes: list[ApiCall], later: list[ApiCall]
+) -> Iterator[ApiCall]:
+    """Yield where every model of a list is used after `loop`, whose rounds have put one there."""
+    strategies = {id(scope.receiver) for scope in scopes}
+    for other in later:
+        model = other.receiver
+        if other.last not in tf_names.STEPS or not isinstance(model, (ExternalObject, Instance)):
+            continue
+        made = model.context
+        if made is None or loop not in made.scopes or loop in other.context.scopes:
+            continue
+        if id(scope_strategy(made)) in strategies and any(
+            _collects(scope.payload, model, loop) for scope in other.context.scopes
+        ):
+            yield other
+
+
+def _collects(items: object, model: Value, loop: Scope) -> bool:
+    """Return whether a list that was made before `loop`, in the same file, holds the model."""
+    if not isinstance(items, Sequence) or not any(item is model for item in items.items):
+        return False
+    made, site = items.made, items.site
+    if made is None or site is None or loop in made.scopes or site.module != loop.site.module:
+        return False
+    return site.span.start < loop.site.span.start
+
+
+def _has_one_round(source: object) -> bool:
+    return isinstance(source, Sequence) and not source.open and len(source.items) < 2
+
+
+def _has_rounds(source: object) -> bool:
+    """Return whether a loop over this certainly has several rounds."""
+    return isinstance(source, Sequence) and len(source.items) > 1
 
 
 def _uses_of_lost(call: ApiCall, scopes: list[ApiCall], later: list[ApiCall]) -> Iterator[ApiCall]:
