@@ -281,6 +281,26 @@ def test_a_child_folder_that_becomes_a_distribution_is_looked_into(tmp_path: Pat
     assert found(top, cache) == before
 
 
+def test_a_folder_that_a_program_puts_on_the_path_is_looked_into(tmp_path: Path) -> None:
+    """Neither the edit of that line nor the file that comes there changes an import."""
+    main = "import sys\nsys.path.append('../{}')\nimport layers\nimport tensorflow as tf\n"
+    main += "x = tf.distribute.TPUStrategy()\nx.run(layers.step, args=(1,))\n"
+    files = {"bin/main.py": main.format("other"), "net/layers.py": STEP.format(imports="")}
+    top, cache = write(files, tmp_path / "project"), tmp_path / ".cache"
+    age(top, time.time() - 100)
+    before = found(top, cache)
+    (top / "bin" / "main.py").write_text(main.format("net"))
+    age(top, time.time() - 90)
+    after = found(top, cache)
+    assert ("net/layers.py", "TPU501") in [(name, code) for name, _, code, *_ in after]
+    (top / "net").rename(top / "late")
+    age(top, time.time() - 80)
+    assert found(top, cache) == before
+    (top / "late").rename(top / "net")
+    age(top, time.time() - 70)
+    assert found(top, cache) == after
+
+
 def test_a_module_that_a_package_lacked_and_gets_is_read(
     tmp_path: Path, read: list[tuple[str, ...]]
 ) -> None:

@@ -49,6 +49,7 @@ class Files:
         self._children: dict[tuple[str, str], str | None] = {}
         self._listings: dict[str, frozenset[str]] = {}
         self._names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        self._added: dict[str, tuple[str, ...]] = {}
 
     def locate(self, path: str, dotted: str, level: int) -> str | None:
         """Return the file that `import dotted` in the file at `path` means, or None outside."""
@@ -63,7 +64,51 @@ class Files:
         key = (self._folder_of(path), dotted)
         if key not in self._located:
             self._located[key] = self._search(path, parts)
-        return self._located[key]
+        return self._located[key] or self._find_in_added(path, parts)
+
+    def _find_in_added(self, path: str, parts: list[str]) -> str | None:
+        """Return the module in a folder that the file at `path` puts on `sys.path`."""
+        if parts[0] in sys.stdlib_module_names:
+            return None
+        for root in self.added_roots(path):
+            if self._holds(root, parts[0]):
+                located = self._find_below(root, parts, path)
+                if located is not None:
+                    return located
+        return None
+
+    def added_roots(self, path: str) -> tuple[str, ...]:
+        """Return the folders that the file at `path` puts on `sys.path`."""
+        roots = self._added.get(path)
+        return self.learn_added(path, path_entries(self.data(path))) if roots is None else roots
+
+    def learn_added(self, path: str, entries: Iterable[Written]) -> tuple[str, ...]:
+        """Take from who has read the file at `path` what it puts on `sys.path`.
+
+        Python takes it from where the program is started: mostly the file's own folder, or the
+        top of the project.
+        """
+        folder = self._folder_of(path)
+        roots: list[str] = []
+        for before, written in entries:
+            entry = literal_path(written) if before == ON_PATH else None
+            if entry is None:
+                continue
+            starts = [path] if entry.is_below_file else [folder, self._top_of(folder)]
+            for start in starts:
+                above = functools.reduce(lambda name, _: os.path.dirname(name), entry.ups, start)
+                roots.append(os.path.normpath(os.path.join(above, *entry.parts)))
+        self._added[path] = tuple(dict.fromkeys(roots))
+        return self._added[path]
+
+    def _top_of(self, folder: str) -> str:
+        """Return the folder of the project that a folder is in; itself where nothing tells."""
+        climbed = folder
+        for _ in range(MAX_PARENT_FOLDERS):
+            if any(self._has(climbed, name) for name in sorted(PROJECT_FILES)):
+                return climbed
+            climbed = os.path.dirname(climbed)
+        return folder
 
     def _folder_of(self, path: str) -> str:
         cached = self._folders.get(path)
@@ -82,7 +127,9 @@ class Files:
             self._text_with_start[key] = any(
                 self._holds(root, first) or self._is_checkout(root, first) for root in roots
             ) or bool(self._distributions_with(key[0], first))
-        return self._text_with_start[key]
+        return self._text_with_start[key] or any(
+            self._holds(root, first) for root in self.added_roots(path)
+        )
 
     def _search(self, path: str, parts: list[str]) -> str | None:
         """Return the module of the first root that holds it, or is its package's checkout."""
@@ -300,13 +347,57 @@ class ImportedNames(NamedTuple):
     names: tuple[str, ...]
 
 
+# What a file puts on `sys.path`, as far as the line says it in so many words.
+_PATH_ENTRY = re.compile(
+    rb"(?:^|;)[ \t]*sys\.path\.(?:append|insert)\((?:\s*-?\d+\s*,)?([^\n#]+)", re.MULTILINE
+)
+_STRING = re.compile(rb"(?:\b[rRuU])?(?P<quote>['\"])(?P<text>[^'\"\\\n{}]*)(?P=quote)")
+_OF_PATH = re.compile(rb"(?:os\.)?path\.|\b(?:join|abspath|realpath|normpath|dirname|__file__)\b")
+ON_PATH = b"sys.path"
+
+
+class LiteralPath(NamedTuple):
+    """The folder `parts`, from that of the file itself or from where the program starts.
+
+    ups: one item for each folder to go up from the file first.
+    """
+
+    is_below_file: bool
+    ups: range
+    parts: tuple[str, ...]
+
+
+def path_entries(data: bytes) -> list[Written]:
+    """Return what a file puts on `sys.path`, as it is written."""
+    if ON_PATH not in data:
+        return []
+    return [(ON_PATH, match.group(1)) for match in _PATH_ENTRY.finditer(data)]
+
+
+@functools.lru_cache(maxsize=1024)
+def literal_path(written: bytes) -> LiteralPath | None:
+    """Return the relative folder that an expression means; None where it is not all literal."""
+    parts = [match["text"].decode("utf-8", "replace") for match in _STRING.finditer(written)]
+    rest = _STRING.sub(b"", written)
+    ups, is_below_file = rest.count(b"dirname"), b"__file__" in rest
+    if _OF_PATH.sub(b"", rest).strip(b" \t\r(),;") or bool(ups) != is_below_file:
+        return None
+    if not (parts or is_below_file) or any(os.path.isabs(part) for part in parts):
+        return None
+    return LiteralPath(is_below_file, range(ups), tuple(parts))
+
+
 def imports(data: bytes) -> Iterator[ImportedNames]:
     """Every import statement, those in functions and under conditions included."""
     return chain.from_iterable(starmap(imported_names, statements(data)))
 
 
 def statements(data: bytes) -> Iterator[Written]:
-    """Yield what may be an import statement, as it is written: before `import`, and after it."""
+    """Yield what may be an import statement, as it is written: before `import`, and after it.
+
+    What the file puts on `sys.path` comes first, for it decides what the imports mean.
+    """
+    yield from path_entries(data)
     for match in _IMPORT.finditer(data):
         before = data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()]
         if before.strip() and not (b"from" in before or before.rstrip().endswith(_ENDS)):
@@ -322,7 +413,7 @@ def binds(data: bytes, name: str) -> bool:
     if word not in data:
         return False
     pattern = re.compile(rb"\b%s\b" % re.escape(word))
-    return any(pattern.search(listed) for _, listed in statements(data))
+    return any(pattern.search(listed) for before, listed in statements(data) if before != ON_PATH)
 
 
 @functools.lru_cache(maxsize=1 << 14)  # most modules import what many others do
@@ -369,13 +460,19 @@ class ImportGraph:
         """Return the files of the project that the file at `path` imports, each once."""
         cached = self.known.get(path)
         if cached is None:
-            cached = self.known[path] = self._meant(path, statements(self._text(path)))
+            self._learn(path, statements(self._text(path)))
+            cached = self.known[path]
         return cached
 
     def learn(self, path: str, written: Iterable[Written]) -> None:
         """Take the import statements of the file at `path` from who has read it."""
         if not path.endswith(NOTEBOOK):
-            self.known[path] = self._meant(path, written)
+            self._learn(path, written)
+
+    def _learn(self, path: str, written: Iterable[Written]) -> None:
+        rows = list(written)
+        self._files.learn_added(path, rows)
+        self.known[path] = self._meant(path, rows)
 
     def reached(self, *paths: str) -> set[str]:
         """Return the files and all that they import, directly or not."""
@@ -410,12 +507,13 @@ class ImportGraph:
         if folder != self._folder:
             self._folder, self._in_folder = folder, {}
         paths: dict[str, None] = {}
+        in_folder = {} if self._files.added_roots(path) else self._in_folder
         for statement in every:
-            meant = self._in_folder.get(statement)
+            meant = in_folder.get(statement)
             if meant is None:
                 names = imported_names(*statement)
                 meant = tuple(file for name in names for file in self._files_of(path, name))
-                self._in_folder[statement] = meant
+                in_folder[statement] = meant
             paths.update(dict.fromkeys(meant))
         return tuple(paths)
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tpulint.absint.domain.site import Module
-from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, binds
+from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, binds, path_entries
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 
@@ -60,6 +60,7 @@ class Project:
         facts = self._facts(shown, source.data, source.text)
         if facts is None:
             return None
+        self.files.learn_added(path, path_entries(source.text.encode(errors="replace")))
         module = Module(shown, path, source.text, facts)
         module.reported = path in self._shown
         return module

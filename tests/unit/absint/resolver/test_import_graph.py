@@ -207,3 +207,38 @@ def test_a_notebook_imports_what_its_python_cells_say() -> None:
         ImportGraph(Files(Disk({"/x/n.ipynb": b"{"}), installed=INSTALLED)).imported("/x/n.ipynb")
         == ()
     )
+
+
+ADDED = {
+    b'sys.path.append("../bert")': "/x/bert/dense.py",
+    b"sys.path.insert(0, '../bert')  # the other project": "/x/bert/dense.py",
+    b"import sys; sys.path.append('bert')": "/x/bert/dense.py",
+    b'sys.path.append(os.path.join(os.path.dirname(__file__), "..", "bert"))': "/x/bert/dense.py",
+    b'sys.path.insert(1, path.join(dirname(dirname(abspath(__file__))), r"bert"))': (
+        "/x/bert/dense.py"
+    ),
+    b"sys.path.append(os.path.abspath('..'))": None,
+    b'# sys.path.append("../bert")': None,
+    b'sys.path.append("/x/bert")': None,
+    b"sys.path.append(f'{top}/bert')": None,
+    b'sys.path.append(os.path.join(top, "../bert"))': None,
+    b"sys.path.append(top)": None,
+}
+
+
+@pytest.mark.parametrize("line", ADDED)
+def test_a_literal_folder_on_the_path_of_python_holds_modules(line: bytes) -> None:
+    """It is one from the file's own folder, or from the top of its project."""
+    data = b"import sys\n" + line + b"\nimport dense\nimport math\n"
+    contents = {"/x/net/train.py": data, "/x/README.md": b"", "/x/bert/math.py": b""}
+    contents |= {"/x/bert/dense.py": b"", "/x/net/other.py": b"import dense\n"}
+    files = Files(Disk(contents), installed=INSTALLED)
+    graph = ImportGraph(files)
+    expected = ADDED[line]
+    assert graph.imported("/x/net/other.py") == ()
+    assert graph.imported("/x/net/train.py") == ((expected,) if expected else ())
+    assert graph.filled("/x/net/train.py") == ()
+    assert files.locate("/x/net/train.py", "dense", 0) == expected
+    fresh = Files(Disk(contents), installed=INSTALLED)
+    assert fresh.locate("/x/net/train.py", "dense", 0) == expected
+    assert fresh.locate("/x/net/other.py", "dense", 0) is None
