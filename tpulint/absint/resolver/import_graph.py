@@ -68,14 +68,9 @@ class Files:
 
     def _find_in_added(self, path: str, parts: list[str]) -> str | None:
         """Return the module in a folder that the file at `path` puts on `sys.path`."""
-        if parts[0] in sys.stdlib_module_names:
-            return None
-        for root in self.added_roots(path):
-            if self._holds(root, parts[0]):
-                located = self._find_below(root, parts, path)
-                if located is not None:
-                    return located
-        return None
+        roots = () if parts[0] in sys.stdlib_module_names else self.added_roots(path)
+        ways = (self._find_below(root, parts, path) for root in roots)
+        return next((located for located in ways if located is not None), None)
 
     def added_roots(self, path: str) -> tuple[str, ...]:
         """Return the folders that the file at `path` puts on `sys.path`."""
@@ -91,24 +86,21 @@ class Files:
         folder = self._folder_of(path)
         roots: list[str] = []
         for before, written in entries:
-            entry = literal_path(written) if before == ON_PATH else None
-            if entry is None:
-                continue
-            starts = [path] if entry.is_below_file else [folder, self._top_of(folder)]
-            for start in starts:
-                above = functools.reduce(lambda name, _: os.path.dirname(name), entry.ups, start)
-                roots.append(os.path.normpath(os.path.join(above, *entry.parts)))
+            literal = _literal_path(written) if before == ON_PATH else None
+            if literal is not None:
+                ups, relative = literal
+                for start in [path] if ups else [folder, self._top_of(folder)]:
+                    for _ in range(ups):
+                        start = os.path.dirname(start)
+                    roots.append(os.path.normpath(os.path.join(start, relative)))
         self._added[path] = tuple(dict.fromkeys(roots))
         return self._added[path]
 
     def _top_of(self, folder: str) -> str:
         """Return the folder of the project that a folder is in; itself where nothing tells."""
-        climbed = folder
-        for _ in range(MAX_PARENT_FOLDERS):
-            if any(self._has(climbed, name) for name in sorted(PROJECT_FILES)):
-                return climbed
-            climbed = os.path.dirname(climbed)
-        return folder
+        names = sorted(PROJECT_FILES)
+        tops = (root for root in self._roots_of(folder) if any(self._has(root, n) for n in names))
+        return next(tops, folder)
 
     def _folder_of(self, path: str) -> str:
         cached = self._folders.get(path)
@@ -356,17 +348,6 @@ _OF_PATH = re.compile(rb"(?:os\.)?path\.|\b(?:join|abspath|realpath|normpath|dir
 ON_PATH = b"sys.path"
 
 
-class LiteralPath(NamedTuple):
-    """The folder `parts`, from that of the file itself or from where the program starts.
-
-    ups: one item for each folder to go up from the file first.
-    """
-
-    is_below_file: bool
-    ups: range
-    parts: tuple[str, ...]
-
-
 def path_entries(data: bytes) -> list[Written]:
     """Return what a file puts on `sys.path`, as it is written."""
     if ON_PATH not in data:
@@ -375,16 +356,18 @@ def path_entries(data: bytes) -> list[Written]:
 
 
 @functools.lru_cache(maxsize=1024)
-def literal_path(written: bytes) -> LiteralPath | None:
-    """Return the relative folder that an expression means; None where it is not all literal."""
+def _literal_path(written: bytes) -> tuple[int, str] | None:
+    """Return how many folders up from the file a path starts (0: from elsewhere), and the path.
+
+    None where the expression is not all literal, or the path is not relative.
+    """
     parts = [match["text"].decode("utf-8", "replace") for match in _STRING.finditer(written)]
     rest = _STRING.sub(b"", written)
     ups, is_below_file = rest.count(b"dirname"), b"__file__" in rest
-    if _OF_PATH.sub(b"", rest).strip(b" \t\r(),;") or bool(ups) != is_below_file:
+    is_literal = not _OF_PATH.sub(b"", rest).strip(b" \t\r(),;") and bool(ups) == is_below_file
+    if not is_literal or not (parts or ups) or any(map(os.path.isabs, parts)):
         return None
-    if not (parts or is_below_file) or any(os.path.isabs(part) for part in parts):
-        return None
-    return LiteralPath(is_below_file, range(ups), tuple(parts))
+    return ups, os.path.join("", *parts)
 
 
 def imports(data: bytes) -> Iterator[ImportedNames]:
