@@ -346,7 +346,10 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
     site, saved = frame.site(node.place), frame.env.names
     items = operators.items_of(frame, source)
     if items is None or len(items) > MAX_UNROLLED_ITEMS or inner_clauses or first.tests:
-        is_unrolled, scopes = False, [Scope(LOOP, site, source)]
+        is_unrolled = False
+        # With tests, or over more than this, the number of its rounds is another.
+        looped = None if inner_clauses or first.tests else source
+        scopes = [Scope(LOOP, site, looped)]
         items = [operators.element_of(frame, source, site)]
     elif len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS:
         # As in a loop: what a round makes is another thing than what the next one makes.

@@ -28,6 +28,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import Comprehension
 
 # Each makes a graph of its own, and the innermost gives the computation its name; in another
 # computation or in a host cluster, the error is another rule's.
@@ -106,6 +107,6 @@ def may_be_converted(computation: Computation, call: TracedCall) -> bool:
     """
     context = computation.context
     loops = [scope for scope in context.since(FUNCTION) if scope.kind == LOOP]
-    if any(loop.payload is not None for loop in loops):  # a comprehension's has none
+    if not all(loop.site.module.node_at(loop.site.place, Comprehension) for loop in loops):
         return True
     return any(key.kind in (PLACE, VALUE) for key, _ in context.forks - call.conditions)
