@@ -97,22 +97,26 @@ def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
     """Return the finding that reports the failure, if there is one.
 
     That is one of its rules, at a line that it has passed or with a trace that leads through such a
-    line, the innermost line first; where the failure arises anywhere, the only one of its rules.
+    line, the innermost line first; where the failure arises anywhere, the one that `alone` returns.
     """
     places = [line_of(failure)] if failure.place else []
     places += [frame for frame in reversed(failure.frames) if frame not in places]
     same = [finding for rule in failure.rules for finding in findings if finding.code == rule]
     spans = (finding for place in places for finding in same if holds(finding.span, place))
     traces = (finding for place in places for finding in same if leads_through(finding, place))
-    unique = only_one(same) if failure.anywhere else ()
+    unique = alone(same) if failure.anywhere else ()
     return next(chain(spans, traces, unique), None)
 
 
-def only_one(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return the only definite finding, or the only one; nothing where there are several."""
+def alone(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Return the first definite finding, or the only one; nothing where several rules report.
+
+    Each definite finding of the rule is a fault that raises the error.
+    """
     definite = [finding for finding in findings if finding.certainty is Certainty.DEFINITE]
-    candidates = definite or findings
-    return candidates if len(candidates) == 1 else ()
+    if definite:
+        return definite[:1] if len({finding.code for finding in definite}) == 1 else ()
+    return findings if len(findings) == 1 else ()
 
 
 def leads_through(finding: Finding, place: tuple[str, int]) -> bool:

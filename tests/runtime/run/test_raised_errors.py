@@ -67,6 +67,8 @@ ESTIMATORS = [
     ("return tf.identity(losses)", "return tf.identity(losses) + loss", "TPU601"),
     ("def host_fn(losses)", "def host_fn(losses, steps)", "TPU602"),
     ("host_fn, [one]", "host_fn, [loss]", "TPU603"),
+    # Two findings of the rule: each is a fault that raises the error.
+    ("(host_fn, [one])", "(lambda left, right: left, [loss, loss + 1.0])", "TPU603"),
     (
         "tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))",
         "tf1.train.GradientDescentOptimizer(0.1)",
