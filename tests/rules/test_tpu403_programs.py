@@ -87,6 +87,69 @@ def build(a, b):
     tf.tpu.shard(two, [a], num_shards=2, infeed_queue=queue)  # error: TPU403
     return tf.tpu.replicate(two, [[a, [b, b], b]] * 2)  # error: TPU403
 """,
+    "decorators that are seen to return their function, and others": V1
+    + """
+import functools
+import library
+
+REGISTERED = {}
+
+def register(fn):
+    REGISTERED[fn.__name__] = fn
+    return fn
+
+def named(name):
+    def decorate(fn):
+        REGISTERED[name] = fn
+        return fn
+    return decorate
+
+def with_zero(fn):
+    @functools.wraps(fn)
+    def wrapped(a):
+        return fn(a, 0.0)
+    return wrapped
+
+def maybe(fn):
+    return with_zero(fn) if library.flag else fn
+
+@register
+def registered(a, b):
+    return a + b
+
+@register
+@named("other")
+def twice(a, b):
+    return a + b
+
+@register
+@with_zero
+def filled(a, b):
+    return a + b
+
+@with_zero
+@register
+def filled_last(a, b):
+    return a + b
+
+@maybe
+def sometimes(a, b):
+    return a + b
+
+@register
+@library.decorate
+def unseen(a, b):
+    return a + b
+
+def build(a):
+    tf.tpu.rewrite(registered, [a])  # error: TPU403
+    tf.tpu.rewrite(registered, [a, a])
+    tf.tpu.rewrite(twice, [a])  # error: TPU403
+    tf.tpu.rewrite(filled, [a])
+    tf.tpu.rewrite(filled_last, [a])
+    tf.tpu.rewrite(sometimes, [a])
+    return tf.tpu.rewrite(unseen, [a])
+""",
     "queues that say how much they feed": V1
     + """
 from tensorflow.python.tpu import tpu_feed

@@ -122,6 +122,9 @@ class Env:
     function: Any = None
 
 
+AS_WRITTEN = "as written"  # the hint that all decorators are seen to return the function itself
+
+
 @dataclass(eq=False, slots=True)
 class Function(Value):
     """A function of the project with the names it closes over."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tpulint.absint.domain.context import DECORATED, UNCONVERTED
 from tpulint.absint.domain.objects import (
+    AS_WRITTEN,
     Class,
     ContextManagerValue,
     Env,
@@ -62,12 +63,17 @@ def named_defaults(frame: Frame, code: ir.FunctionCode) -> dict[str, Value]:
 
 def _with_decorators(frame: Frame, function: Value, code: ir.FunctionCode) -> Value:
     """Apply decorators, innermost first."""
+    unchanged = 0
     for node in reversed(code.decorators):
         decorator = frame.value(node)
-        before = function
-        function = _decorated(frame, function, decorator, Site(frame.module, code.place))
-        if function is before and not isinstance(decorator, ContextManagerValue):
+        decorated = _decorated(frame, function, decorator, Site(frame.module, code.place))
+        if decorated is not None:
+            unchanged += decorated is function
+            function = decorated
+        elif not isinstance(decorator, ContextManagerValue):
             function = _with_unseen_decorator(frame, function, node)
+    if 0 < unchanged == len(code.decorators) and isinstance(function, Function):
+        function.hints |= {AS_WRITTEN}
     return function
 
 
@@ -79,14 +85,15 @@ def _with_unseen_decorator(frame: Frame, function: Value, node: Expression) -> V
     return replace(function, hints=function.hints | {DECORATED})
 
 
-def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> Value:
+def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> Value | None:
+    """Return what a decorator makes of a function; None where that is not seen."""
     decorator_options: Options = ()
     if isinstance(decorator, Partial) and isinstance(decorator.function, External):
         decorator_options, decorator = decorator.kwargs, decorator.function
     if isinstance(decorator, (ExternalObject, ContextManagerValue)) or not isinstance(
         function, (Function, Bound)
     ):
-        return function
+        return None
     if isinstance(decorator, External):
         last = decorator.last
         decorated = frame.library.decorate(frame, function, decorator, decorator_options)
@@ -99,7 +106,7 @@ def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> V
         wrapped = calls.call(frame, decorator, calls.by_position(site, function), site)
         if isinstance(wrapped, (Function, Bound, Partial)):
             return wrapped
-    return function
+    return None
 
 
 def unconverted(function: Value) -> Value:

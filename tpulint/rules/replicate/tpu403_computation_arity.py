@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpulint.absint.domain.events import Computation
-from tpulint.absint.domain.objects import ExternalObject, Function, Sequence
+from tpulint.absint.domain.objects import AS_WRITTEN, ExternalObject, Function, Sequence
 from tpulint.absint.domain.values import NONE, Bound, Choice, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
@@ -96,8 +96,10 @@ def arity_of(callee: Value) -> Arity | None:
     if isinstance(callee, Partial):
         return _of_partial(callee)
     function = callee.function if isinstance(callee, Bound) else callee
-    # A decorator may give the function another signature.
-    if not isinstance(function, Function) or function.code.decorators:
+    # A decorator that is not seen may give the function another signature.
+    if not isinstance(function, Function):
+        return None
+    if function.code.decorators and AS_WRITTEN not in function.hints:
         return None
     if any(default is None for _, default in function.code.parameters.keyword_only):
         return NEVER
