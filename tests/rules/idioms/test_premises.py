@@ -157,6 +157,7 @@ def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> 
 
 
 KINDS = """
+import library
 import tensorflow as tf
 
 class Base: pass
@@ -184,6 +185,10 @@ tf.function(lambda x: strategy.run(step, args=(x,)))(tf.zeros([8]))
         ("tf.abs(x)", "(list, tuple)", []),
         ("tf.abs(x)", "dict", []),
         ("3", "(int, Shape)", ["definite"]),
+        ("x", "(dict, library.Other)", ["possible"]),
+        ("x", "library.Other", ["possible"]),
+        ("tf.abs(x)", "(dict, library.Other)", ["possible"]),
+        ("x", "tf.Tensor", ["definite"]),
     ],
 )
 def test_what_a_value_is_an_instance_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 from tpulint.absint.domain.context import ALTERNATIVE, CONVERTED, VALUE, WITH, ConditionKey, Scope
@@ -322,6 +323,22 @@ def running_strategy(context: Context, choice: Choice) -> Strategy | None:
     if isinstance(running, Strategy) and any(option is running for option in choice.options):
         return running
     return None
+
+
+def answer_of_isinstance(context: Context, classes: Value, verdict: bool | None) -> Value:
+    """Return what `isinstance` answers: in a computation, an unseen class only may lead further."""
+    if verdict is not None:
+        return Const(verdict)
+    listed = classes.items if isinstance(classes, Sequence) else [classes]
+    is_unseen = context.computation is not None and any(map(_is_unseen_class, listed))
+    return Opaque("isinstance", default=NONE) if is_unseen else UNKNOWN
+
+
+def _is_unseen_class(cls: Value) -> bool:
+    if not isinstance(cls, External):
+        return cls is UNKNOWN
+    package = cls.path.partition(".")[0]
+    return not (tf_names.is_tensorflow(cls.path) or package in sys.stdlib_module_names)
 
 
 def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Value | None:

@@ -34,7 +34,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import attributes, calls, dataclass_fields, operators
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import items_of
-from tpulint.frontends.tensorflow.hooks import running_strategy
+from tpulint.frontends.tensorflow.hooks import answer_of_isinstance, running_strategy
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.estimators import RUN_CONFIG, is_run_config
 from tpulint.frontends.tensorflow.models.table import Call, model
@@ -327,7 +327,7 @@ def _isinstance(call: Call) -> Value:
     if not _are_all(classes, tf_names.TPU_STRATEGIES):
         verdicts = {_is_of_type(option, classes) for option in options(value)}
         verdict = verdicts.pop() if len(verdicts) == 1 else None
-        return UNKNOWN if verdict is None else Const(verdict)
+        return answer_of_isinstance(call.frame.context, classes, verdict)
     if isinstance(value, Strategy):
         return UNKNOWN if value.kind == "unknown" else Const(value.kind == "tpu")
     tpus = [
