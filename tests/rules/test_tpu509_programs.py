@@ -244,6 +244,22 @@ BODIES = {
             total *= weight * x[i]
     return tape.gradient(total, weight)
 """,
+    "an unseen loss of the result": """
+    with tf.GradientTape() as tape:
+        total = tf.constant(1.0) * weight
+        while total < 9.0:  # error: TPU508 possible
+            total *= weight
+        loss = loss_of(x, total)
+    return tape.gradient(loss, weight)
+""",
+    "an unseen loss that may take other results": """
+    with tf.GradientTape() as tape:
+        total = tf.constant(1.0) * weight
+        while total < 9.0:
+            total *= weight
+        loss = loss_of(x, {"scores": weight * x, "boxes": weight + x, "detections": total})
+    return tape.gradient(loss, weight)
+""",
     "rounds that depend on data, and no gradient": """
     total = tf.constant(1.0)
     for _ in tf.range(number):
@@ -278,6 +294,8 @@ def test_exactly_the_marked_findings_are_reported(loop: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_exactly_the_marked_findings_of_a_step(body: str, tmp_path: Path) -> None:
     text = GRADIENT.format(body=body.strip("\n"))
+    if "loss_of" in body:
+        text = "from losses import loss_of\n" + text
     if "history" in body:
         creation = (
             'history = tf.Variable(tf.zeros([0]), shape=[None], name="history", trainable=False)'

@@ -131,6 +131,14 @@ def test_layers_that_the_host_has_called_often_are_device_code(tmp_path: Path) -
     assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
 
 
+def test_functions_that_the_host_has_called_often_are_device_code(tmp_path: Path) -> None:
+    tried = "    inputs = keras.Input((3,))\n" + "    loud(inputs)\n" * 30
+    text = used(OPENING + "with strategy.scope():\n" + tried + BUILDS["a Lambda"][1:])
+    text = text.replace("with strategy.scope():\n    model", "    model") + COMPILED + FIT
+    assert MARK in text
+    assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
 def test_layers_that_a_model_leaves_out_are_host_code(tmp_path: Path) -> None:
     text = used(OPENING + OF_A_LIBRARY.replace("inner.output,", "layers.Dense(1)(inner.input),"))
     assert reported(text + FIT, tmp_path, FAMILIES) == []

@@ -368,8 +368,8 @@ class Frame(ABC):
 
     def can_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
         """Return whether there is budget to read `function`, which is called at `site`."""
-        # A layer is called on the host where a model is put together, and later on the device.
-        built = function.owner is not None and self.context.computation is not None
+        # What a computation runs, the host may have called before: to put a model together.
+        built = self.context.computation is not None
         may = self.session.can_enter(function, args, site, built)
         if not may:
             self.count_possible_operation()

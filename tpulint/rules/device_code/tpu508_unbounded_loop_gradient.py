@@ -29,6 +29,7 @@ LOSSES = {
 }
 # No gradient flows back through these.
 STOPS = frozenset(["stop_gradient", "argmax", "argmin", "shape", "size", "rank", "zeros_like"])
+LABELS_AND_OUTPUT = 2  # what an unseen loss takes: of more tensors it may take some only
 # Operators and calls whose gradient needs what a round has computed. A sum's needs nothing, and
 # then no list of unknown length is made.
 MULTIPLIES = words("""
@@ -145,8 +146,11 @@ def _closed(operations: Iterable[Operation], stops: set[int]) -> dict[int, Opera
     def outside(operations: Iterable[Operation]) -> Iterable[Operation]:
         return (operation for operation in operations if id(operation) not in stops)
 
-    reached = reachable(outside(operations), lambda operation: outside(operation.sources), id)
-    return {id(operation): operation for operation in reached}
+    def taken(operation: Operation) -> Iterable[Operation]:
+        takes_some = operation.unseen and len(operation.sources) > LABELS_AND_OUTPUT
+        return () if takes_some else outside(operation.sources)
+
+    return {id(operation): operation for operation in reachable(outside(operations), taken, id)}
 
 
 def _is_in(context: Context, scope: Scope) -> bool:

@@ -201,6 +201,8 @@ def call_object(
     if layer_result is not None:
         return layer_result
     tensor = transfer.result(frame, items, site)
+    if tensor.operation is not None and callee.callee is not None and callee.last.islower():
+        tensor.operation.unseen = True  # what a function of a skipped module has returned
     tensor.dtype = _dtype_of_layer(frame, callee)
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
