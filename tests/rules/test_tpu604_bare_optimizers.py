@@ -13,8 +13,11 @@ FAMILY = ["TPU604"]
 BEGIN = (
     V1
     + """
+import horovod.tensorflow as hvd
 import library
 import sys
+
+rewritten = tf.train.experimental.enable_mixed_precision_graph_rewrite
 
 class Decay(tf.train.Optimizer):
     kind = "decay"
@@ -94,6 +97,21 @@ OPTIMIZERS = {
     "tf.contrib.opt.MovingAverageOptimizer(opt=tf.tpu.CrossShardOptimizer(Scaled()))": "",
     "tf.train.AdamOptimizer() if len(sys.argv) > 1 else Shared(Scaled())": "",
     "tf.train.AdamOptimizer() if len(sys.argv) > 1 else Scaled()": "definite",
+    "hvd.DistributedOptimizer(tf.train.AdamOptimizer())": "possible",
+    "hvd.DistributedOptimizer(library.make())": "",
+    "hvd.DistributedOptimizer(Shared(tf.train.AdamOptimizer()))": "",
+    "hvd.DistributedOptimizer(tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer()))": "",
+    "tf.tpu.CrossShardOptimizer(hvd.DistributedOptimizer(tf.train.AdamOptimizer()))": "",
+    "hvd.DistributedOptimizer(Scaled()) if len(sys.argv) > 1 else Scaled()": "possible",
+    "hvd.DistributedOptimizer(Scaled()) if len(sys.argv) > 1 else Shared(Scaled())": "",
+    # A false alarm: an optimizer of the project in a wrapper may be the one that sums.
+    "tf.contrib.opt.MovingAverageOptimizer(Shared(tf.train.AdamOptimizer()))": "",
+    "rewritten(tf.train.AdamOptimizer())": "definite",
+    "rewritten(opt=Scaled(), loss_scale=128)": "definite",
+    "rewritten(library.make())": "",
+    "rewritten(tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer()))": "",
+    "rewritten(Shared(tf.train.AdamOptimizer()))": "",
+    "tf.tpu.CrossShardOptimizer(rewritten(tf.train.AdamOptimizer()))": "",
     # A false alarm: a value that is not seen was taken for TensorFlow's, for a flag gives it.
     "tf.flags.FLAGS.horovod.DistributedOptimizer(tf.train.AdamOptimizer())": "",
 }

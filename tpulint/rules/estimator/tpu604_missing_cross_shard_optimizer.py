@@ -78,9 +78,9 @@ def _check_updates(
     sums = collectives_with(computation, bare)
     if sums and may_sum_gradients(computation, bare[0], sums):
         return
-    _report_optimizer(
-        computation, bare[0], definite_if(certainty is Certainty.DEFINITE, not others), sums, report
-    )
+    is_sure = certainty is Certainty.DEFINITE and not others
+    is_sure = is_sure and not any(_is_horovod(call.receiver) for call in bare)
+    _report_optimizer(computation, bare[0], definite_if(is_sure), sums, report)
 
 
 def _is_in_wrapper(update: ApiCall) -> bool:
@@ -180,7 +180,9 @@ def _doubt(
     if is_unseen:
         return "unless the gradients are summed before"
     if not is_own:
-        return f"unless `{name}` sums gradients itself"
+        is_horovod = _is_horovod(update.receiver)
+        runs = f"if a TPU runs the code that uses `{name}`"
+        return runs if is_horovod else f"unless `{name}` sums gradients itself"
     if computation.kind != tf_names.MODEL_FN or has_one_replica(computation.call) is Truth.MAYBE:
         return "if there are several replicas"
     if is_definite(computation) or _is_guessed_call(update):
@@ -222,9 +224,15 @@ def is_bare(receiver: Value | None) -> bool:
 
 def _is_bare_foreign(optimizer: ExternalObject) -> bool:
     """Return whether another package's optimizer, or wrapper, shows no sum of gradients."""
+    if _is_horovod(optimizer):  # it sums over processes, by operations that no TPU has
+        return _holds_bare(optimizer)
     if naming.SUMS_GRADIENTS.is_in(optimizer.path):
         return False
     return naming.OPTIMIZER.is_in(optimizer.last) or _holds_bare(optimizer)
+
+
+def _is_horovod(optimizer: Value | None) -> bool:
+    return isinstance(optimizer, ExternalObject) and optimizer.path.startswith("horovod.")
 
 
 def _holds_bare(wrapper: ExternalObject) -> bool:
@@ -233,11 +241,15 @@ def _holds_bare(wrapper: ExternalObject) -> bool:
     return bool(held) and all(map(is_bare, held))
 
 
+def _is_optimizer(instance: Instance) -> bool:
+    outside = [base for base in mro(instance.cls) if isinstance(base, External)]
+    return any(naming.OPTIMIZER.is_in(base.last) for base in outside)
+
+
 def _is_bare_class(optimizer: Instance) -> bool:
     """Return whether a project's class is a TensorFlow optimizer that neither sums nor wraps."""
     bases = mro(optimizer.cls)
     outside = [base for base in bases if isinstance(base, External)]
-    is_optimizer = any(naming.OPTIMIZER.is_in(base.last) for base in outside)
     has_unseen_base = any(
         not is_tensorflow(base.path) and base.last != "object" for base in outside
     )
@@ -251,7 +263,7 @@ def _is_bare_class(optimizer: Instance) -> bool:
     sums = not mentions.isdisjoint(tf_names.COLLECTIVES | {WRAPPER})
     held = optimizer.attributes.values()
     return (
-        is_optimizer
+        _is_optimizer(optimizer)
         and not has_unseen_base
         and not sums
         and not any(isinstance(attribute, (ExternalObject, Instance)) for attribute in held)
@@ -265,6 +277,9 @@ def _wraps(optimizer: ExternalObject) -> bool:
     for keyword, value in optimizer.arguments:
         if isinstance(value, ExternalObject):
             if _wraps(value):
+                return True
+        elif isinstance(value, Instance) and _is_optimizer(value):
+            if not _is_bare_class(value):
                 return True
         elif keyword in ("opt", "optimizer"):
             return True

@@ -383,10 +383,25 @@ def _update_by_wrapped(call: Call) -> None:
         calls.call(call.frame, method, arguments, call.site)
 
 
+TRAIN = "tensorflow.compat.v1.train"
+
+
+# tensorflow/python/training/experimental/mixed_precision.py: what it returns holds the optimizer.
+@model("?.enable_mixed_precision_graph_rewrite")
+def _with_loss_scale(call: Call) -> Value | None:
+    """Wrap an optimizer that is seen."""
+    optimizer = call.get("opt", 0) or call.get("optimizer", 0)
+    if not isinstance(optimizer, (ExternalObject, Instance)):
+        return None
+    path = f"{TRAIN}.experimental.MixedPrecisionLossScaleOptimizer"
+    wrapper = ExternalObject(path, call.site, call.frame.context)
+    wrapper.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
+    return wrapper
+
+
 # `optimize_loss` of tf_slim and tf.contrib.layers applies gradients by what it is given
 # (tf_slim/layers/optimizers.py): an optimizer, its class, a function that makes one, or a name.
 
-TRAIN = "tensorflow.compat.v1.train"
 MAKERS = (Function, Bound, Partial, Class, External)
 
 
