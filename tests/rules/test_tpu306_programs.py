@@ -16,7 +16,55 @@ def first_sums(x):
     return tf.cond(first, lambda: context.all_reduce("sum", x), lambda: x)  # {mark}: TPU306
 """
 REPLICATED = "\ntf.tpu.replicate(computation, [[tf.zeros([4])], [tf.ones([4])]])\n"
+# A step that may return early; {} are what it does first, and what the return has before it.
+RETURNED = """
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+def clipped(x):
+    if tf.reduce_any(x > 1.0):
+        return tf.ones_like(x)
+    return x
+
+def step(x):
+    context = tf.distribute.get_replica_context()
+    {first}
+    return context.all_reduce("sum", x * 2.0)  {mark}
+
+@tf.function
+def run(x):
+    return strategy.run(step, args=(x,))
+
+run(strategy.experimental_distribute_values_from_function(
+    lambda context: tf.fill([4], float(context.replica_id_in_sync_group))
+))
+"""
 PROGRAMS = {
+    "after a return on the replica's own data": RETURNED.format(
+        first="if tf.reduce_any(tf.math.is_nan(x)):\n        return x", mark="# possible: TPU306"
+    ),
+    "after a return of one replica": RETURNED.format(
+        first="if context.replica_id_in_sync_group == 0:\n        return x",
+        mark="# error: TPU306",
+    ),
+    "after a return on what all replicas have": RETURNED.format(
+        first='if tf.reduce_any(context.all_reduce("sum", x) > 1.0):\n        return x', mark=""
+    ),
+    "after a return with a collective of its own": RETURNED.format(
+        first='if tf.reduce_any(x > 1.0):\n        return context.all_reduce("sum", x)'
+        "  # possible: TPU306",
+        mark="",
+    ),
+    "after a helper that may return early": RETURNED.format(first="x = clipped(x)", mark=""),
+    "after a branch that returns nothing": RETURNED.format(
+        first="if tf.reduce_any(x > 1.0):\n        x = x / 2.0", mark=""
+    ),
+    "after a return on what tracing knows": RETURNED.format(
+        first="if x.shape[0] == 3:\n        return x", mark=""
+    ),
     "what a training loop makes of the replica's own data": """
 import tensorflow.compat.v1 as tf
 from tensorflow.python.tpu import training_loop

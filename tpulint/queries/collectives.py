@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tpulint.absint.domain.context import Scope
+from tpulint.absint.domain.context import AFTER_RETURN, Scope
 from tpulint.absint.domain.events import ApiCall, Computation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import tensors, uniform
@@ -23,11 +23,24 @@ def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tupl
     """Yield collectives of device code, each with the traced control flow around it."""
     for computation in program.computations:
         for call in computation.calls:
-            scopes = call.context.control()
+            scopes = call.context.control() + _returns(computation, call)
             if not scopes or not call.context.on_device:
                 continue
             if synchronizes(computation, call) or combines_copies(program, computation, call):
                 yield computation, call, scopes
+
+
+def _returns(computation: Computation, call: ApiCall) -> tuple[Scope, ...]:
+    """Return the tests whose other branch has returned, without a collective of its own."""
+    return tuple(
+        scope
+        for scope in call.context.with_blocks(AFTER_RETURN)
+        if not any(
+            synchronizes(computation, other)
+            and any(around.site == scope.site for around in other.context.control())
+            for other in computation.calls
+        )
+    )
 
 
 GRADIENTS = frozenset(["gradients", "compute_gradients", "gradient"])

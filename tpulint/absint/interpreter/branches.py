@@ -141,8 +141,8 @@ def _traced_if(frame: Frame, node: nodes.If, test: Tensor) -> bool:
         else_ended = _traced_branch(frame, node.orelse, test)
     names = _joined(then_names, frame.env.names)
     frame.env.names = _through(frame, start, names, test, site)
-    if len(frame.returns) > returned and frame.context.computation is None:
-        frame.open(Scope(WITH, site, effect=AFTER_RETURN))
+    if len(frame.returns) > returned:
+        frame.open(Scope(WITH, site, test, effect=AFTER_RETURN))
     return ended and else_ended
 
 
