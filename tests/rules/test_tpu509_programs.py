@@ -247,7 +247,7 @@ BODIES = {
     "an unseen loss of the result": """
     with tf.GradientTape() as tape:
         total = tf.constant(1.0) * weight
-        while total < 9.0:  # error: TPU508 possible
+        while total < 9.0:  # error: TPU508
             total *= weight
         loss = loss_of(x, total)
     return tape.gradient(loss, weight)

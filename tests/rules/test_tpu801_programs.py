@@ -46,6 +46,33 @@ PROGRAMS = {
             )
             adam = tf.keras.optimizers.Adam(learning_rate=1e-3, clipnorm=1.0)
     """,
+    "a missed alarm: a name of no release where any failure is caught": """
+        import tensorflow as tf
+        try:
+            resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+            strategy = tf.distribute.TPUStratgy(resolver)  # possible: TPU801
+        except Exception:
+            strategy = tf.distribute.get_strategy()
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    """,
+    "names that a program asks for": STRATEGY
+    + """
+        try:
+            writer = tf.train.SummaryWrtier("logs")
+        except Exception:
+            writer = None
+        try:
+            kind = tf.train.SummaryWrtier
+            writer = kind("logs")
+        except AttributeError:
+            writer = None
+        try:
+            print("the older name")
+            loop = tf.contrib.tpu.repeat
+        except:
+            loop = None
+    """,
     "an optimizer's keyword that the release allows": """
         # file: requirements.txt
         tensorflow==2.8

@@ -84,7 +84,7 @@ def _is_for_the_next_generation(spelled: Spelled) -> bool:
 def _certainty(spelled: Spelled) -> Certainty:
     """Definite where no release that the file is for has the name, and nothing says otherwise."""
     name = spelled.name
-    fails = spelled.having & spelled.target.mask == 0
+    fails = spelled.having & spelled.target.mask == 0 and not name.tried
     if not spelled.having and any(path.startswith(LOOSE) for path in name.paths):
         fails = False  # older releases than the table's had more there, and a source tree has
     # A method is looked up by its name alone, so its object has to look like a strategy.

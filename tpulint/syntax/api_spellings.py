@@ -50,9 +50,8 @@ def has_parts(value: object) -> TypeGuard[ast.AST]:
 
 
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
-CAUGHT = frozenset(
-    ["ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"]
-)
+CHECKS = frozenset(["ImportError", "ModuleNotFoundError", "AttributeError"])
+CAUGHT = CHECKS | {"Exception", "BaseException"}
 # A test that asks which TensorFlow this is.
 ASKS = re.compile(
     r"version|hasattr|getattr|find_spec|TYPE_CHECKING|tf_?[12]|[._]v[12]\b|is_v[12]|"
@@ -66,7 +65,8 @@ class SpelledName(NamedTuple):
 
     rows and columns are 1-based and count characters, the end is exclusive. `written` is
     the text, the whole import where it imports nothing else, `root` its first name.
-    inside: it is in a function. `receiver` is the text before a METHOD.
+    inside: it is in a function. `receiver` is the text before a METHOD. tried: whatever fails in
+    the block around it is caught, which is no check for this name.
     """
 
     place: str
@@ -77,6 +77,7 @@ class SpelledName(NamedTuple):
     root: str = ""
     inside: bool = False
     receiver: str = ""
+    tried: bool = False
 
 
 class FileSpellings(NamedTuple):
@@ -108,6 +109,7 @@ def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> F
 class _Place(NamedTuple):
     guarded: bool = False
     inside: bool = False
+    tried: bool = False
 
 
 class _Reader:
@@ -261,8 +263,11 @@ class _Reader:
         tries = not caught.isdisjoint(CAUGHT)
         self.asks = self.asks or tries
         inner = place._replace(guarded=place.guarded or tries)
+        # A block of one statement may ask for a name; with more, it may fail for other reasons.
+        is_broad = tries and caught.isdisjoint(CHECKS) and len(node.body) > 1
+        tried = place._replace(tried=True) if is_broad else inner
+        yield from self._block(node.body, tried)
         for body in (
-            node.body,
             node.orelse,
             *(handler_node.body for handler_node in node.handlers),
         ):
@@ -288,7 +293,7 @@ class _Reader:
     ) -> Iterator[tuple[ast.AST, _Place]]:
         asks = any(self._asks(decorator) for decorator in getattr(node, "decorator_list", []))
         inside = place.inside or not isinstance(node, ast.ClassDef)
-        yield from self._fields(node, _Place(place.guarded or asks, inside))
+        yield from self._fields(node, _Place(place.guarded or asks, inside, place.tried))
 
     def _suppressing(self, node: ast.AST, place: _Place) -> _Place:
         """Return whether it is `with contextlib.suppress(...)` or `with pytest.raises(...)`."""
@@ -306,7 +311,7 @@ class _Reader:
             else:
                 path = f"{node.module}.{alias.name}" if not node.level else ""
                 path = path.removesuffix(".*")
-            if self._is_mine(path) and not place.guarded:
+            if self._is_mine(path) and not place.guarded and not place.tried:
                 whole = node if len(node.names) == 1 else alias
                 bound = alias.asname or alias.name
                 self._found(IMPORT, (path,), whole, place, bound)
@@ -319,7 +324,7 @@ class _Reader:
             self._found(ATTRIBUTE, paths, node, place, _root(node))
         elif not paths:
             seen = node.attr in self.methods and node.attr not in self.defined
-            if seen and not place.guarded and isinstance(node.ctx, ast.Load):
+            if seen and not (place.guarded or place.tried or not isinstance(node.ctx, ast.Load)):
                 receiver = self._text(node.value)
                 self._found(METHOD, (node.attr,), node, place, "", receiver)
             yield node.value, place
@@ -336,7 +341,9 @@ class _Reader:
         start = self._location(node.lineno, node.col_offset)
         end = self._location(node.end_lineno or node.lineno, node.end_col_offset or 0)
         written = self._text(node)
-        spelled_name = SpelledName(kind, paths, start, end, written, root, place.inside, receiver)
+        spelled_name = SpelledName(
+            kind, paths, start, end, written, root, place.inside, receiver, place.tried
+        )
         self.names.append(spelled_name)
 
     def _location(self, row: int, offset: int) -> tuple[int, int]:

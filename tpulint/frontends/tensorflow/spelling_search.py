@@ -85,12 +85,12 @@ class SpellingSearch:
         always = {
             having_any_of(name.paths)
             for name in spellings.names
-            if not name.inside and name.place == ATTRIBUTE
+            if not name.inside and not name.tried and name.place == ATTRIBUTE
         }
         for name in spellings.names:
             having = having_any_of(name.paths)
             target = of_file.of_name(name.paths[0])
-            if is_missing(having, target):
+            if is_missing(having, target) and not (name.tried and having):
                 span = Span(filename, Location(*name.start), Location(*name.end))
                 excludes = any(mask & target.mask and not mask & having for mask in always)
                 self.found.append(
