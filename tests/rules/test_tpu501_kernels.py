@@ -193,7 +193,7 @@ def train(of, batch):
     def step(of, batch):
         return next(of), next(iter(dataset)), next(numbers), batch  # error: TPU501
 
-    return strategy.run(step, args=(of, batch))
+    return strategy.run(step, args=(of, batch))  # possible: TPU714
 
 train(batches, next(batches))
 """,

@@ -67,7 +67,7 @@ def train(strategy, data):
                 tf.numpy_function(abs, [x], tf.float32)
             return tf.Variable(1.0) + x  # error: TPU104
         return strategy.run(step, args=(next(iterator),))
-    one(iter(data))
+    one(iter(strategy.experimental_distribute_dataset(data)))
 
 train(make(sys.argv[1]), tf.data.Dataset.range(8).batch(8, drop_remainder=True))
 """
