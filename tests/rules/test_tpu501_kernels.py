@@ -183,6 +183,26 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """,
+    "a setting that a model refuses on a TPU": """
+import tensorflow as tf
+
+from settings import style
+
+class Detections:
+    def __init__(self, style):
+        if style != "hard":
+            raise ValueError("not on TPUs")
+        self.style = style
+
+    def __call__(self, x):
+        if self.style == "soft":
+            x = tf.numpy_function(abs, [x], tf.float32)  # possible: TPU501
+        if self.style != "soft":
+            x = tf.numpy_function(abs, [x], tf.float32)  # error: TPU501
+        return x
+
+tf.compat.v1.tpu.rewrite(Detections(style), [tf.zeros([4])])
+""",
     "a step that takes its batch of an iterator on the host": CONNECTED
     + """
 batches = iter(dataset)

@@ -22,10 +22,13 @@ from collections.abc import Iterator
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.branch_tests import words_of
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.device_code import entered_effects, soft_placement
+
+MODES = tf_names.TRAINING | tf_names.EVALUATION | tf_names.PREDICTION
 
 
 def definite_if(*facts: bool) -> Certainty:
@@ -65,12 +68,25 @@ def on_tpu_if(computation: Computation, context: Context, *facts: bool) -> Certa
     return definite_if(*facts, not context.is_guess, is_on_tpu(computation, context))
 
 
+def is_for_one_setting(computation: Computation, context: Context) -> bool:
+    """Return whether `context` is reached only with one text for a setting that is not seen.
+
+    Classes refuse the settings that no TPU can run in their constructor, or in their documentation.
+    """
+    return any(
+        branch is word.is_affirmed and word.name.startswith("'") and word.name not in MODES
+        for key, branch in context.conditions - computation.context.conditions
+        for word in words_of(key)
+    )
+
+
 def compiled_if(
     program: Program, computation: Computation, context: Context, *facts: bool
 ) -> Certainty:
     """Return DEFINITE where a TPU certainly compiles what is built at `context`, and facts hold."""
     is_for_tpu = is_compiled_for_tpu(program, computation, context)
-    return definite_if(*facts, not context.is_guess, is_for_tpu)
+    is_certain = is_for_tpu and not is_for_one_setting(computation, context)
+    return definite_if(*facts, not context.is_guess, is_certain)
 
 
 def doubt_about(program: Program, computation: Computation, context: Context) -> str:
@@ -82,10 +98,15 @@ def doubt_about(program: Program, computation: Computation, context: Context) ->
     if UNSEEN in entered_effects(context):
         return "unless the `with` block around it moves it to the host"
     if is_on_tpu(computation, context):
-        return ""
+        return doubt_about_setting(computation, context)
     if computation.kind == MODEL_FN:
         return f"if a TPUEstimator runs this `{MODEL_FN}` on a TPU"
     return f"if the strategy of `{computation.kind}` is a TPU's"
+
+
+def doubt_about_setting(computation: Computation, context: Context) -> str:
+    """Return what settles whether a TPU gets to the branch of a setting; "" where it is in none."""
+    return "if a TPU is run with this setting" if is_for_one_setting(computation, context) else ""
 
 
 def doubt_about_guess(context: Context) -> str:

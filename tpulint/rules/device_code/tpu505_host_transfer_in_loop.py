@@ -11,7 +11,12 @@ from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import builds
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import (
+    definite_if,
+    doubt_about_setting,
+    is_for_one_setting,
+    is_on_tpu,
+)
 from tpulint.queries.device_code import moved_calls
 from tpulint.queries.strategies import is_guessed
 from tpulint.rules.base import Report, Rule, register
@@ -66,6 +71,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
                 built.lacks_kernel and not built.writer, _is_certain(computation, call.context)
             ),
             trace=path_to_site(computation, call.context, call.site, "is moved to the host"),
+            doubt=doubt_about_setting(computation, call.context),
         )
 
 
@@ -77,4 +83,5 @@ def loop_around(context: Context) -> Scope | None:
 
 def _is_certain(computation: Computation, context: Context) -> bool:
     """Return whether a TPU runs this, whichever of several strategies the step is given to."""
-    return not is_guessed(context, computation) and is_on_tpu(computation, context)
+    is_guess = is_guessed(context, computation) or is_for_one_setting(computation, context)
+    return not is_guess and is_on_tpu(computation, context)
