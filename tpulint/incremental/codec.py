@@ -34,7 +34,7 @@ def encoded(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), default=_plain)
 
 
-def _plain(value: Any) -> object:
+def _plain(value: enum.Enum | Iterable[str]) -> object:
     """Return what JSON holds in the place of a value that it does not know."""
     if isinstance(value, enum.Enum):
         return value.value
@@ -49,7 +49,7 @@ def decoded(decode: Callable[[Any], T], text: str | bytes) -> T | None:
         return None
 
 
-def sound(decode: Callable[..., T], *rows: Any) -> T | None:
+def sound(decode: Callable[..., T], *rows: object) -> T | None:
     """Return what `decode` makes of rows; None where they are no result."""
     try:
         return decode(*rows)
@@ -107,7 +107,7 @@ def optional(cls: Callable[..., T]) -> Callable[[Row], tuple[T | None]]:
 
 
 @functools.cache
-def _decoder(hint: Any) -> Decode:
+def _decoder(hint: object) -> Decode:
     """Return what decodes values of a type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None:
@@ -129,7 +129,7 @@ def _decoder_of_class(cls: Any) -> Decode:
     return cls if issubclass(cls, enum.Enum) else functools.partial(_checked, (cls,))
 
 
-def _decoder_of_union(classes: list[Any]) -> Decode:
+def _decoder_of_union(classes: list[type]) -> Decode:
     """Return what decodes values of one class or several plain ones, or None."""
     if len(classes) > 1:
         return functools.partial(_checked, (*classes, NoneType))
@@ -137,7 +137,7 @@ def _decoder_of_union(classes: list[Any]) -> Decode:
     return lambda value: None if value is None else decode(value)
 
 
-def _checked(classes: tuple[type, ...], value: Any) -> Any:
+def _checked(classes: tuple[type, ...], value: object) -> object:
     if type(value) not in classes:
         raise TypeError(f"no {classes[0].__name__}")
     return value
@@ -192,7 +192,7 @@ def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
     return facts if facts is not None and len(facts) == len(rows) else None
 
 
-def _all_facts(rows: Iterable[Any]) -> list[FileFacts]:
+def _all_facts(rows: Row) -> list[FileFacts]:
     return list(map(record(FileFacts), rows))
 
 
