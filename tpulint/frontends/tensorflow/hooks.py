@@ -338,7 +338,8 @@ def _is_unseen_class(cls: Value) -> bool:
     if not isinstance(cls, External):
         return cls is UNKNOWN
     package = cls.path.partition(".")[0]
-    return not (tf_names.is_tensorflow(cls.path) or package in sys.stdlib_module_names)
+    is_seen = package == "numpy" or package in sys.stdlib_module_names
+    return not (is_seen or tf_names.is_tensorflow(cls.path))
 
 
 def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Value | None:
