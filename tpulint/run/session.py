@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 import threading
 import time
 from collections import Counter
@@ -201,10 +202,17 @@ class RunSession:
         if isinstance(self.ended.error, KeyboardInterrupt):
             self.report()
             os._exit(INTERRUPTED)  # TensorFlow takes its time to end, and waits for host functions
+        still_runs = self.watch is not None and bool(self.watch.unfinished())
         try:
             self.open.close()
         finally:
             self.report()
+        if still_runs and self.ended.status:
+            # A thread of TensorFlow's that asks for the interpreter while this ends aborts the
+            # process: CPython ends such a thread, which C++ does not allow.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self.ended.status)
 
     def report_interrupted(self) -> None:
         """Write the report of a program that Ctrl-C ends while its main thread cannot move."""

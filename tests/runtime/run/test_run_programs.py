@@ -10,6 +10,40 @@ import pytest
 from tests.programs import OPTIMIZER_OUTSIDE
 from tests.runtime.run.command import ROOT, STRATEGY, tpulint
 
+# A host cluster runs on in a daemon thread while the program ends with an error.
+ENDLESS = (
+    STRATEGY
+    + """
+import threading
+
+started = threading.Event()
+
+def note(x):
+    started.set()
+    return x
+
+def count(x):
+    again = lambda i: tf.ensure_shape(tf.numpy_function(note, [i], tf.float32), [])
+    tf.while_loop(lambda i: {goes_on}, lambda i: [again(i)], [x])
+
+@tf.function
+def step():
+    def add(x):
+        tf.compat.v1.tpu.outside_compilation(count, x)
+        return x + 1.0
+    return strategy.run(add, args=(tf.constant(1.0),))
+
+class Last:
+    def __del__(self):
+        print("the interpreter is taken apart")
+
+thread = threading.Thread(target=step, daemon=True)
+thread.start()
+{waits}
+last = Last()
+raise ValueError("enough")
+"""
+)
 # The analyzer does not run the code, so it cannot see the result of `eval`.
 UNSEEN = (
     STRATEGY
@@ -322,3 +356,17 @@ def test_the_report_names_host_functions_and_counts_compilations(tmp_path: Path)
     assert re.search(r"host cluster 1 \(lambda\) +6 ", done.stderr)
     assert "An emulator cannot judge" in done.stderr
     assert done.stderr.startswith(("INFO:tensorflow", "tpulint run: ")), "no messages of C++"
+
+
+@pytest.mark.parametrize("runs_on", [True, False])
+def test_a_thread_that_runs_on_finds_the_interpreter_whole(runs_on: bool, tmp_path: Path) -> None:
+    """CPython ends a thread that asks for an interpreter that ends, which aborts the process."""
+    goes_on = "tf.constant(True)" if runs_on else "i < 0.0"
+    waits = "started.wait()" if runs_on else "thread.join()"
+    text = ENDLESS.replace("{goes_on}", goes_on).replace("{waits}", waits)
+    (tmp_path / "program.py").write_text(text, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "program.py")
+    assert done.returncode == 1, done.stderr
+    assert "ValueError: enough" in done.stderr
+    assert ("Still running" in done.stderr) is runs_on
+    assert ("the interpreter is taken apart" in done.stdout) is not runs_on
