@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.branch_tests import words_of
+from tpulint.frontends.tensorflow.branch_tests import texts_compared
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
@@ -74,9 +74,9 @@ def is_for_one_setting(computation: Computation, context: Context) -> bool:
     Classes refuse the settings that no TPU can run in their constructor, or in their documentation.
     """
     return any(
-        branch is word.is_affirmed and word.name.startswith("'") and word.name not in MODES
+        branch is text.is_affirmed and text.name not in MODES
         for key, branch in context.conditions - computation.context.conditions
-        for word in words_of(key)
+        for text in texts_compared(key)
     )
 
 

@@ -84,6 +84,26 @@ def words_of(key: ConditionKey) -> Iterator[Word]:
         yield from words(key.test)
 
 
+def texts_compared(key: ConditionKey) -> Iterator[Word]:
+    """Yield the quoted texts that a condition compares something with."""
+    if key.answer is not None:
+        compared = key.answer.compared
+        if compared is not None and compared.startswith("'"):
+            yield Word(compared, True)
+    elif key.test is not None:
+        compares = (node for node in nodes.walk(key.test) if isinstance(node, nodes.Compare))
+        texts = {text for compare in compares for text in _texts_on_right(compare)}
+        yield from (word for word in words(key.test) if word.name in texts)
+
+
+def _texts_on_right(compare: nodes.Compare) -> Iterator[str]:
+    """Yield the texts on the right of a comparison, and those in a tuple or a list there."""
+    for right in (comparison.right for comparison in compare.comparisons):
+        for item in right.items if isinstance(right, nodes.Display) else [right]:
+            if isinstance(item, nodes.Constant) and isinstance(item.value, str):
+                yield repr(item.value)
+
+
 def _words_of_value(value: TestedValue) -> Iterator[Word]:
     """Yield what an unknown value is called in the source, and what it is compared with."""
     if value.compared is None or value.parent is None:
