@@ -102,6 +102,16 @@ def step(x):
     return tf.reduce_sum(x).numpy()
 """
     + RUN,
+    "where what is of no unseen class ends in an error": SYSTEM
+    + """
+import library
+
+def step(x):
+    if not isinstance(x, library.Batch):
+        raise ValueError(x)
+    return tf.reduce_sum(x).numpy()  # possible: TPU507
+"""
+    + RUN,
     "a tensor, or what is not seen": SYSTEM
     + """
 import library

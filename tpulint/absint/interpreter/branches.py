@@ -99,7 +99,8 @@ def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Enter
     context, computation = frame.context.when(key, branch), frame.context.computation
     if computation is not None:
         guess = frame.library.guess_of_branch(computation, test, branch)
-        if isinstance(test, Opaque) and test.default == NONE and branch:
+        asked = test.negates or test if isinstance(test, Opaque) else None
+        if asked is not None and asked.default == NONE and branch is (asked is test):
             # Only an argument that is not seen leads here.
             guess = ConditionKey(ALTERNATIVE, key.identity)
         if guess is not None:
