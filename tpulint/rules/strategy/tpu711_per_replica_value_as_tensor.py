@@ -125,8 +125,8 @@ def _check_arguments(program: Program, report: Report) -> None:
         if certainty is not None:
             report(
                 arguments.site.span,
-                f"`{computation.kind}` takes a tuple of arguments, and this is a single one, with a"
-                " value of each replica: write `args=(x,)`, with the comma",
+                f"`{computation.kind}` takes a tuple of arguments, but this is a single argument"
+                " without its comma: write `args=(x,)`",
                 certainty=certainty,
                 trace=(
                     traces.step(HOST_LANE, value.of_all.site, "gives one value per replica"),

@@ -54,7 +54,7 @@ class LossNotScaled(Rule):
     code = "TPU713"
     name = "loss-not-scaled"
     severity = Severity.WARNING
-    summary = "a loss that is divided by the number of replicas not at all, or twice"
+    summary = "a loss that is not divided by the number of replicas, or is divided twice"
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
@@ -90,8 +90,8 @@ def unscaled(computation: Computation, loss: Loss, part: ApiCall, report: Report
         return
     report(
         part.site.span,
-        f"{what}, but the optimizer sums the gradients of all replicas, so the sum is too"
-        f" large by the number of replicas: {instead}",
+        f"{what}, but the optimizer sums the gradients of all replicas, so the sum is as many"
+        f" times too large as there are replicas: {instead}",
         certainty=Certainty.POSSIBLE,  # the learning rate may make up for it
         trace=device_path(
             computation,

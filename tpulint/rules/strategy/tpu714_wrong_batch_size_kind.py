@@ -44,8 +44,6 @@ SHAPES = {"reshape": "shape", "ensure_shape": "shape", "set_shape": "shape"}
 # Functions that make rows of their own, and how the size of batches or the shape is passed.
 MAKES_ROWS = frozenset(["normal", "uniform", "truncated_normal", "random_normal", "random_uniform"])
 MAKES_ROWS |= {"ones", "zeros"}
-# Methods of optimizers that change a model.
-UPDATES = frozenset(["apply", "apply_gradients", "minimize"])
 SIZE_KEYWORDS = (None, "batch_size", "shape")
 # What the context of an input function says to all hosts alike.
 SAME_ON_HOSTS = frozenset(["get_per_replica_batch_size", "num_replicas_in_sync"])
@@ -129,7 +127,9 @@ def _check_whole_batches(program: Program, computation: Computation, report: Rep
     batch = next((batch for value in passed for batch in batches_of_elements(value)), None)
     if batch is None or batch.site in places_of_distributed_batches(program):
         return
-    trains = any(call.last in UPDATES for call in computation.calls)
+    if any(call.site.module.facts.names_any(tf_names.REPLICA_ID) for call in computation.calls):
+        return  # each replica may take rows of its own
+    trains = any(call.last in tf_names.OPTIMIZER_UPDATES for call in computation.calls)
     report(
         computation.site.span,
         f"`{computation.kind}` gives each replica all of a batch, because its dataset was not"
