@@ -31,6 +31,7 @@ from tpulint.absint.domain.events import (
     Access,
     ApiCall,
     Argument,
+    Arguments,
     Cluster,
     Computation,
     Context,
@@ -118,7 +119,7 @@ def _is_no_function(value: Value) -> bool:
 
 
 # The reason why a callee refuses its arguments; None where they fit, or where that is not known.
-ArityFault = Callable[[Value, tuple[Argument, ...]], str | None]
+ArityFault = Callable[[Value, Arguments], str | None]
 
 
 class ArityMismatch(NamedTuple):

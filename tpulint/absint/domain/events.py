@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from tpulint.absint.domain.context import CONVERTED, FUNCTION, UNCONVERTED, BaseContext
 from tpulint.absint.domain.site import Site
@@ -101,7 +101,7 @@ class LayerCall:
     """
 
     layer: Value | None
-    arguments: tuple[Argument, ...]
+    arguments: Arguments
     site: Site | None
     context: Context
     sources: tuple[LayerCall, ...] = ()
@@ -203,6 +203,9 @@ class Argument(NamedTuple):
     node: Expression | None = None
 
 
+Arguments: TypeAlias = tuple[Argument, ...]
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class ApiCall:
     """A call of something outside the project; `path` is its dotted name or `?.method`."""
@@ -210,7 +213,7 @@ class ApiCall:
     path: str
     site: Site
     context: Context
-    arguments: tuple[Argument, ...]
+    arguments: Arguments
     receiver: Value | None
     result: Value
     last: str = field(init=False)
@@ -310,7 +313,7 @@ class Cluster:
     context: Context
     callee: Value
     call: ApiCall
-    arguments: tuple[Argument, ...]
+    arguments: Arguments
     computation: Computation | None
     parent: Cluster | None
     result: Value | None = None

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from weakref import ReferenceType, ref
 
 from tpulint.absint.domain.context import ConditionKey
-from tpulint.absint.domain.events import Argument, Context
+from tpulint.absint.domain.events import Arguments, Context
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import (
     UNKNOWN,
@@ -249,7 +249,7 @@ class ExternalObject(Value):
     source: Value | None = None
     inner: Value | None = None
     callee: DeferredName | None = None
-    given: tuple[Argument, ...] = ()
+    given: Arguments = ()
     element: Value | None = None
     result: Value | None = None
     whole: ExternalObject | None = None

@@ -14,7 +14,7 @@ from tpulint.absint.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.events import Argument, Arguments
 from tpulint.absint.domain.objects import (
     RENAMED,
     Class,
@@ -51,7 +51,6 @@ from tpulint.absint.interpreter import dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.syntax.nodes import Constant, Expression
 
-Arguments = tuple[Argument, ...]
 POST_INIT = "__post_init"  # what dataclasses, Pydantic's, too, call after their `__init__`
 NESTED_TOO_DEEPLY = "calls nested too deeply"
 
@@ -309,7 +308,7 @@ def _renamed(callee: Value) -> Value:
     return callee
 
 
-def opaque_arguments(function: Function, receiver: Value | None) -> tuple[Argument, ...]:
+def opaque_arguments(function: Function, receiver: Value | None) -> Arguments:
     """Return opaque things named as the parameters of `function`."""
     code = function.code.parameters
     names = [parameter.name for parameter in code.by_position]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.events import Arguments
 from tpulint.absint.domain.objects import Class, Instance, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Const, External, Value
@@ -14,7 +14,7 @@ from tpulint.syntax.nodes import AnnotatedAssign, Block, Constant, Name
 TUPLES = ("typing.NamedTuple", "collections.namedtuple")
 
 
-def fill(instance: Instance, args: tuple[Argument, ...]) -> None:
+def fill(instance: Instance, args: Arguments) -> None:
     """Give an object without an `__init__` the fields that its class declares."""
     fields = list(dict.fromkeys(_declared(instance.cls)))
     plain = iter(fields)

@@ -19,7 +19,7 @@ from tpulint.absint.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.absint.domain.events import Argument, Tensor
+from tpulint.absint.domain.events import Argument, Arguments, Tensor
 from tpulint.absint.domain.objects import (
     Class,
     Function,
@@ -176,7 +176,7 @@ def _call(frame: Frame, node: CallNode) -> Value:
     return calls.call(frame, callee, arguments, frame.site(node.place), last_name(node.callee))
 
 
-def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
+def actual_arguments(frame: Frame, call: CallNode) -> Arguments:
     """Return the arguments of `call` as written; `*known` and `**known` are opened."""
     if not call.arguments:
         return ()

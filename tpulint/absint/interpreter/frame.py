@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from tpulint.absint.domain.context import ConditionKey, Scope
-from tpulint.absint.domain.events import Argument, Computation, Context
+from tpulint.absint.domain.events import Argument, Arguments, Computation, Context
 from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, Instance
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import UNKNOWN, External, Imported, Value, join
@@ -99,27 +99,25 @@ class Library:
         frame: Frame,
         callee: External,
         receiver: Value | None,
-        args: tuple[Argument, ...],
+        args: Arguments,
         site: Site,
     ) -> Value:
         """Return the result of calling a function or method by its dotted name."""
         return UNKNOWN
 
     def call_object(
-        self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
+        self, frame: Frame, callee: ExternalObject, args: Arguments, site: Site
     ) -> Value:
         """Return the result of calling an object of an outside class."""
         return UNKNOWN
 
     def call_unknown(
-        self, frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+        self, frame: Frame, callee: Value, args: Arguments, site: Site, named: str
     ) -> Value:
         """Return the result of calling something that is not seen."""
         return UNKNOWN
 
-    def call_instance(
-        self, frame: Frame, callee: Instance, args: tuple[Argument, ...], site: Site
-    ) -> Value:
+    def call_instance(self, frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
         """Return the result of calling an object of the project whose class has no `__call__`."""
         return self.call_unknown(frame, callee, args, site, "")
 
@@ -128,7 +126,7 @@ class Library:
         frame: Frame,
         method: Function,
         receiver: Instance,
-        args: tuple[Argument, ...],
+        args: Arguments,
         site: Site,
     ) -> None:
         """Note that a method of a class of the project is called."""
@@ -185,15 +183,11 @@ class Library:
         """Return whether an unseen decorator of this name may trace the function."""
         return False
 
-    def instantiate(
-        self, frame: Frame, cls: Class, args: tuple[Argument, ...], site: Site
-    ) -> Value | None:
+    def instantiate(self, frame: Frame, cls: Class, args: Arguments, site: Site) -> Value | None:
         """Return the object of a class that stands for a library's own, else None."""
         return None
 
-    def initialize(
-        self, frame: Frame, instance: Instance, args: tuple[Argument, ...], site: Site
-    ) -> None:
+    def initialize(self, frame: Frame, instance: Instance, args: Arguments, site: Site) -> None:
         """Read the `__init__` that an object of the project inherits from a library's class."""
 
     # Branches and modules
@@ -249,7 +243,7 @@ class Libraries(Library):
         frame: Frame,
         callee: External,
         receiver: Value | None,
-        args: tuple[Argument, ...],
+        args: Arguments,
         site: Site,
     ) -> Value:
         root = callee.path.partition(".")[0]
@@ -366,7 +360,7 @@ class Frame(ABC):
 
     # Budgets
 
-    def can_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
+    def can_enter(self, function: Function, args: Arguments, site: Site) -> bool:
         """Return whether there is budget to read `function`, which is called at `site`."""
         # What a computation runs, the host may have called before: to put a model together.
         built = self.context.computation is not None

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from tpulint.absint.domain.events import Argument, Context, Tensor
+from tpulint.absint.domain.events import Arguments, Context, Tensor
 from tpulint.absint.domain.objects import Env, Function, Mapping, Sequence
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Module, Site
@@ -301,7 +301,7 @@ class ObservedFrame(EvaluatingFrame):
         frame.observer = self.observer
         return frame
 
-    def can_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
+    def can_enter(self, function: Function, args: Arguments, site: Site) -> bool:
         followed = super().can_enter(function, args, site)
         self.observer.called(self, function, followed)
         return followed

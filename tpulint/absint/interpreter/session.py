@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from tpulint.absint.domain.context import Scope
-from tpulint.absint.domain.events import Argument, Context, Operation, Variable
+from tpulint.absint.domain.events import Arguments, Context, Operation, Variable
 from tpulint.absint.domain.objects import (
     Class,
     Env,
@@ -31,7 +31,6 @@ from tpulint.absint.interpreter.module_linking import ModuleLinker
 from tpulint.absint.resolver.project import Project
 from tpulint.finding import LIMIT, UnfollowedCall
 
-Arguments = tuple[Argument, ...]
 Identity = tuple[object, ...]
 PASSED = frozenset([Function, Bound, Partial, Variable])
 HOLDERS = frozenset([Choice, Sequence, Mapping, Instance])

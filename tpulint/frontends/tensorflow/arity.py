@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.events import Arguments
 from tpulint.absint.domain.objects import Class, Function, Instance, mro
 from tpulint.absint.domain.values import Bound, Partial, Value
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -15,7 +15,7 @@ from tpulint.syntax.nodes import CallNode, Expression, last_name
 Given = tuple[list[None], dict[str, None]]
 
 
-def misfit(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
+def misfit(callee: Value, arguments: Arguments) -> str | None:
     """Return Python's error for the call; None where it fits, or where that is not known."""
     signature = signature_of(callee)
     if signature is None or any(argument.star for argument in arguments):

@@ -9,7 +9,7 @@ from tpulint.absint.domain.context import ALTERNATIVE, CONVERTED, VALUE, WITH, C
 from tpulint.absint.domain.events import (
     REGULARIZER,
     ApiCall,
-    Argument,
+    Arguments,
     Computation,
     Context,
     Tensor,
@@ -48,7 +48,6 @@ from tpulint.frontends.tensorflow.shapes import shape_object
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.syntax.nodes import Expression
 
-Arguments = tuple[Argument, ...]
 NO_MEMBERS: frozenset[str] = frozenset()
 
 

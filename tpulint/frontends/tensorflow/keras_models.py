@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tpulint.absint.domain.events import Argument, LayerCall, Tensor
+from tpulint.absint.domain.events import Argument, Arguments, LayerCall, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
@@ -24,7 +24,6 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     is_tensorflow,
 )
 
-Arguments = tuple[Argument, ...]
 CLASSES = FUNCTIONAL | {SEQUENTIAL}
 MODELS = MODELS_WITH_VARIABLES | CLASSES
 # An attribute of an object of another library, which `compile` has shown to be a model.

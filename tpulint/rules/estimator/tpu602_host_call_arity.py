@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.events import Arguments
 from tpulint.absint.domain.values import Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
@@ -39,7 +39,7 @@ class HostCallArity(Rule):
                 )
 
 
-def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
+def _fault(callee: Value, arguments: Arguments) -> str | None:
     """Return TPUEstimator's or Python's error.
 
     A list must be exactly as long as the function has parameters, those with defaults
@@ -58,7 +58,7 @@ def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
     return misfit(callee, arguments)
 
 
-def _unexpected(signature: Signature, arguments: tuple[Argument, ...]) -> str | None:
+def _unexpected(signature: Signature, arguments: Arguments) -> str | None:
     """Return the error for a key that the function does not take, of a dict that may have more."""
     rows = signature.parameters
     if any(row.kind is Parameter.VAR_KEYWORD for row in rows.values()):

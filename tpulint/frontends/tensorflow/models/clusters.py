@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import CLUSTER, Scope
-from tpulint.absint.domain.events import Argument, Cluster, Tensor, joined_trail
+from tpulint.absint.domain.events import Argument, Arguments, Cluster, Tensor, joined_trail
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
@@ -26,7 +26,7 @@ def outside_compilation(call: Call) -> Value:
     return open_cluster(call, kind, callee, _spread_arguments(args))
 
 
-def _spread_arguments(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
+def _spread_arguments(args: Arguments) -> Arguments:
     """Return the arguments, with the first version's `args=[...]` as the positional ones."""
     spread: list[Argument] = []
     for argument in args:
@@ -43,7 +43,7 @@ def open_cluster(
     call: Call,
     kind: str,
     callee: Value,
-    args: tuple[Argument, ...],
+    args: Arguments,
     waits: bool = True,
     named: Site | None = None,
 ) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import INIT_SCOPE, WITH, Scope
-from tpulint.absint.domain.events import ApiCall, Argument
+from tpulint.absint.domain.events import ApiCall, Argument, Arguments
 from tpulint.absint.domain.objects import (
     ExternalObject,
     Instance,
@@ -184,7 +184,7 @@ def _outfeed(call: Call, value: Value) -> Value:
     return tensor
 
 
-def _host_arguments(call: Call, sent: Value) -> tuple[Argument, ...]:
+def _host_arguments(call: Call, sent: Value) -> Arguments:
     """Return the tensors as the host function's arguments: a list by position, a dict by name.
 
     What is seen of a list or dict is known all the same, where other items or keys are not. Such

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from tpulint.absint.domain.context import CALLED, DATA, NO_KNOWN_CALLER, ConditionKey, Scope
-from tpulint.absint.domain.events import ApiCall, Argument, Tensor
+from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Tensor
 from tpulint.absint.domain.objects import (
     Class,
     Env,
@@ -327,7 +327,7 @@ def _for_a_tpu(owner: Value, functions: Collection[Value]) -> Collection[Value]:
     return taking or functions
 
 
-def _arguments(call: Call, input_fn: Value, params: Value) -> tuple[Argument, ...]:
+def _arguments(call: Call, input_fn: Value, params: Value) -> Arguments:
     signature = signature_of(input_fn)
     names = [name for name in GIVEN if signature is not None and name in signature.parameters]
     values = {"params": params} if params != NONE else {}

@@ -12,7 +12,7 @@ from tpulint.absint.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.absint.domain.events import Argument, Context, LayerCall, Tensor, Variable
+from tpulint.absint.domain.events import Argument, Arguments, Context, LayerCall, Tensor, Variable
 from tpulint.absint.domain.objects import (
     Class,
     ExternalObject,
@@ -67,7 +67,6 @@ from tpulint.frontends.tensorflow.models.feeds import batch_of
 from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, force_deferred
 from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
 
-Arguments = tuple[Argument, ...]
 Model = ExternalObject | Instance
 # An attribute of models that is no name of Python's, so that no program sets it.
 RESULT = "outputs given"
@@ -512,7 +511,7 @@ def _metrics(call: Call, model: Model, labels: Value, outputs: Value) -> None:
                 _call_object(call, metric, (), "result")
 
 
-def _call_object(call: Call, value: Value, args: tuple[Argument, ...], name: str) -> None:
+def _call_object(call: Call, value: Value, args: Arguments, name: str) -> None:
     """Call a function, or the method `name` of an object or of a class's object."""
     frame, site = call.frame, call.site
     if isinstance(value, ExternalObject) and value.last in FUNCTION_HOLDERS:

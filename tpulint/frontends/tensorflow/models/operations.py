@@ -14,7 +14,7 @@ from tpulint.absint.domain.events import (
     AVERAGES,
     MAYBE_AVERAGES,
     ApiCall,
-    Argument,
+    Arguments,
     Tensor,
     Variable,
 )
@@ -184,9 +184,7 @@ def _of_object(call: Call, receiver: ExternalObject) -> Value:
     return ExternalObject(f"{receiver.path}.{call.name}", call.site, call.frame.context)
 
 
-def call_object(
-    frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
-) -> Value:
+def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Site) -> Value:
     """Call an outside object: a layer reads its weights and gives a tensor."""
     frame.count_possible_operation()
     items = [argument.value for argument in args]
@@ -213,7 +211,7 @@ def call_object(
 
 
 def _note_averages(
-    frame: Frame, layer: ExternalObject, args: tuple[Argument, ...], owned: Variable, site: Site
+    frame: Frame, layer: ExternalObject, args: Arguments, owned: Variable, site: Site
 ) -> None:
     """Note that a batch normalization writes its averages, as it does to train."""
     is_trainable = layer.attributes.get("trainable") or layer.argument("trainable") or Const(True)
@@ -266,7 +264,7 @@ def _note_dtype(call: Call) -> None:
 
 
 def _record_call(
-    frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site, tensor: Tensor
+    frame: Frame, callee: ExternalObject, args: Arguments, site: Site, tensor: Tensor
 ) -> None:
     """Keep a call in a computation: rules ask how a loss reduces, and what a layer builds."""
     computation = frame.context.computation

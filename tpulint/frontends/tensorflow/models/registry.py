@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from tpulint.absint.domain.events import ApiCall, Argument
+from tpulint.absint.domain.events import ApiCall, Arguments
 from tpulint.absint.domain.objects import (
     Class,
     ContextManagerValue,
@@ -102,7 +102,7 @@ class Models(Hooks):
         frame: Frame,
         callee: External,
         receiver: Value | None,
-        args: tuple[Argument, ...],
+        args: Arguments,
         site: Site,
     ) -> Value:
         """Return the result of calling `callee`, with its meaning for the lanes written down."""
@@ -126,7 +126,7 @@ class Models(Hooks):
         return _with_frozen_arguments(frame, record, result)
 
     def call_object(
-        self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
+        self, frame: Frame, callee: ExternalObject, args: Arguments, site: Site
     ) -> Value:
         """Return the result of calling an object of an outside class."""
         if callee.callee is not None and deferred.is_in_program(frame.context):
@@ -136,7 +136,7 @@ class Models(Hooks):
         return operations.call_object(frame, callee, args, site)
 
     def call_unknown(
-        self, frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+        self, frame: Frame, callee: Value, args: Arguments, site: Site, named: str
     ) -> Value:
         """Return the result of calling something that is not seen."""
         receiver: Value | None = callee if isinstance(callee, Instance) else None
@@ -179,7 +179,7 @@ def _as_part_of_program(
     frame: Frame,
     callee: External,
     receiver: Value | None,
-    args: tuple[Argument, ...],
+    args: Arguments,
     site: Site,
 ) -> Value | None:
     """Return what is called, where its module was passed by and it takes part in the program."""

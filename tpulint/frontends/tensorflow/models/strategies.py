@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from tpulint.absint.domain.context import WITH, Scope
-from tpulint.absint.domain.events import Argument, Tensor
+from tpulint.absint.domain.events import Argument, Arguments, Tensor
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
     ExternalObject,
@@ -169,7 +169,7 @@ def _run(call: Call) -> Value | None:
     return Tensor(call.frame.context, call.site, "structure")
 
 
-def _of_one(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
+def _of_one(arguments: Iterable[Argument]) -> Arguments:
     """Return the arguments as one replica gets them."""
     return tuple(
         argument._replace(

@@ -41,7 +41,7 @@ from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from tpulint.absint.domain.context import Scope
-from tpulint.absint.domain.events import ApiCall, Argument, Tensor, Variable
+from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Tensor, Variable
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
     ExternalObject,
@@ -96,9 +96,7 @@ class Call:
         transfer.touch(self.frame, self.values, self.site, self.name, certainty)
         return transfer.result(self.frame, self.values, self.site, sort)
 
-    def run_inside(
-        self, scope: Scope, callee: Value, values: list[Value] | tuple[Argument, ...]
-    ) -> Value:
+    def run_inside(self, scope: Scope, callee: Value, values: list[Value] | Arguments) -> Value:
         """Call `callee` with one more scope around it."""
         args = tuple(
             value if isinstance(value, Argument) else Argument(None, "", value, self.site)
@@ -126,7 +124,7 @@ def parameter_count(call: Call, callee: Value) -> int:
 Model = Callable[[Call], "Value | None"]
 
 
-def snapshot(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+def snapshot(arguments: Arguments) -> Arguments:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
     for argument in arguments:
         if isinstance(argument.value, STRUCTURES):

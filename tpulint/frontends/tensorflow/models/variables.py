@@ -7,7 +7,7 @@ With `reuse`, `get_variable` gives the variable of that name in the graph if the
 from __future__ import annotations
 
 from tpulint.absint.domain.context import GRAPH, VARIABLE_SCOPE
-from tpulint.absint.domain.events import ApiCall, Argument, Context, Tensor, Variable
+from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Context, Tensor, Variable
 from tpulint.absint.domain.objects import (
     Class,
     ContextManagerValue,
@@ -473,7 +473,7 @@ def _note_update(call: Call, optimizer: Value, site: Site) -> None:
     _note_minimized(call, call.arguments[:1], optimizer, site)
 
 
-def _note_minimized(call: Call, loss: tuple[Argument, ...], optimizer: Value, site: Site) -> None:
+def _note_minimized(call: Call, loss: Arguments, optimizer: Value, site: Site) -> None:
     computation = call.frame.context.computation
     if computation is not None and not call.frame.context.is_unrecorded:
         update = ApiCall("?.minimize", site, call.frame.context, loss, optimizer, UNKNOWN)
