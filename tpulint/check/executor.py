@@ -99,10 +99,7 @@ class LocalWorkers:
         disk = TrackedDisk(self._batch.disk)
         targets = targets_of(self._batch.settings, disk)
         return Search(
-            step(self._batch, filenames, targets),
-            {},
-            DiskDependencies(),
-            disk.dependencies,
+            step(self._batch, filenames, targets), {}, DiskDependencies(), disk.dependencies
         )
 
     def _searched(self, step: SearchStep, filenames: Sequence[str]) -> list[Search] | None:

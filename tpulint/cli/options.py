@@ -93,11 +93,7 @@ def add_fixing(group: Group) -> None:
     add = group.add_argument
     add("--fix", action="store_true", help="apply the safe fixes")
     add("--unsafe-fixes", action="store_true", help="include the unsafe fixes")
-    add(
-        "--fix-only",
-        action="store_true",
-        help="apply the fixes, but do not report what remains",
-    )
+    add("--fix-only", action="store_true", help="apply the fixes, but do not report what remains")
     add("--diff", action="store_true", help="show what --fix-only would change, without writing")
     add("--show-fixes", action="store_true", help="list the fixes that were applied")
     add("--exit-non-zero-on-fix", action="store_true", help="exit 1 if a file was fixed")
@@ -142,9 +138,7 @@ def add_configuration(command: Group) -> None:
         help="use this configuration file, or override this key (TOML)",
     )
     command.add_argument(
-        "--isolated",
-        action="store_true",
-        help="use no configuration file and no installed plug-in",
+        "--isolated", action="store_true", help="use no configuration file and no installed plug-in"
     )
     add_plugins(command)
 

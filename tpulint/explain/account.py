@@ -81,12 +81,7 @@ class _Account:
     """One file in all programs that reach it, from the programs to the words."""
 
     def __init__(
-        self,
-        task: driver.Task,
-        source: Source,
-        rows: range,
-        row: int | None,
-        reasons: list[str],
+        self, task: driver.Task, source: Source, rows: range, row: int | None, reasons: list[str]
     ) -> None:
         self.request = task.request
         self.source = source

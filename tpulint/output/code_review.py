@@ -31,10 +31,7 @@ def item(finding: Finding, seen: Counter[str], context: RenderContext) -> dict[s
         "description": f"{finding.code}: {finding.message}",
         "severity": GITLAB[CODES[finding.code].severity],
         "fingerprint": line_hash(finding, seen, context),
-        "location": {
-            "path": finding.span.filename,
-            **rows_of(finding.span, context),
-        },
+        "location": {"path": finding.span.filename, **rows_of(finding.span, context)},
     }
 
 
@@ -76,10 +73,7 @@ def diagnostic(finding: Finding, context: RenderContext) -> dict[str, object]:
     }
     if finding.trace:
         item["relatedLocations"] = [
-            {
-                "location": location(step.span, context),
-                "message": f"{step.lane}: {step.message}",
-            }
+            {"location": location(step.span, context), "message": f"{step.lane}: {step.message}"}
             for step in finding.trace
         ]
     if finding.fix is not None and not context.is_notebook(finding.span.filename):

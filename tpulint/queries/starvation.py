@@ -538,13 +538,7 @@ def _built_in(built: Context, run: Context) -> bool:
     return any(loop not in around for loop in _loops(built))
 
 
-def _times(
-    program: Program,
-    run: Context,
-    at: Context,
-    whole: bool,
-    rounds: _Rounds,
-) -> float:
+def _times(program: Program, run: Context, at: Context, whole: bool, rounds: _Rounds) -> float:
     """Return how often a call runs: in one round of the loops around `at`, or in the `whole`."""
     shared = [] if whole else _loops(at)
     count = 1.0

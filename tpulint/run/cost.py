@@ -188,10 +188,7 @@ def padded_flops(product: Product, device: Device) -> int:
     unit = device.matrix_unit
     rows, columns = (
         rounded_up(rows, SUBLANES) * rounded_up(columns, unit)
-        for rows, columns in (
-            (product.rows, product.columns),
-            (product.columns, product.rows),
-        )
+        for rows, columns in ((product.rows, product.columns), (product.columns, product.rows))
     )
     return 2 * product.times * product.batch * rounded_up(product.depth, unit) * min(rows, columns)
 

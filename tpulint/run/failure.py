@@ -129,10 +129,7 @@ def write_stderr(text: str) -> None:
 
 # The failure of a program while it ran, and the lines it passed.
 
-LIBRARIES = (
-    PACKAGE,
-    os.path.join(os.path.dirname(os.path.abspath(os.__file__)), ""),
-)
+LIBRARIES = (PACKAGE, os.path.join(os.path.dirname(os.path.abspath(os.__file__)), ""))
 
 
 class RunFailure(NamedTuple):

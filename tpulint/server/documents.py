@@ -179,8 +179,7 @@ def encoded(text: str) -> bytes:
 SYNC = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(
-            notebook="jupyter-notebook",
-            cells=[types.NotebookCellLanguage(language="python")],
+            notebook="jupyter-notebook", cells=[types.NotebookCellLanguage(language="python")]
         )
     ]
 )

@@ -59,8 +59,7 @@ async def initialized(ls: Server, params: types.InitializedParams) -> None:
 
 
 def changed_text(
-    ls: Server,
-    params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams,
+    ls: Server, params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams
 ) -> None:
     ls.change(params.text_document.uri)
 

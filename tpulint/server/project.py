@@ -58,11 +58,7 @@ def settings_of(settings: object) -> ClientSettings:
     certainty = table.get("certainty") or None
     if certainty is not None:
         read("certainty", certainty)
-    return ClientSettings(
-        certainty,
-        switch(table, "codeLens"),
-        switch(table, "inlayHints"),
-    )
+    return ClientSettings(certainty, switch(table, "codeLens"), switch(table, "inlayHints"))
 
 
 def switch(table: Mapping[str, object], key: str) -> bool:

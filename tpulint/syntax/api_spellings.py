@@ -267,10 +267,7 @@ class _Reader:
         is_broad = tries and caught.isdisjoint(CHECKS) and len(node.body) > 1
         tried = place._replace(tried=True) if is_broad else inner
         yield from self._block(node.body, tried)
-        for body in (
-            node.orelse,
-            *(handler_node.body for handler_node in node.handlers),
-        ):
+        for body in (node.orelse, *(handler_node.body for handler_node in node.handlers)):
             yield from self._block(body, inner)
         yield from self._block(node.finalbody, place)
 

@@ -155,10 +155,7 @@ class Pieces:
         piece, index = divmod(place, ir.PIECE)
         positions, first = self._positions(piece)
         row, column, end_row, end_column = positions[index : index + 4]
-        return (
-            self._location(row + first, column),
-            self._location(end_row + first, end_column),
-        )
+        return (self._location(row + first, column), self._location(end_row + first, end_column))
 
     def _positions(self, piece: int) -> tuple[array[int], int]:
         """Return the positions of a piece, and the row that they count from."""

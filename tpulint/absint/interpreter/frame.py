@@ -95,12 +95,7 @@ class Library:
         return None
 
     def call(
-        self,
-        frame: Frame,
-        callee: External,
-        receiver: Value | None,
-        args: Arguments,
-        site: Site,
+        self, frame: Frame, callee: External, receiver: Value | None, args: Arguments, site: Site
     ) -> Value:
         """Return the result of calling a function or method by its dotted name."""
         return UNKNOWN
@@ -122,12 +117,7 @@ class Library:
         return self.call_unknown(frame, callee, args, site, "")
 
     def note_method_call(
-        self,
-        frame: Frame,
-        method: Function,
-        receiver: Instance,
-        args: Arguments,
-        site: Site,
+        self, frame: Frame, method: Function, receiver: Instance, args: Arguments, site: Site
     ) -> None:
         """Note that a method of a class of the project is called."""
 
@@ -239,12 +229,7 @@ class Libraries(Library):
         return next((answer for answer in answers if answer != nothing), nothing)
 
     def call(
-        self,
-        frame: Frame,
-        callee: External,
-        receiver: Value | None,
-        args: Arguments,
-        site: Site,
+        self, frame: Frame, callee: External, receiver: Value | None, args: Arguments, site: Site
     ) -> Value:
         root = callee.path.partition(".")[0]
         owner = next((part for part in self._parts if root in part.packages), self._parts[0])

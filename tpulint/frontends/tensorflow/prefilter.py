@@ -12,11 +12,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import SIGN_CLASSES, SIGNS
 _TPU = re.compile(rb"tpu(?<![oO]utpu)")
 _COMPILES = b"_compil"
 _WORDS = (b"outside_compilation", b"split_compile")
-_RUNS = (
-    b".run(",
-    b".experimental_run_v2(",
-    b".experimental_run(",
-)
+_RUNS = (b".run(", b".experimental_run_v2(", b".experimental_run(")
 _TRAINS = (b".fit(", b".compile(", b"_on_batch(", b".evaluate(", b".predict(")
 _STRATEGY = re.compile(
     rb"(?:strategy|distribution|replicator)[\w\x80-\xff]*(?:\([^()\n]*\))?(?:\.extended)?$",

@@ -91,8 +91,7 @@ def _report_kept(program: Program, computation: Computation, use: Use, report: R
         f"{culprit.called('the value')} is a symbolic tensor that the step kept while it was"
         " traced, not the value of the last step: return it, and use what `run` returns",
         certainty=definite_if(
-            not use.context.is_guess and not home.is_guess,
-            is_in_every_trace(computation, home),
+            not use.context.is_guess and not home.is_guess, is_in_every_trace(computation, home)
         ),
         trace=(
             traces.entry(computation),

@@ -147,10 +147,7 @@ def report_scalar(
         f" `{cluster.kind}` are concatenated over the replicas along their first dimension: pass"
         f" `tf.reshape({name or 'x'}, [1])`",
         certainty=certainty,
-        trace=(
-            traces.entry(computation),
-            traces.step(DEVICE_LANE, site, "has no batch dimension"),
-        ),
+        trace=(traces.entry(computation), traces.step(DEVICE_LANE, site, "has no batch dimension")),
         doubt="unless its shape is `[1]`" if must_be else "",
         fix=None if culprit.is_holder else with_batch_dimension(sent.site.module, culprit.span),
     )

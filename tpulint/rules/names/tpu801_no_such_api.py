@@ -40,10 +40,7 @@ class NoSuchApi(Rule):
     name = "no-such-api"
     severity = Severity.ERROR
     summary = "a name or keyword that the target TensorFlow does not have"
-    fixes = (
-        Applicability.SAFE,
-        Applicability.UNSAFE,
-    )
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
         groups = grouped(name for name in absent(program) if not name.gone)

@@ -20,10 +20,7 @@ class RemovedApi(Rule):
     name = "removed-api"
     severity = Severity.ERROR
     summary = "a name that the target TensorFlow removed or renamed"
-    fixes = (
-        Applicability.SAFE,
-        Applicability.UNSAFE,
-    )
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
         groups = grouped(name for name in absent(program) if name.gone)

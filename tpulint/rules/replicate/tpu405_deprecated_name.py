@@ -29,10 +29,7 @@ class DeprecatedName(Rule):
     name = "deprecated-name"
     severity = Severity.WARNING
     summary = "name= does nothing"
-    fixes = (
-        Applicability.SAFE,
-        Applicability.UNSAFE,
-    )
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
         for entry in replicate_calls(program):

@@ -63,11 +63,7 @@ class Engine:
             return {name: np.array(value) for name, value in self._tables[table].items()}
 
     def enqueue(
-        self,
-        combiners: Sequence[str],
-        features: Sequence[tuple[Any, Any, Any]],
-        *,
-        training: bool,
+        self, combiners: Sequence[str], features: Sequence[tuple[Any, Any, Any]], *, training: bool
     ) -> int:
         """Take a batch: indices or row splits, ids, weights, by feature. Return its number.
 

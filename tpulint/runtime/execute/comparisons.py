@@ -47,10 +47,7 @@ def compare_replicas(
     if len(images) == 1 or devices.hosts_are_remote():
         return []
     with tf.control_dependencies(waits_for):
-        return [
-            *_compare_values(program, images, outputs),
-            *_compare_hosts(program, images),
-        ]
+        return [*_compare_values(program, images, outputs), *_compare_hosts(program, images)]
 
 
 def _batches(program: ReplicatedProgram) -> list[str]:

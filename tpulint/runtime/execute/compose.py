@@ -251,11 +251,7 @@ class Composer:
             note_end(self.probes, planned, segment, own, images, [call])
 
     def _build_failure(
-        self,
-        planned: Plan,
-        segment: Segment,
-        fault: RuntimeFault,
-        images: TensorMap,
+        self, planned: Plan, segment: Segment, fault: RuntimeFault, images: TensorMap
     ) -> None:
         """Build, in place of a segment that nothing there can run, an operation that fails."""
         own = frozenset(op.name for op in segment.ops)

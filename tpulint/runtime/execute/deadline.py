@@ -84,9 +84,7 @@ def _sleep_dataset(times: int, microseconds: int) -> Any:
         **_NUMBER,
     )
     return tf.raw_ops.SleepDataset(
-        input_dataset=numbers,
-        sleep_microseconds=tf.constant(microseconds, tf.int64),
-        **_NUMBER,
+        input_dataset=numbers, sleep_microseconds=tf.constant(microseconds, tf.int64), **_NUMBER
     )
 
 
@@ -262,9 +260,7 @@ class Deadline:
         waits = self._all_waits()
         if self._seconds is None and self._limit.is_over(waits, self._tokens):
             fault = deadlock_of_waits(
-                "The step waits, and nothing runs that could end its waits",
-                waits,
-                self._tokens,
+                "The step waits, and nothing runs that could end its waits", waits, self._tokens
             )
             raise token_for(fault)
         return True

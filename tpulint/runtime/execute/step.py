@@ -306,12 +306,7 @@ def run_replicas(scheduled: Schedule, around: TensorMap, recorded: Recorded | No
     ended += services.probes.end_step(program.num_replicas, ended)
     ended += compare_copies(scheduled.unsynchronized, images, ended)
     # The watch and the servers end when they are told that the step has.
-    ended += [
-        *services.exchanges.stop(ended),
-        *serving,
-        *services.deadline.end(ended),
-        *watching,
-    ]
+    ended += [*services.exchanges.stop(ended), *serving, *services.deadline.end(ended), *watching]
     outputs = [
         [
             constant_or_image(program.region, out.name, here, on_host=False)
@@ -336,14 +331,7 @@ def _make_services(scheduled: Schedule, names: Sequence[str]) -> StepServices:
     feeds = Feeds(scheduled.feeds, program.marked, names, waits)
     limited = seconds is not None or feeds.may_wait or may_wait(program.region)
     probes = Probes(may_merge=not limited and scheduled.is_of_device)
-    deadline = Deadline(
-        seconds,
-        waits,
-        rendezvous.waits,
-        probes.started,
-        names,
-        may_wait=limited,
-    )
+    deadline = Deadline(seconds, waits, rendezvous.waits, probes.started, names, may_wait=limited)
     return StepServices(
         rendezvous=rendezvous,
         exchanges=Exchanges(scheduled.rendezvous, program.num_replicas),

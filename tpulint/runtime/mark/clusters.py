@@ -201,9 +201,7 @@ class GradientColocation:
         last = self._colocated.pop()
         if op is not last:
             raise tf.errors.InternalError(
-                op.node_def,
-                op,
-                f"Badly nested gradient colocation, expected {last}, got {op.name}",
+                op.node_def, op, f"Badly nested gradient colocation, expected {last}, got {op.name}"
             )
         if op is self._opened_for:
             self._opened_for = None

@@ -98,12 +98,7 @@ class Models(Hooks):
         return WRAPPED if last in self._wrappers else None
 
     def call(
-        self,
-        frame: Frame,
-        callee: External,
-        receiver: Value | None,
-        args: Arguments,
-        site: Site,
+        self, frame: Frame, callee: External, receiver: Value | None, args: Arguments, site: Site
     ) -> Value:
         """Return the result of calling `callee`, with its meaning for the lanes written down."""
         takes_part = _as_part_of_program(frame, callee, receiver, args, site)
@@ -176,11 +171,7 @@ def _has_tpu(frame: Frame) -> bool:
 
 
 def _as_part_of_program(
-    frame: Frame,
-    callee: External,
-    receiver: Value | None,
-    args: Arguments,
-    site: Site,
+    frame: Frame, callee: External, receiver: Value | None, args: Arguments, site: Site
 ) -> Value | None:
     """Return what is called, where its module was passed by and it takes part in the program."""
     deferred_callee: Value
@@ -278,16 +269,7 @@ _CALLING: dict[str, Model] = {
     "device": entry_points.run_on_device,
 }
 # The modules of models enter theirs when they are imported, before these rows.
-MODULES = (
-    clusters,
-    entry_points,
-    estimators,
-    feeds,
-    keras,
-    python,
-    strategies,
-    variables,
-)
+MODULES = (clusters, entry_points, estimators, feeds, keras, python, strategies, variables)
 
 
 def add_facts(rows: Iterable[CallFacts], table: Table[Model]) -> None:
