@@ -20,6 +20,26 @@ def computation(x):
     return x
 """
     + REWRITTEN,
+    "a false alarm: keys of what may be a dict": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = 0.0
+    for key in features:
+        if key == "image" or key[:5] == "mask_" or "mask_" + key == "mask_of_all":
+            loss += tf.reduce_sum(features[key])
+    weights = {key: value for key, value in features.items() if key != "label"}
+    for key in sorted(features.keys()):
+        if key[0] >= "m":
+            loss += tf.reduce_sum(weights[key])
+    for row in features:
+        if row > 0.0:  # error: TPU507
+            loss += row
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+    train_op = optimizer.minimize(loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+tf.estimator.tpu.TPUEstimator(model_fn=model_fn, train_batch_size=8)
+""",
     "an expression in a graph": COMPUTATION
     + """
 def computation(x):

@@ -67,7 +67,7 @@ def operation(
     if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
         return listed[0]
     drawn = transfer.first_trace_time_value(listed)
-    if not any(map(_may_be_touched, listed)):
+    if not any(map(_may_be_touched, listed)) or _is_of_text(frame, name, listed):
         return drawn or UNKNOWN
     if drawn is not None:
         transfer.note_trace_time_value(frame, "computes", drawn, site)
@@ -102,6 +102,14 @@ def _may_be_touched(value: Value) -> bool:
     if isinstance(value, Choice):
         return any(map(_may_be_touched, value.options))
     return isinstance(value, (Tensor, Variable))
+
+
+# A TPU has no strings, so this is no tensor: a key of what may be a dict, or a part of such a key.
+def _is_of_text(frame: Frame, name: str, operands: list[Value]) -> bool:
+    """Return whether device code compares something with a text, or adds it to one."""
+    if name not in COMPARISONS and name != "Add":
+        return False
+    return frame.context.on_device and any(start_of(operand) is not None for operand in operands)
 
 
 def _is_how_often(name: str, operands: list[Value]) -> bool:
