@@ -28,6 +28,21 @@ class Decay(tf.train.Optimizer):
 class Scaled(tf.train.AdamOptimizer):
     pass
 
+class Accumulated(tf.train.Optimizer):
+    def __init__(self, opt, steps=1):
+        super().__init__(False, "Accumulated")
+        self._opt = opt
+        self._steps = steps
+        self._schedule = library.schedule()
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        return self._opt.apply_gradients(grads_and_vars, global_step)
+
+class Around(Accumulated):
+    def __init__(self, opt):
+        super().__init__(opt)
+        self._mean = tf.contrib.opt.MovingAverageOptimizer(self)
+
 class Shared(tf.tpu.CrossShardOptimizer):
     pass
 
@@ -106,6 +121,15 @@ OPTIMIZERS = {
     "hvd.DistributedOptimizer(Scaled()) if len(sys.argv) > 1 else Shared(Scaled())": "",
     # A false alarm: an optimizer of the project in a wrapper may be the one that sums.
     "tf.contrib.opt.MovingAverageOptimizer(Shared(tf.train.AdamOptimizer()))": "",
+    # Missed: a wrapper of the project was taken for a sum.
+    "Accumulated(tf.train.AdamOptimizer())": "definite",
+    "Accumulated(Accumulated(Scaled()), 2) if len(sys.argv) > 1 else Scaled()": "definite",
+    "Accumulated(tf.train.AdamOptimizer() if len(sys.argv) > 1 else Scaled())": "definite",
+    "Accumulated(tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer()))": "",
+    "Accumulated(Accumulated(Shared(Scaled())))": "",
+    "Accumulated(Scaled() if len(sys.argv) > 1 else Shared(Scaled()))": "",
+    "Accumulated(library.make())": "",
+    "Around(Scaled())": "",
     "rewritten(tf.train.AdamOptimizer())": "definite",
     "rewritten(opt=Scaled(), loss_scale=128)": "definite",
     "rewritten(library.make())": "",

@@ -139,6 +139,15 @@ IN_MODEL_FN = {
     counting = Counting(tf.train.AdamOptimizer())
     train_op = counting.apply_gradients(optimizer.compute_gradients(loss))
 """,
+    "a false alarm: gradients of an optimizer that is not seen": """
+    optimizer = library.wrapped(tf.train.AdamOptimizer())
+    train_op = tf.train.AdamOptimizer().apply_gradients(optimizer.compute_gradients(loss))
+""",
+    "gradients of a wrapper, which sums them later": """
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+    pairs = optimizer.compute_gradients(loss)
+    train_op = tf.train.AdamOptimizer().apply_gradients(pairs)  # error: TPU604
+""",
     "a wrapper around the operation": """
     train_op = tf.train.AdamOptimizer().minimize(loss)
     train_op = tf.tpu.CrossShardOptimizer(train_op)  # error: TPU604

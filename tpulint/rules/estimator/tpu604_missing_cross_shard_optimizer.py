@@ -14,7 +14,7 @@ from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.ordering import Truth
+from tpulint.ordering import Truth, reachable
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.collectives import collectives_with, may_sum_gradients
 from tpulint.queries.entry_calls import has_one_replica, replicas
@@ -73,7 +73,9 @@ def _check_updates(
     others = [call for call in calls if call not in bare]
     if not bare or not all(_is_unseen(call.receiver) for call in others):
         return
-    if _is_in_wrapper(bare[0]) or not _may_lead_to_tpu_spec(computation, bare):
+    if _is_in_wrapper(bare[0]) or _is_computed_elsewhere(computation, bare[0]):
+        return
+    if not _may_lead_to_tpu_spec(computation, bare):
         return
     sums = collectives_with(computation, bare)
     if sums and may_sum_gradients(computation, bare[0], sums):
@@ -87,6 +89,26 @@ def _is_in_wrapper(update: ApiCall) -> bool:
     """Return whether an optimizer of the project hands on gradients: it may itself be wrapped."""
     name = "apply_gradients"
     return update.last == name and any(step.name == name for step in update.context.call_chain)
+
+
+def _is_computed_elsewhere(computation: Computation, update: ApiCall) -> bool:
+    """Return whether an optimizer computes the gradients that may sum them where it does."""
+    pairs = update.argument("grads_and_vars", 0) if update.last == "apply_gradients" else None
+    sites = {gradient.site for gradient in tensors(pairs.value)} if pairs is not None else set()
+    return any(
+        call.last == "compute_gradients"
+        and call.site in sites
+        and not _only_computes(call.receiver)
+        for call in computation.calls
+    )
+
+
+def _only_computes(optimizer: Value | None) -> bool:
+    """Return whether `compute_gradients` sums nothing: a CrossShardOptimizer sums later."""
+    if isinstance(optimizer, ExternalObject) and not is_tensorflow(optimizer.path):
+        return False
+    is_wrapper = isinstance(optimizer, ExternalObject) and optimizer.last == WRAPPER
+    return is_wrapper or is_bare(optimizer)
 
 
 def _is_unseen(receiver: Value | None) -> bool:
@@ -247,7 +269,29 @@ def _is_optimizer(instance: Instance) -> bool:
 
 
 def _is_bare_class(optimizer: Instance) -> bool:
-    """Return whether a project's class is a TensorFlow optimizer that neither sums nor wraps."""
+    """Return whether a project's optimizer sums nothing, nor does any object that it holds."""
+    parts: list[ExternalObject | Instance] = [optimizer]
+    return all(
+        _sums_nothing(part) if isinstance(part, Instance) else _is_bare_part(part)
+        for part in reachable(parts, _held, id)
+    )
+
+
+def _held(holder: ExternalObject | Instance) -> list[ExternalObject | Instance]:
+    """Return the objects in the attributes of a project's object."""
+    if isinstance(holder, ExternalObject):
+        return []
+    values = [option for value in holder.attributes.values() for option in options(value)]
+    return [value for value in values if isinstance(value, (ExternalObject, Instance))]
+
+
+def _is_bare_part(part: ExternalObject) -> bool:
+    """Return whether this is bare; what is made of a project's object may hold its holder."""
+    return not any(isinstance(value, Instance) for _, value in part.arguments) and is_bare(part)
+
+
+def _sums_nothing(optimizer: Instance) -> bool:
+    """Return whether the class is a TensorFlow optimizer that names no sum."""
     bases = mro(optimizer.cls)
     outside = [base for base in bases if isinstance(base, External)]
     has_unseen_base = any(
@@ -261,13 +305,12 @@ def _is_bare_class(optimizer: Instance) -> bool:
     }
     mentions |= {base.last for base in outside}
     sums = not mentions.isdisjoint(tf_names.COLLECTIVES | {WRAPPER})
-    held = optimizer.attributes.values()
-    return (
-        _is_optimizer(optimizer)
-        and not has_unseen_base
-        and not sums
-        and not any(isinstance(attribute, (ExternalObject, Instance)) for attribute in held)
+    # The optimizer in a wrapper may be one that sums, if it is not seen.
+    sums = sums or any(
+        name.strip("_").endswith(("opt", "optimizer")) and any(map(_is_unseen, options(value)))
+        for name, value in optimizer.attributes.items()
     )
+    return _is_optimizer(optimizer) and not has_unseen_base and not sums
 
 
 def _wraps(optimizer: ExternalObject) -> bool:
