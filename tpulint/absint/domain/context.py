@@ -206,6 +206,12 @@ class BaseContext(NamedTuple):
         return "input pipeline" if any(scope.kind == DATA for scope in self.scopes) else "host"
 
     @property
+    def fed_at(self) -> Site | None:
+        """Where the TPU gets the dataset that an input function makes here, if one does."""
+        data = next((scope for scope in reversed(self.scopes) if scope.kind == DATA), None)
+        return None if data is None or data.payload is None else data.site
+
+    @property
     def inner_scopes(self) -> list[Scope]:
         """The scopes around this place that do not make its lane, outermost first."""
         return [scope for scope in self.scopes if scope.kind not in (COMPUTATION, CLUSTER)]

@@ -349,7 +349,7 @@ class Frame(ABC):
         """Return whether there is budget to read `function`, which is called at `site`."""
         # What a computation runs, the host may have called before: to put a model together.
         built = self.context.computation is not None
-        may = self.session.can_enter(function, args, site, built)
+        may = self.session.can_enter(function, args, site, built or self.context.fed_at)
         if not may:
             self.count_possible_operation()
         return may

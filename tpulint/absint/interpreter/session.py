@@ -30,6 +30,7 @@ from tpulint.absint.domain.values import Bound, Choice, Partial, Value, options
 from tpulint.absint.interpreter.module_linking import ModuleLinker
 from tpulint.absint.resolver.project import Project
 from tpulint.finding import LIMIT, UnfollowedCall
+from tpulint.syntax.nodes import Define, Name, Return
 
 Identity = tuple[object, ...]
 PASSED = frozenset([Function, Bound, Partial, Variable])
@@ -54,6 +55,14 @@ def identity(function: Function, args: Arguments) -> Identity:
         if isinstance(value, Bound):
             parts.append(value.receiver)
     return tuple(parts)
+
+
+def makes_function(function: Function) -> bool:
+    """Return whether a function returns, at its end, one that it defines: it costs little."""
+    body = function.code.body
+    last = body[-1] if body else None
+    returns_name = isinstance(last, Return) and isinstance(last.value, Name)
+    return returns_name and any(isinstance(statement, Define) for statement in body)
 
 
 def code_of_call(function: Function, args: Arguments) -> Identity:
@@ -107,6 +116,7 @@ SMALL_FUNCTION_IDENTIFIERS = 60  # identifiers: a function with few of them is r
 MAX_ALIKE_VISITS = (
     64  # readings of one function in one run after which it is read once a distinct call
 )
+MAX_BUILDER_VISITS = 16  # readings of a function that only makes another, with one group
 MAX_CALLS = 20_000  # readings of all functions in one run
 MAX_MADE = 8  # objects of one class that are kept
 RECURSION = "recursion"
@@ -148,12 +158,12 @@ class Budgets:
         self._visits.clear()
         self._calls = 0
 
-    def exceeded(self, function: Function, args: Arguments, built: bool) -> str | None:
+    def exceeded(self, function: Function, args: Arguments, part: Hashable) -> str | None:
         """Count a call; return the budget that it exceeds, None where it may be followed.
 
-        built: it builds a part of a computation, which has a budget of its own.
+        part: what it builds a part of, each of which has a budget of its own.
         """
-        code, call = id(function.code), (built, *identity(function, args))
+        code, call = id(function.code), (part, *identity(function, args))
         self._calls += 1
         of_code = self._visits[code] = self._visits.get(code, 0) + 1
         visits = self._visits[call] = self._visits.get(call, 0) + 1
@@ -165,9 +175,10 @@ class Budgets:
             return RECURSION
         if len(function.code.mentions) <= GETTER_IDENTIFIERS:
             return None
-        is_spent = visits > MIN_VISITS and visits > SMALL_FUNCTION_IDENTIFIERS // (
-            len(function.code.mentions) + 1
-        )
+        most = SMALL_FUNCTION_IDENTIFIERS // (len(function.code.mentions) + 1)
+        if visits > most and makes_function(function):
+            most = MAX_BUILDER_VISITS
+        is_spent = visits > MIN_VISITS and visits > most
         if is_spent or (visits > 1 and of_code > MAX_ALIKE_VISITS):
             return "analyzed for earlier calls only"
         return None
@@ -289,13 +300,13 @@ class Session(ModuleLinker):
         return Context(run=self._run)
 
     def can_enter(
-        self, function: Function, args: Arguments, site: Site, built: bool = False
+        self, function: Function, args: Arguments, site: Site, part: Hashable = None
     ) -> bool:
         """Return whether there is budget to read `function`, called at `site`.
 
-        built: it builds a part of a computation.
+        part: what it builds a part of.
         """
-        budget = self._budgets.exceeded(function, args, built)
+        budget = self._budgets.exceeded(function, args, part)
         if budget is None:
             return True
         self._reasons.setdefault(id(function.code), {})[budget] = None
