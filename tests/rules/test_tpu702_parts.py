@@ -31,6 +31,18 @@ import tensorflow_hub as hub
 backbone = hub.KerasLayer("https://tfhub.dev/google/x/1", trainable=True)  # error: TPU702
 """
     + COMPILED,
+    "a layer of TensorFlow Hub that is frozen by default": """
+import tensorflow_hub as hub
+
+backbone = hub.KerasLayer("https://tfhub.dev/google/x/1")  # possible: TPU702
+"""
+    + COMPILED,
+    "a false alarm: a layer of TensorFlow Hub that prepares text": """
+import tensorflow_hub as hub
+
+backbone = hub.KerasLayer("gs://tfhub-modules/tensorflow/bert_en_cased_preprocess/3")
+"""
+    + COMPILED,
     "a saved model": """
 backbone = tf.keras.models.load_model("gs://bucket/model")  # error: TPU702
 """

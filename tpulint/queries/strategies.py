@@ -32,7 +32,7 @@ from tpulint.absint.domain.objects import (
     Sequence,
 )
 from tpulint.absint.domain.site import Module, Site, shared_length
-from tpulint.absint.domain.values import Const, External, Opaque, Value, options
+from tpulint.absint.domain.values import Const, External, Opaque, Text, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
 from tpulint.frontends.tensorflow.keras_models import is_model, is_pretrained
@@ -341,8 +341,12 @@ class Scopes:
 
         A layer that is not built yet makes its weights in the model, under the scope of that.
         """
+        if _is_preprocessor(part):
+            return None
         if _is_made_with_weights(part):
-            return definite_if(part.attributes.get("trainable") != Const(False))
+            # A layer of a hub is frozen unless its maker says otherwise.
+            trains = part.argument("trainable", 1) or Const(not _is_of_hub(part))
+            return definite_if(part.attributes.get("trainable", trains) != Const(False))
         if is_model(part):
             weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in _parts(part))
             is_built = part.last == "Model" or _begins_with_input(part.argument("layers", 0))
@@ -407,8 +411,19 @@ def _is_made_with_weights(part: ExternalObject) -> bool:
     """
     if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES:
         return True
-    is_hubs = part.last == "KerasLayer" and "hub" in part.path
-    return is_hubs or is_pretrained(part.path)
+    return _is_of_hub(part) or is_pretrained(part.path)
+
+
+def _is_of_hub(part: ExternalObject) -> bool:
+    return part.last == "KerasLayer" and "hub" in part.path
+
+
+def _is_preprocessor(part: ExternalObject) -> bool:
+    """Return whether this is a hub's layer that prepares text: it has tables, and no variables."""
+    named = (part.argument("handle", 0), part.argument("name"))
+    return _is_of_hub(part) and any(
+        isinstance(name, (Const, Text)) and naming.PREPROCESSING.is_in(repr(name)) for name in named
+    )
 
 
 def _may_build_later(model: Value | None) -> bool:

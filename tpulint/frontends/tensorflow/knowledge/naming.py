@@ -49,6 +49,10 @@ HUB_FORMAT = _row(
     r"TFHUB_MODEL_LOAD_FORMAT",
     "the environment variable by which tensorflow_hub reads a model from Cloud Storage",
 )
+PREPROCESSING = _row(
+    r"(?i)preprocess|tokeniz",
+    "the address or the name of a hub's layer: what that holds is not seen",
+)
 GPU_FLAG = _row(
     r"_*(?:use|uses|using|with|run_on|running_on)_gpus?",
     "a flag that is false where a TPU is used: its value comes from a command line",
