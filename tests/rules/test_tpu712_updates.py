@@ -57,3 +57,42 @@ def test_false_positive_where_no_strategy_is_used(
 ) -> None:
     """NVIDIA's BERT calls its step itself where there is no strategy."""
     assert certainties(PROGRAM.format(test=test), tmp_path, "TPU712") == verdicts
+
+
+STAND_IN = (
+    STRATEGY.replace("strategy =", "tpu =")
+    + """
+import sys
+
+class OneDevice:
+    def __enter__(self): pass
+    def __exit__(self, *failure): pass
+    def scope(self): return self
+    def {run}(self, function, args): return function(*args)
+
+strategy = tpu if len(sys.argv) > 1 else OneDevice()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    optimizer = tf.keras.optimizers.Adam()
+
+    def replica_step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(x))
+        optimizer.apply_gradients([(tape.gradient(loss, w), w) for w in model.trainable_variables])
+
+    @tf.function
+    def step(x):
+        strategy.{called}(replica_step, args=(x,))
+
+    step(tf.ones([8, 2]))
+"""
+)
+
+
+def test_false_positive_where_a_class_stands_in_for_a_strategy(tmp_path: Path) -> None:
+    """The step of a project is called by the strategy, or by its own class for one device."""
+    run = "experimental_run_v2"
+    assert certainties(STAND_IN.format(run=run, called=run), tmp_path, "TPU712") == []
+    # Its own `train` is no strategy's, so it may well run under the scope.
+    own = STAND_IN.format(run="train", called="train")
+    assert certainties(own, tmp_path, "TPU712") == ["possible"]

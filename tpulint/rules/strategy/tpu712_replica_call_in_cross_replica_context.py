@@ -13,7 +13,7 @@ from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import SUMS_AND_DIFFERENCES
-from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import STRATEGY_RUN, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import EACH_REPLICA, SCOPE, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
@@ -138,11 +138,20 @@ def is_called_by_unseen(context: Context) -> bool:
     return has_unseen_caller and open_scope(context) is None
 
 
+# `run` is not among them: methods of any class have that name.
+RUNS = STRATEGY_RUN - {"run"}
+
+
+def is_run_by_stand_in(context: Context) -> bool:
+    """Return whether a class of the project runs this in place of a strategy: no scope is open."""
+    return any(step.name in RUNS for step in context.call_chain)
+
+
 def certainty_of(context: Context, strategy: Strategy, is_uncertain: bool) -> Certainty | None:
     """Return the certainty; None where the strategy is no TPU's, or a test asks who runs this."""
     if strategy.kind != "tpu" or is_for_another(context, strategy):
         return None
-    if asks_about(context, naming.REPLICA):
+    if asks_about(context, naming.REPLICA) or is_run_by_stand_in(context):
         return None
     return definite_if(
         not is_uncertain,
