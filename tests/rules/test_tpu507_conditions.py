@@ -40,6 +40,17 @@ def model_fn(features, labels, mode, params):
 
 tf.estimator.tpu.TPUEstimator(model_fn=model_fn, train_batch_size=8)
 """,
+    "a false alarm: what only a number of Python's is asked": COMPUTATION
+    + """
+def computation(x):
+    rate = x * 2.0
+    if isinstance(rate, (int, float)) and rate > 1.0:
+        raise ValueError(rate)
+    if isinstance(rate, bool):
+        return x if rate else -x
+    return x * rate
+"""
+    + REWRITTEN,
     "an expression in a graph": COMPUTATION
     + """
 def computation(x):
