@@ -9,7 +9,98 @@ import pytest
 from tests.rules.analysis import assert_marked
 from tests.rules.openings import V1
 
+STRATEGY = """
+import functools
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
+
+class Model:
+    def step(self, x, y=1.0):
+        return x
+
+    @staticmethod
+    def free(x):
+        return x
+
+    def __call__(self, x):
+        return x
+
+def named(x, *, training):
+    return x
+
+def pair(x, y):
+    return x
+"""
 PROGRAMS = {
+    "a strategy's run that gives what its function takes": STRATEGY
+    + """
+def wrapped(fn):
+    return unseen.wrap(fn)
+
+@unseen.wrap
+def changed(x):
+    return x
+
+@tf.function
+def steps(x, fn, *args, **kwargs):
+    strategy.run(Model().step, args=(x,))
+    strategy.run(Model().step, args=(x, x))
+    strategy.run(Model(), args=[x])
+    strategy.run(Model.free, (x,))
+    strategy.run(named, args=(x,), kwargs={"training": True})
+    strategy.run(named, (x,), dict(training=True))
+    strategy.run(pair, args=args)
+    strategy.run(pair, args=(x,), kwargs=kwargs)
+    strategy.run(pair, *args)
+    strategy.run(functools.partial(pair, x), args=(x,))
+    strategy.run(fn, args=(x, x, x))
+    strategy.run(changed, args=(x, x))
+    strategy.run(lambda *parts: parts, args=(x, x))
+
+steps(tf.ones([4]), unseen.step, *unseen.rest, **unseen.more)
+batches = tf.data.Dataset.from_tensor_slices((tf.ones([8, 3]), tf.ones([8]))).batch(4)
+
+@tf.function
+def of_elements(iterator):
+    strategy.run(pair, args=next(iterator))
+    for batch in batches:
+        strategy.run(pair, args=batch)
+
+of_elements(iter(strategy.experimental_distribute_dataset(batches)))
+""",
+    "a test that may tell which function gets which arguments": STRATEGY
+    + """
+def repeat(step, iterator=None):
+    for _ in range(unseen.number):
+        if iterator:
+            strategy.run(step, args=(next(iterator),))
+        else:
+            strategy.run(step)
+
+@tf.function
+def steps(x):
+    strategy.run(pair if x.shape[0] else named, args=(x, x))
+
+batches = tf.data.Dataset.from_tensor_slices((tf.ones([8, 3]), tf.ones([8]))).batch(4)
+repeat(tf.function(Model.free), iter(strategy.experimental_distribute_dataset(batches)))
+repeat(tf.function(lambda: 1.0))
+steps(tf.ones([4]))
+""",
+    "a strategy's run that gives too much, too little or by another name": STRATEGY
+    + """
+@tf.function
+def steps(x):
+    strategy.run(Model().step, args=(x, x, x))  # error: TPU403
+    strategy.run(Model(), args=[])  # error: TPU403
+    strategy.run(Model.free, (x, x))  # error: TPU403
+    strategy.run(named, args=(x,))  # error: TPU403
+    strategy.run(named, args=(x,), kwargs={"train": True})  # error: TPU403
+    strategy.run(functools.partial(pair, x), args=(x, x))  # error: TPU403
+    strategy.run(lambda: 1.0, args=(x,))  # error: TPU403
+
+steps(tf.ones([4]))
+""",
     "computations that take what they get": V1
     + """
 import functools

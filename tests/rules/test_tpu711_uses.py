@@ -90,3 +90,40 @@ def test_a_use_as_one_tensor_is_reported(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SILENT)
 def test_what_all_values_can_do_is_silent(name: str, tmp_path: Path) -> None:
     assert lines(SILENT[name], tmp_path) == []
+
+
+# AutoGraph converts no loop of TensorFlow's own, which takes `args` apart.
+ARGUMENTS = """
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
+dataset = tf.data.Dataset.from_tensor_slices((tf.ones([8, 3]), tf.ones([8]))).batch(4)
+
+
+@tf.function
+def train(x, batch, rest):
+    strategy.run(tf.reduce_sum, args={args})
+
+
+train(tf.ones([4]), next(iter(dataset)), unseen.batch)
+"""
+
+
+@pytest.mark.parametrize("args", ["(x)", "x", "(tf.cast(x, tf.int32))", "(2.0 * x)"])
+def test_a_tensor_in_place_of_a_tuple_is_reported(args: str, tmp_path: Path) -> None:
+    assert certainties(ARGUMENTS.replace("{args}", args), tmp_path, "TPU711") == ["definite"]
+
+
+@pytest.mark.parametrize("args", ["(x,)", "[x]", "tuple([x])", "batch", "(batch)", "rest"])
+def test_what_may_be_a_tuple_of_arguments_is_silent(args: str, tmp_path: Path) -> None:
+    assert certainties(ARGUMENTS.replace("{args}", args), tmp_path, "TPU711") == []
+
+
+def test_the_rows_of_an_eager_tensor_are_arguments(tmp_path: Path) -> None:
+    program = """
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
+strategy.run(tf.function(lambda left, right: left + right), args=tf.ones([2, 4]))
+"""
+    assert certainties(program, tmp_path, "TPU711") == []

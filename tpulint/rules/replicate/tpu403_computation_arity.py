@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tpulint.absint.domain.events import Computation
-from tpulint.absint.domain.objects import AS_WRITTEN, ExternalObject, Function, Sequence
+from tpulint.absint.domain.events import Argument, Computation
+from tpulint.absint.domain.objects import AS_WRITTEN, ExternalObject, Function, Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Bound, Choice, Partial, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
+from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.arity import misfit
+from tpulint.frontends.tensorflow.knowledge.tf_names import STRATEGY_RUN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import (
     REPLICATES,
@@ -43,6 +45,46 @@ class ComputationArity(Rule):
             if certainty is not None:
                 message = _message(computation.value, count)
                 report(entry.site.span, message, certainty=certainty)
+        for entry in program.computations:
+            if entry.kind in STRATEGY_RUN and entry.call.last == entry.kind:
+                _check_run(entry, report)
+
+
+def _check_run(entry: Computation, report: Report) -> None:
+    """Report what a strategy's `run` is given that its function cannot take.
+
+    Which function goes with which arguments may depend on a test, so none is around.
+    """
+    arguments = _arguments_of_run(entry)
+    if arguments is None or entry.context.forks:
+        return
+    reason = misfit(entry.callee, arguments)
+    if reason is not None:
+        report(
+            entry.site.span,
+            f"{traces.callee_name(entry.callee)} does not accept what `{entry.kind}` gives it:"
+            f" {reason}; pass what it takes",
+            certainty=entry.certainty if not entry.context.is_tried else Certainty.POSSIBLE,
+        )
+
+
+def _arguments_of_run(entry: Computation) -> tuple[Argument, ...] | None:
+    """Return the arguments that `run` passes on; None where they are not seen."""
+    call = entry.call
+    args, kwargs = call.argument("args", 1), call.argument("kwargs", 2)
+    if any(argument.star for argument in call.arguments):
+        return None
+    arguments: list[Argument] = []
+    if args is not None and args.value != NONE:
+        if not isinstance(args.value, Sequence) or args.value.open:
+            return None
+        arguments += [Argument(None, "", item, args.site) for item in args.value.items]
+    if kwargs is not None and kwargs.value != NONE:
+        if not isinstance(kwargs.value, Mapping) or kwargs.value.open:
+            return None
+        names = kwargs.value.items
+        arguments += [Argument(str(name), "", item, kwargs.site) for name, item in names.items()]
+    return tuple(arguments)
 
 
 def _message(callee: Value, count: int) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import DATA, GUESSES, UNSEEN
-from tpulint.absint.domain.events import ApiCall, Context, Tensor
+from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, UNSEEN
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Choice, Const, External, Value, options
@@ -116,23 +116,37 @@ def _check_arguments(program: Program, report: Report) -> None:
         arguments = computation.call.argument("args", 1)
         if computation.kind not in tf_names.STRATEGY_RUN or arguments is None:
             continue
+        if computation.call.last != computation.kind:
+            continue  # Keras's `fit` builds the step, and has other arguments
         value = arguments.value
-        if not isinstance(value, Tensor) or value.of_all is None or not is_certainly_one(value):
+        if not isinstance(value, Tensor) or not is_certainly_one(value):
             continue
-        certainty = certainty_of(
-            program, Taken(value, arguments.site, computation.context, ""), value.of_all
+        certainty = _certainty_of_arguments(program, computation, value, arguments.site)
+        if certainty is None:
+            continue
+        origin = () if value.of_all is None else (value.of_all.site,)
+        report(
+            arguments.site.span,
+            f"`{computation.kind}` takes a tuple of arguments, but this is a single argument"
+            " without its comma: write `args=(x,)`",
+            certainty=certainty,
+            trace=(
+                *(traces.step(HOST_LANE, site, "gives one value per replica") for site in origin),
+                traces.step(HOST_LANE, arguments.site, "unpacks it"),
+            ),
         )
-        if certainty is not None:
-            report(
-                arguments.site.span,
-                f"`{computation.kind}` takes a tuple of arguments, but this is a single argument"
-                " without its comma: write `args=(x,)`",
-                certainty=certainty,
-                trace=(
-                    traces.step(HOST_LANE, value.of_all.site, "gives one value per replica"),
-                    traces.step(HOST_LANE, arguments.site, "unpacks it"),
-                ),
-            )
+
+
+def _certainty_of_arguments(
+    program: Program, computation: Computation, value: Tensor, place: Site
+) -> Certainty | None:
+    """Return the certainty that `value` cannot be unpacked; the rows of an eager tensor can be."""
+    context = computation.context
+    if value.of_all is not None:
+        return certainty_of(program, Taken(value, place, context, ""), value.of_all)
+    if context.forks or not any(scope.kind == FUNCTION for scope in context.scopes):
+        return None  # a test may ask what the value is
+    return definite_if(computation.certainty is Certainty.DEFINITE, not context.is_guess)
 
 
 def is_sum(value: Value) -> bool:
