@@ -16,6 +16,52 @@ def train(x):
     return strategy.run(step, args=(x,))
 """
 PROGRAMS = {
+    "a missed alarm: Python takes the items of a tensor": SYSTEM
+    + """
+def step(x):
+    rows, columns = tf.shape(x)  # error: TPU507
+    pair = tuple(tf.reduce_sum(row) for row in tf.compat.v1.shape(x))  # error: TPU507
+    doubled = [row for row in 2.0 * x]  # error: TPU507
+    by_number = {number: 1.0 for number in tf.range(3)}  # error: TPU507
+    return doubled, rows, pair
+"""
+    + RUN,
+    "what has items although it is a tensor of the device, or is no single tensor": SYSTEM
+    + """
+import numpy as np
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+def on_host(sizes):
+    rows, columns = sizes
+    return [size for size in sizes]
+
+def step(x, pair):
+    rows, columns = tf.unstack(tf.shape(x))
+    rows, columns = tf.keras.ops.shape(x)
+    rows, columns = x.shape
+    rows, columns = [tf.shape(x)[axis] for axis in range(2)]
+    left, right = pair
+    left, right = tf.split(x, 2)
+    left, right = model(x)
+    left, right = tf.while_loop(lambda a, b: True, lambda a, b: (a, b), (x, x))
+    left, right = tf.cond(tf.reduce_sum(x) > 0.0, lambda: (x, x), lambda: (x, x))
+    mean, variance = tf.nn.moments(x, [0])
+    values, places = tf.unique(tf.reshape(x, [-1]))
+    parts = [part for part in tf.split(x, 2)] + [part for part in tf.meshgrid(x, x)]
+    sums = [tf.reduce_sum(part) for part in tf.dynamic_partition(x, [0, 1], 2)]
+    numbers = [number for number in np.arange(3)]
+    for row in x:
+        left += row
+    for number in tf.range(3):
+        left += 1.0
+    tf.py_function(on_host, [tf.shape(x)], tf.int32)
+    return left, right, parts, sums
+
+@tf.function
+def train(x, pair):
+    return strategy.run(step, args=(x, pair))
+""",
     "a missed alarm: Python asks a variable": V1
     + """
 import numpy as np

@@ -254,6 +254,8 @@ def short(event: Recorded) -> str:
             return f"call of {event.path}"
         case Use():
             return f"{event.tensor!r} is taken by {event.taker}"
+        case Effect(kind="asks", name="for"):
+            return "Python takes the items of a tensor"
         case Effect(kind="asks"):
             return f"`{event.name}` tests a tensor"
         case Effect(kind="formats"):

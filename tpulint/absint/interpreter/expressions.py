@@ -344,6 +344,7 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
     first, *inner_clauses = node.clauses
     source = value(frame, first.iterated)
     site, saved = frame.site(node.place), frame.env.names
+    transfer.note_iteration(frame, source, site)
     items = operators.items_of(frame, source)
     if items is None or len(items) > MAX_UNROLLED_ITEMS or inner_clauses or first.tests:
         is_unrolled = False

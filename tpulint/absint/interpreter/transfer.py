@@ -342,6 +342,17 @@ def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> Non
         computation.effects.append(Effect(FORMATS, how, site, context, site, is_certain))
 
 
+def note_iteration(frame: Frame, iterated: Value, site: Site) -> None:
+    """Write down that Python takes the items of one tensor, where no loop is converted."""
+    context, computation = frame.context, frame.context.computation
+    if computation is None or context.is_unrecorded or not context.on_device:
+        return
+    alternatives = options(iterated)
+    if any(map(_is_one_tensor, alternatives)):
+        is_certain = all(map(_is_one_tensor, alternatives))
+        computation.effects.append(Effect(ASKS, "for", site, context, site, is_certain))
+
+
 def note_failure(frame: Frame, test: Tensor, site: Site) -> None:
     """Write down that a `raise` under a test of a tensor is traced, and so runs in each trace."""
     context, computation = frame.context, frame.context.computation
@@ -349,6 +360,13 @@ def note_failure(frame: Frame, test: Tensor, site: Site) -> None:
         return
     if context.on_device and _is_data(test):
         computation.effects.append(Effect(FAILS, "raise", site, context, site, True))
+
+
+def _is_one_tensor(value: object) -> bool:
+    """Return whether this is a tensor of the device, and certainly no list of tensors."""
+    if not isinstance(value, Tensor) or value.sort != "tensor" or value.made is None:
+        return False
+    return value.made.on_device and (value.single or value.shape is not None)
 
 
 def _is_data(value: object) -> bool:

@@ -27,6 +27,7 @@ from tpulint.rules.base import Report, Rule, register
 # The kinds of effects that Python's tests have, a `raise` under a test that is converted, and
 # formats of numbers.
 ASKS, FAILS, FORMATS = "asks", "fails", "formats"
+ITERATES = "for"
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
@@ -87,7 +88,13 @@ def is_tried(context: Context) -> bool:
 
 def report_test(computation: Computation, test: Effect, report: Report) -> None:
     """Report a test that is not converted, a `raise` under one that is, or a format."""
-    if test.kind == ASKS:
+    if test.kind == ASKS and test.name == ITERATES:
+        message = (
+            "Python takes the items of a tensor here, but while device code is traced, only loops"
+            " that autograph converts can: use `tf.unstack` or `tf.map_fn`"
+        )
+        last = "takes the items of a tensor"
+    elif test.kind == ASKS:
         message = (
             f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
             f" traced, and autograph does not convert this test: use {INSTEAD[test.name]}"

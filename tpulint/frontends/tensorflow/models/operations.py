@@ -105,6 +105,8 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
     tensor.data = not takes_shape and (tensor.data or is_random)
     tensor.split = tensor.split and not takes_shape
     tensor.shape = () if gives_scalar(call.record) else _kept_shape(call)
+    # Keras's and NumPy's are tuples.
+    tensor.single = call.path.endswith(("tensorflow.shape", ".v1.shape", ".v2.shape"))
     tensor.dtype = result_dtype(call.record)
     return tensor
 
