@@ -332,3 +332,30 @@ def test_an_error_of_another_kind_is_not_linked_to_a_finding_at_its_line(tmp_pat
     assert [(finding.code, finding.span.start.row) for finding in findings.findings] == [
         ("TPU607", 6)
     ]
+
+
+# A call of `run` that TensorFlow or Python refuses, and the rule.
+RUNS = [
+    ("strategy.run(step, args=(x))", "TPU711"),
+    ("strategy.run(step, args=(x, x))", "TPU403"),
+    ("strategy.run(lambda y, *, training: y, args=(x,))", "TPU403"),
+    ("strategy.run(lambda y, z: y, args=(x,))", "TPU403"),
+    ("strategy.run(lambda y: strategy.run(step, args=(y,)), args=(x,))", "TPU202"),
+    ("strategy.run(lambda y: [size for size in tf.shape(y)], args=(x,))", "TPU507"),
+]
+
+
+@pytest.mark.parametrize(("call", "rule"), RUNS)
+def test_what_run_refuses_leads_to_its_call(call: str, rule: str, tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+def step(y):
+    return 2.0 * y
+
+@tf.function
+def train(x):
+    return {call}
+
+train(tf.ones([4, 2]))
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [(rule, rule)], error
