@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tpulint.absint.domain.context import COMPUTATION, COND, FUNCTION, NO_KNOWN_CALLER, WHILE
 from tpulint.absint.domain.events import ApiCall, Computation, Tensor
@@ -22,9 +22,13 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     OF_EMBEDDINGS,
 )
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.strategies import Scopes
 from tpulint.rules.base import Report, Rule, register
+
+BUILDS = ("build", "enqueue")
+SYSTEM = "initialize_tpu_system"
 
 
 @register
@@ -50,8 +54,42 @@ class EmbeddingMisuse(Rule):
                     on_host(call, report)
             elif call.last == "enqueue" and call.context.on_device:
                 in_step(call.context.computation, call, report)
+        _check_only_one(program, report)
         for call in program.named.get("TableConfig", ()):
             _check_initializer(call, report)
+
+
+# tensorflow/python/tpu/tpu_embedding_v2.py, `build`: a TPU is configured for one object's tables.
+def _check_only_one(program: Program, report: Report) -> None:
+    """Report the second embedding of one strategy that is fed, where all runs come to both."""
+    if len({call.site for call in program.named.get(SYSTEM, ())}) > 1:
+        return  # which forgets the first one
+    first: dict[tuple[int, Strategy], ApiCall] = {}
+    reported: set[Site] = set()
+    for call, embedding in uses(program, BUILDS):
+        strategy = scope_strategy(embedding.context)
+        if strategy is None or strategy.kind != "tpu":
+            continue
+        if embedding.context.forks or call.context.forks:
+            continue
+        other = first.setdefault((embedding.context.run, strategy), call)
+        made = other.receiver
+        if not isinstance(made, ExternalObject) or made.site == embedding.site:
+            continue
+        if embedding.site not in reported:
+            reported.add(embedding.site)
+            report(
+                embedding.site.span,
+                f"a TPU takes one `{EMBEDDING}`, and this is the second one that is fed: give all"
+                " features to one of them",
+                certainty=definite_if(not call.context.is_tried),
+                trace=(
+                    traces.step(HOST_LANE, made.site, f"makes the first `{EMBEDDING}`"),
+                    traces.step(HOST_LANE, other.site, f"configures the TPU by `{other.last}`"),
+                    traces.step(HOST_LANE, embedding.site, "makes the second one"),
+                    traces.step(HOST_LANE, call.site, f"configures the TPU by `{call.last}`"),
+                ),
+            )
 
 
 # tensorflow/python/tpu/tpu_embedding_base.py: it is called with a shape, as a class is to make one.
@@ -75,11 +113,13 @@ def _check_initializer(call: ApiCall, report: Report) -> None:
         )
 
 
-def uses(program: Program) -> Iterator[tuple[ApiCall, ExternalObject]]:
-    """Yield the calls of methods of embeddings, each with the object."""
+def uses(
+    program: Program, names: Collection[str] = OF_EMBEDDINGS
+) -> Iterator[tuple[ApiCall, ExternalObject]]:
+    """Yield the calls of these methods of embeddings, each with the object."""
     for call in program.all_calls():
         embedding = call.receiver
-        if call.last in OF_EMBEDDINGS and isinstance(embedding, ExternalObject):
+        if call.last in names and isinstance(embedding, ExternalObject):
             home, _, last = embedding.path.rpartition(".")
             if last == EMBEDDING and home.endswith(tuple(EMBEDDING_MODULES)):
                 yield call, embedding
