@@ -160,6 +160,27 @@ rows = tf.data.Dataset.range(1, 65).map(lambda n: tf.ones([n]))
 for x in strategy.experimental_distribute_dataset(rows.padded_batch(8, [64], drop_remainder=True)):
     step(x)
 """,
+    "rows of any length without padded_shapes": """
+rows = tf.data.Dataset.range(1, 65).map(lambda n: tf.ones([n])).shuffle(64)
+batches = rows.padded_batch(8, drop_remainder=True)  # possible: TPU509
+for x in strategy.experimental_distribute_dataset(batches):
+    step(x)
+""",
+    "rows of a generator without padded_shapes": """
+spec = tf.TensorSpec(shape=[None], dtype=tf.float32)
+make = lambda: [[1.0], [1.0, 2.0]]
+rows = tf.data.Dataset.from_generator(make, output_signature=spec)  # possible: TPU607
+for x in strategy.experimental_distribute_dataset(rows.padded_batch(8)):  # possible: TPU509
+    step(x)
+""",
+    "rows of one length, or of an unseen one, without padded_shapes": """
+rows = tf.data.Dataset.range(1, 65).map(lambda n: tf.ones([64]))
+for x in strategy.experimental_distribute_dataset(rows.padded_batch(8, drop_remainder=True)):
+    step(x)
+files = tf.data.TFRecordDataset("gs://train").map(lambda row: tf.io.decode_raw(row, tf.float32))
+for x in strategy.experimental_distribute_dataset(files.padded_batch(8, drop_remainder=True)):
+    step(x)
+""",
     "a number that a sum over replicas takes": """
 number = strategy.reduce("SUM", 8, axis=None)  # error: TPU711
 nothing, mean = strategy.reduce("SUM", 0, axis=None), strategy.reduce("MEAN", 8, axis=None)

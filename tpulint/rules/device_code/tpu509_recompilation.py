@@ -11,7 +11,8 @@ from tpulint.absint.domain.objects import ExternalObject, Function, Mapping, Tra
 from tpulint.absint.domain.objects import Sequence as SequenceValue
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import NONE, Const, Value
+from tpulint.absint.domain.structures import with_alternatives
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -19,7 +20,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.input_pipelines import data_of, last_batches
+from tpulint.queries.input_pipelines import before, data_of, last_batches
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import (
     Assign,
@@ -123,8 +124,23 @@ def _check_padding(program: Program, feed: Feed, report: Report) -> None:
 
 
 def is_padded_to_longest(batch: ExternalObject) -> bool:
+    """Return whether rows are padded to the longest, also by leaving out `padded_shapes`."""
     shapes = batch.argument("padded_shapes", 1)
-    return batch.last == "padded_batch" and shapes is not None and is_open(shapes)
+    if batch.last != "padded_batch" or (shapes is not None and shapes != NONE):
+        return batch.last == "padded_batch" and shapes is not None and is_open(shapes)
+    rows = before(batch)
+    while isinstance(rows, ExternalObject) and rows.last in tf_names.HAND_ON:
+        rows = before(rows)
+    return isinstance(rows, ExternalObject) and has_rows_of_any_length(rows)
+
+
+def has_rows_of_any_length(rows: ExternalObject) -> bool:
+    """Return whether a step makes rows of which a dimension is seen to be open."""
+    if rows.last == "from_generator":
+        signature = rows.argument("output_signature", 3) or rows.argument("output_shapes", 2)
+        return signature is not None and is_open(signature)
+    made = () if rows.inner is None else with_alternatives(rows.inner)
+    return any(tensor.shape is not None and None in tensor.shape for tensor, _ in made)
 
 
 def is_open(shapes: Value) -> bool:
@@ -133,6 +149,8 @@ def is_open(shapes: Value) -> bool:
         items = shapes.items.values() if isinstance(shapes, Mapping) else shapes.items
         return any(map(is_open, items))
     if isinstance(shapes, ExternalObject):
+        if shapes.last == "TensorSpec":
+            return is_open(shapes.argument("shape", 0) or UNKNOWN)
         return shapes.last == "TensorShape" and any(is_open(it) for _, it in shapes.arguments)
     return shapes == NONE or shapes == Const(-1)
 

@@ -149,11 +149,6 @@ def batch_of(call: Call, data: Value) -> Value:
     return _element_of(data, of_one) or of_one
 
 
-# tensorflow/python/data/ops/dataset_ops.py: methods whose elements are those that they get.
-HAND_ON = frozenset(["cache", "filter", "prefetch", "repeat", "shard", "shuffle", "skip"])
-HAND_ON |= {"take", "take_while", "with_options", "assert_cardinality"}
-
-
 def _element_of(data: Value, of_one: Tensor) -> Value | None:
     """Return an element of a dataset, made of copies of `of_one`; None where it is not seen."""
     if not isinstance(data, ExternalObject):
@@ -170,7 +165,7 @@ def _element_of(data: Value, of_one: Tensor) -> Value | None:
     element = None if data.source is None else _element_of(data.source, of_one)
     if element is not None and data.last == "batch":
         return transfer.each_tensor(element, _batched)
-    return element if data.last in HAND_ON else None
+    return element if data.last in tf_names.HAND_ON else None
 
 
 def _values(data: ExternalObject) -> list[Value]:
@@ -506,7 +501,11 @@ READERS = frozenset(["TextLineDataset", "TFRecordDataset", "FixedLengthRecordDat
 
 def _gives_text(data: Value) -> bool:
     """Return whether the elements are strings: lines or records of files."""
-    while isinstance(data, ExternalObject) and data.last in HAND_ON and data.source is not None:
+    while (
+        isinstance(data, ExternalObject)
+        and data.last in tf_names.HAND_ON
+        and data.source is not None
+    ):
         data = data.source
     return isinstance(data, ExternalObject) and data.last in READERS and data.source is None
 
