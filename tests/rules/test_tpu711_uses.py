@@ -127,3 +127,72 @@ strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterRe
 strategy.run(tf.function(lambda left, right: left + right), args=tf.ones([2, 4]))
 """
     assert certainties(program, tmp_path, "TPU711") == []
+
+
+STEPS = (
+    PROGRAM.replace("{line}", "")
+    + """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+    optimizer = tf.keras.optimizers.SGD(0.1)
+
+
+def gradients_of(x):
+    with tf.GradientTape() as tape:
+        loss = tf.nn.compute_average_loss(model(x)[:, 0], global_batch_size=4)
+    return tape.gradient(loss, model.trainable_variables)
+
+
+def update(x):
+    optimizer.apply_gradients(zip(gradients_of(x), model.trainable_variables))
+"""
+)
+# Keras refuses the gradients, and tf.function the argument. With the scope it is TPU712's.
+STEPS_REFUSED = {
+    "gradients of all replicas": ("", "strategy.run(gradients_of, args=(x,))"),
+    "gradients of all replicas in a list": ("", "list(strategy.run(gradients_of, args=(x,)))"),
+    "a signature of one tensor": ("(input_signature=[tf.TensorSpec([None, 4])])", ""),
+}
+STEPS_TAKEN = {
+    "reduced gradients": (
+        "",
+        "[strategy.reduce('SUM', it, axis=None) for it in strategy.run(gradients_of, args=(x,))]",
+    ),
+    "the gradients of the first replica": (
+        "",
+        "strategy.experimental_local_results(strategy.run(gradients_of, args=(x,)))[0]",
+    ),
+    "an update in the step": ("", ""),
+    "the signature of the dataset": ("(input_signature=[batches.element_spec])", ""),
+    "a signature that a value gives": ("(input_signature=[SPEC])", ""),
+}
+
+
+def found_in_step(tmp_path: Path, options: str, gradients: str) -> list[str]:
+    body = f"gradients = {gradients}\n    optimizer.apply_gradients(zip(gradients, model.weights))"
+    step = f"""
+batches = strategy.experimental_distribute_dataset(dataset)
+SPEC = batches.element_spec
+
+
+@tf.function{options}
+def step(x):
+    {body if gradients else "strategy.run(update, args=(x,))"}
+
+
+for x in batches:
+    step(x)
+"""
+    return certainties(STEPS + step, tmp_path, "TPU711")
+
+
+@pytest.mark.parametrize("case", STEPS_REFUSED)
+def test_what_an_optimizer_or_a_signature_takes_of_all_replicas_is_found(
+    case: str, tmp_path: Path
+) -> None:
+    assert found_in_step(tmp_path, *STEPS_REFUSED[case]) == ["definite"]
+
+
+@pytest.mark.parametrize("case", STEPS_TAKEN)
+def test_what_an_optimizer_or_a_signature_may_take_is_silent(case: str, tmp_path: Path) -> None:
+    assert found_in_step(tmp_path, *STEPS_TAKEN[case]) == []

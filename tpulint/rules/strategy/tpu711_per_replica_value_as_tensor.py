@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
-from tpulint.absint.domain.objects import ExternalObject, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Function, Sequence, TracedCall
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Choice, Const, External, Value, options
 from tpulint.diagnostics import traces
@@ -23,13 +23,15 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     OPERATIONS_ON_TENSORS,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.strategies import is_for_many
+from tpulint.queries.strategies import is_for_many, is_optimizer
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import CallNode, Display, last_name
 
 INSTEAD = "reduce it with `strategy.reduce`, or take it apart with `experimental_local_results`"
+IN_STEP = "apply the gradients in the function that `run` is given"
 TENSOR = "tensor"
 CURRENT = "get_strategy"
 REPLICA_CONTEXT = "get_replica_context"
@@ -45,6 +47,7 @@ class Taken(NamedTuple):
     of_structures: a structure of such values could be taken so, too, as a list is by `+`.
     takes_apart: a structure of such values is taken apart so. It is a fault only where the step
     returns one tensor.
+    instead: what to do.
     """
 
     tensor: Tensor
@@ -53,6 +56,7 @@ class Taken(NamedTuple):
     taker: str
     of_structures: bool = False
     takes_apart: bool = False
+    instead: str = INSTEAD
 
 
 @register
@@ -65,6 +69,7 @@ class PerReplicaValueAsTensor(Rule):
     def check(self, program: Program, report: Report) -> None:
         _check_plain_numbers(program, report)
         _check_arguments(program, report)
+        _check_signatures(program, report)
         for taken in (*taken_by_calls(program), *taken_by_operators(program)):
             source = taken.tensor.of_all  # None where an item was stored in it later
             if source is None:
@@ -78,7 +83,7 @@ class PerReplicaValueAsTensor(Rule):
             report(
                 taken.site.span,
                 f"{subject} holds a value of each replica, so {taken.taker} cannot take it as a"
-                f" tensor: {INSTEAD}",
+                f" tensor: {taken.instead}",
                 certainty=certainty,
                 trace=(
                     traces.step(HOST_LANE, source.site, origin),
@@ -149,6 +154,60 @@ def _certainty_of_arguments(
     return definite_if(computation.certainty is Certainty.DEFINITE, not context.is_guess)
 
 
+# tensorflow/python/eager/polymorphic_function/function_type_utils.py, `bind_function_inputs`
+def _check_signatures(program: Program, report: Report) -> None:
+    """Check that no `input_signature` has one tensor for what holds a tensor of each replica."""
+    for computation in program.computations:
+        arguments = computation.call.argument("args", 1)
+        outer = next((it for it in computation.context.scopes if it.kind == FUNCTION), None)
+        if computation.kind not in tf_names.STRATEGY_RUN or arguments is None or outer is None:
+            continue
+        if computation.call.last != computation.kind:
+            continue  # Keras's `fit` builds the step, and has other arguments
+        traced, items = outer.payload, getattr(arguments.value, "items", [])
+        if not isinstance(traced, TracedCall) or not takes_tensors_only(traced.function):
+            continue
+        held = (value_of_all(item) for item in items if isinstance(item, Tensor))
+        value = next((tensor for tensor in held if tensor is not None), None)
+        # What the function itself makes of a dataset or of another step is none of its arguments.
+        if value is None or value.of_all is None or outer in value.of_all.context.scopes:
+            continue
+        taken = Taken(value, outer.site, computation.context, "")
+        certainty = certainty_of(program, taken, value.of_all)
+        if certainty is not None:
+            report(
+                outer.site.span,
+                f"the `input_signature` of `{traced.function.name}` names one tensor, but this"
+                " argument holds one for each replica: write the `element_spec` of the distributed"
+                " dataset there, or leave it out",
+                certainty=certainty,
+                trace=(
+                    traces.step(HOST_LANE, value.of_all.site, "gives one value per replica"),
+                    traces.step(HOST_LANE, outer.site, "passes it where one tensor is due"),
+                ),
+            )
+
+
+def takes_tensors_only(function: Function) -> bool:
+    """Return whether a decorator lists a `TensorSpec` for each argument of a function."""
+    signatures = [
+        argument.value
+        for decorator in function.code.decorators
+        if isinstance(decorator, CallNode)
+        for argument in decorator.arguments
+        if argument.keyword == "input_signature"
+    ]
+    return any(
+        isinstance(signature, Display)
+        and bool(signature.items)
+        and all(
+            isinstance(item, CallNode) and last_name(item.callee) == "TensorSpec"
+            for item in signature.items
+        )
+        for signature in signatures
+    )
+
+
 def is_sum(value: Value) -> bool:
     name = value.last if isinstance(value, External) else getattr(value, "value", None)
     return name in SUMS
@@ -162,11 +221,31 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
             if receiver is not None and call.last in tf_names.METHODS:
                 yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
             continue
+        if call.last == "apply_gradients" and is_optimizer(call.receiver):
+            yield from gradients_applied(call)
         is_len = call.path == LEN
         for value, site in values_due(call):
             tensor = value_of_all(value)
             if tensor is not None:
                 yield Taken(tensor, site, call.context, f"`{call.last}`", takes_apart=is_len)
+
+
+def gradients_applied(call: ApiCall) -> Iterator[Taken]:
+    """Yield the gradients of all replicas that an optimizer gets, the first of a list's.
+
+    Under the strategy's scope the call itself is the fault, which TPU712 reports.
+    """
+    pairs = call.argument("grads_and_vars", 0)
+    is_in_scope = any(scope.effect == SCOPE for scope in call.context.scopes)
+    if is_in_scope or pairs is None or not isinstance(pairs.value, Sequence):
+        return
+    for pair in pairs.value.items:
+        gradient = pair.items[0] if isinstance(pair, Sequence) and pair.items else None
+        tensor = value_of_all(gradient)
+        if tensor is not None:
+            taker = f"`{call.last}`"
+            yield Taken(tensor, pairs.site, call.context, taker, instead=IN_STEP)
+            return
 
 
 def receiver_of(program: Program, call: ApiCall) -> Value:
