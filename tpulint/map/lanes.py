@@ -12,9 +12,14 @@ from tpulint.absint.domain.objects import function_of
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span
-from tpulint.frontends.tensorflow.map_facts import EVALUATED, MODES, may_build, operations_on_host
+from tpulint.frontends.tensorflow.map_facts import (
+    EVALUATED,
+    HOST_FUNCTIONS,
+    MODES,
+    may_build,
+    operations_on_host,
+)
 from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion
-from tpulint.queries.happens_before import OUTFED as OUTFED_KINDS
 from tpulint.queries.happens_before import scopes_of
 
 ALL_MODES = frozenset().union(*MODES.values())
@@ -396,7 +401,7 @@ class EventBoxes:
         key = self._identity(cluster)
         box = self._hosts.get(key)
         if box is None:
-            kind = OUTFED if cluster.kind in OUTFED_KINDS else CLUSTER
+            kind = OUTFED if cluster.kind in HOST_FUNCTIONS else CLUSTER
             around = self._regions.around(cluster.context)
             box = OpenBox(f"cluster {len(self._hosts)}", HOST_LANE, kind, around)
             self._hosts[key] = box

@@ -16,7 +16,7 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, may_be_without_tpu
-from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import HOST_FUNCTIONS, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
 
@@ -127,9 +127,6 @@ def is_from_tensorflow(entry: Computation) -> bool:
     """Return whether the called function is known to be TensorFlow's, not only named like it."""
     path = entry.call.path
     return is_tensorflow(path) or path.startswith("tpulint.runtime.")
-
-
-SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens
 
 
 def may_use_tpu(estimator: ApiCall) -> bool:
@@ -256,5 +253,5 @@ def host_calls(program: Program) -> Iterator[tuple[Computation, Cluster]]:
     """Each `host_call` and `eval_metrics` with the model_fn that hands it over."""
     for computation in program.computations:
         for cluster in computation.clusters:
-            if cluster.kind in SPEC_FUNCTIONS:
+            if cluster.kind in HOST_FUNCTIONS:
                 yield computation, cluster

@@ -38,6 +38,7 @@ from tpulint.absint.domain.events import (
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value, options
+from tpulint.frontends.tensorflow.knowledge.tf_names import HOST_FUNCTIONS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, any3, reachable
 from tpulint.queries.device_code import is_certain_access, is_order_relevant, share_loop
@@ -324,9 +325,6 @@ def _is_flat(value: Value) -> bool:
     )
 
 
-OUTFED = ("host_call", "eval_metrics")  # their tensors leave the device for good
-
-
 class HappensBefore:
     """The order of the operations of one computation."""
 
@@ -353,7 +351,7 @@ class HappensBefore:
     def placement(self, access: Access) -> Placement | None:
         """Return when an access of a host cluster runs; None where no graph orders it."""
         cluster = access.context.cluster
-        if cluster is None or access.operation is None or cluster.kind in OUTFED:
+        if cluster is None or access.operation is None or cluster.kind in HOST_FUNCTIONS:
             return None
         while cluster.parent is not None:
             cluster = cluster.parent

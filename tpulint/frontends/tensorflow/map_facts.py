@@ -20,6 +20,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     PREDICTION,
     TRAINING,
 )
+from tpulint.frontends.tensorflow.knowledge.tf_names import HOST_FUNCTIONS as HOST_FUNCTIONS
 from tpulint.frontends.tensorflow.knowledge.tf_names import SENT as SENT
 
 # The calls of an estimator, by the values that `mode` has then.

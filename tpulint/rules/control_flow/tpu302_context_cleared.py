@@ -11,9 +11,9 @@ from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Severity, Step
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.device_code import OPENED_BY_CALL
 from tpulint.rules.base import Report, Rule, register
 
-KINDS = ("outside_compilation", "map_outside_compilation")
 NAMES = {CLEARS: "tf.control_dependencies(None)", INIT_SCOPE: "tf.init_scope()"}
 
 
@@ -27,7 +27,7 @@ class ContextCleared(Rule):
     def check(self, program: Program, report: Report) -> None:
         by_call: dict[Site, list[Cluster]] = defaultdict(list)
         for cluster in program.clusters():
-            if cluster.kind in KINDS:
+            if cluster.kind in OPENED_BY_CALL:
                 # A site opens a cluster in each context in which it is read: all must be cleared.
                 by_call[cluster.named].append(cluster)
         for site, clusters in by_call.items():

@@ -17,7 +17,6 @@ from tpulint.queries.device_code import is_behind_guard
 from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.rules.base import Report, Rule, register
 
-STEPS = frozenset(["run", "experimental_run_v2"])
 MEANT_IN_GRAPHS = frozenset(
     ["shows", "keeps", "writes"]
 )  # in a graph of TensorFlow 1 these are meant
@@ -71,7 +70,7 @@ class TraceTimeSideEffect(Rule):
 def kept_tensors(computation: Computation) -> Iterator[Use]:
     """Yield the first use on the host of each tensor that a step stored outside itself."""
     by_tensor: dict[int, Use] = {}
-    for use in computation.uses if computation.kind in STEPS else ():
+    for use in computation.uses if computation.kind in tf_names.RUNS_ON_REPLICAS else ():
         home = use.tensor.made
         is_steps = home is not None and home.computation is computation and home.cluster is None
         is_outside = use.context.computation is None and not use.alternative
@@ -128,7 +127,7 @@ def is_intended(computation: Computation, effect: Effect) -> bool:
     # In a graph of TensorFlow 1 a `print` shows how the graph is built.
     if effect.kind in MEANT_IN_GRAPHS:
         inner = effect.context.conditions - computation.context.conditions
-        if computation.kind not in STEPS:
+        if computation.kind not in tf_names.RUNS_ON_REPLICAS:
             return True
         if is_behind_guard(computation, effect.context):
             return True

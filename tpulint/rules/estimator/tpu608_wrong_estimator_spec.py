@@ -18,6 +18,7 @@ from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, words_
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     GIVES_ONE_TENSOR,
+    HOST_FUNCTIONS,
     MODEL_FN,
     is_tensorflow,
 )
@@ -31,7 +32,6 @@ EVALUATION, PREDICTION = "evaluation", "prediction"
 USES = {"evaluate": EVALUATION, "predict": PREDICTION}  # by what feeds them
 MODES = {EVALUATION: naming.EVALUATION, PREDICTION: naming.PREDICTION}
 WITH_METRICS = ", with `eval_metrics` in place of `eval_metric_ops`"
-PAIRS = {"eval_metrics": 4, "host_call": 7}  # arguments of TPUEstimatorSpec
 
 
 @register
@@ -93,7 +93,7 @@ def _check_pairs(program: Program, report: Report) -> None:
         if computation.kind != MODEL_FN:
             continue
         for call in computation.calls:
-            for kind, position in PAIRS.items() if call.last == "TPUEstimatorSpec" else ():
+            for kind, position in HOST_FUNCTIONS.items() if call.last == "TPUEstimatorSpec" else ():
                 argument = call.argument(kind, position)
                 if argument is None:
                     continue

@@ -6,11 +6,10 @@ from tpulint.absint.domain.events import Computation
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import step_compiled
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import is_eager, is_traced_function
 from tpulint.rules.base import Report, Rule, register
-
-NAMES = frozenset(["run", "experimental_run_v2"])
 
 
 @register
@@ -24,9 +23,10 @@ class RunOutsideFunction(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
             # A callee that is a tf.function is compiled by itself, whatever is around `run`.
-            if computation.kind not in NAMES or is_traced_function(computation.callee) is not False:
+            if computation.kind not in tf_names.RUNS_ON_REPLICAS:
                 continue
-            if not is_eager(program, computation):
+            is_plain = is_traced_function(computation.callee) is False
+            if not is_plain or not is_eager(program, computation):
                 continue
             report(
                 computation.site.span,

@@ -8,6 +8,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import without_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
@@ -15,8 +16,6 @@ from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import For, While, walk
-
-RUNS = frozenset(["run", "experimental_run_v2"])
 
 
 @register
@@ -29,7 +28,7 @@ class ScopeInStep(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.kind not in RUNS:
+            if computation.kind not in tf_names.RUNS_ON_REPLICAS:
                 continue
             for call in computation.calls:
                 strategy = strategy_of(call.receiver) if call.last == "scope" else None
@@ -69,7 +68,7 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
 
     A scope with a loop of its own is entered once for many steps; so is one around a `fit`.
     """
-    if computation.call.last not in RUNS or is_built_in_graph(computation):
+    if computation.call.last not in tf_names.RUNS_ON_REPLICAS or is_built_in_graph(computation):
         return []
     if not may_be_tpus(computation):
         return []

@@ -12,6 +12,7 @@ from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
 from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_3
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import allowed
@@ -20,7 +21,6 @@ from tpulint.queries.device_code import is_compiled
 from tpulint.queries.environment import KERAS, target_at
 from tpulint.rules.base import Report, Rule, register
 
-AVERAGES = "compute_average_loss"
 INSTEAD = 'create it with `reduction="none"` and average its result over the global batch'
 
 
@@ -40,8 +40,8 @@ class LossReductionInStep(Rule):
                 averaged.add(site)
                 report(
                     call.site.span,
-                    f"`{AVERAGES}` averages the losses of samples, but `{loss.last}` returns one"
-                    f" number for the batch: {INSTEAD}",
+                    f"`{AVERAGE_LOSS}` averages the losses of samples, but `{loss.last}` returns"
+                    f" one number for the batch: {INSTEAD}",
                     certainty=definite_if(_is_certain(computation, call)),
                     trace=device_path(
                         computation,
@@ -84,7 +84,7 @@ def averaged_twice(computation: Computation) -> Iterator[tuple[ApiCall, External
     """Yield the averages of what a loss has reduced already, each with the loss and its site."""
     by_result = {id(call.result): (loss, call.site) for call, loss in called(computation)}
     for call in computation.calls:
-        losses = call.argument("per_example_loss", 0) if call.last == AVERAGES else None
+        losses = call.argument("per_example_loss", 0) if call.last == AVERAGE_LOSS else None
         if losses is None or not isinstance(losses.value, Tensor):
             continue
         source = by_result.get(id(losses.value))

@@ -39,7 +39,6 @@ from tpulint.runtime.execute.waiting import (
     idle_time,
     wait_of_operation,
 )
-from tpulint.runtime.extract.kernels import PYTHON_FUNCTIONS
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import string_attr
 from tpulint.runtime.pods import workers
@@ -215,7 +214,7 @@ class Deadline:
     def bound_python_function(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
         # Without a deadline nothing ends, and a thread for each call would be a waste.
-        if self._seconds is None or op.type not in PYTHON_FUNCTIONS:
+        if self._seconds is None or op.type not in operations.PYTHON_FUNCTIONS:
             return
         wait = Wait(lane, "Python", "waits for a Python function", operation_location(op))
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS
 from tpulint.runtime.extract.region import (
-    CLUSTER_ATTR,
     Graph,
     NodeDef,
     Operation,
@@ -22,6 +21,7 @@ from tpulint.runtime.extract.region import (
     in_program_order,
     needed_operations,
 )
+from tpulint.runtime.mark.marked import OUTSIDE
 from tpulint.runtime.tensorflow_internals import graphs
 
 WHILE = frozenset({"While", "StatelessWhile"})
@@ -81,7 +81,7 @@ def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
 @graphs.cache_per_graph
 def _marks(graph: Graph) -> bool:
     return any(
-        CLUSTER_ATTR in node.attr
+        OUTSIDE in node.attr
         or node.op in COLLECTIVES | FEEDS | ONLY_OF_TPUS
         or any(_marks(inner) for inner in _graphs(graph, node))
         for node in graph_nodes(graph).values()

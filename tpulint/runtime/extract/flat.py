@@ -17,8 +17,7 @@ from typing import Any
 from tpulint.ordering import reachable
 from tpulint.runtime.extract.region import Operation, Tensor, sources_of, topological_sort
 from tpulint.runtime.tensorflow_internals import graphs
-
-PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
+from tpulint.runtime.tensorflow_internals.operations import PLUMBING
 
 # The name of a predicate, and the value of it with which something runs.
 Condition = tuple[str, int]

@@ -18,7 +18,6 @@ import tensorflow as tf
 
 from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.flat import (
-    PLUMBING,
     Conditions,
     FlatNode,
     Level,
@@ -315,7 +314,7 @@ class Loop:
             for merge in merges
         ]
         turns = [merge.inputs[1].op for merge in merges]
-        plumbing = {op.name for op in own if op.type in PLUMBING - {"Switch", "Merge"}}
+        plumbing = {op.name for op in own if op.type in operations.PLUMBING - {"Switch", "Merge"}}
         plumbing |= {op.name for op in (*merges, *switches)}
         inside = {op.name for op in ops} - plumbing
         test = needed_operations([loop_cond.inputs[0].op], lambda op: op.name in inside)

@@ -275,9 +275,6 @@ def _connected(start: Operation, wanted: dict[str, Operation]) -> Iterable[Opera
     return together.values()
 
 
-PYTHON_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
-
-
 def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> HostPythonError | None:
     """Return the fault of a host cluster of `ops` that calls Python from another machine.
 
@@ -300,7 +297,7 @@ def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> Hos
 def _python_function(region: Region, ops: Iterable[Operation]) -> Operation | None:
     """Return the first of `ops`, or of what is in their bodies, that calls Python."""
     for op in ops:
-        if op.type in PYTHON_FUNCTIONS:
+        if op.type in operations.PYTHON_FUNCTIONS:
             return op
         for body in bodies(region, op):
             inner = _python_function(body, body.ops)

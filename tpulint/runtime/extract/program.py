@@ -15,7 +15,6 @@ from tpulint.runtime.extract.functionalize import functionalize
 from tpulint.runtime.extract.kernels import find_automatic_clusters
 from tpulint.runtime.extract.order import UnorderedAccesses
 from tpulint.runtime.extract.region import (
-    REPLICATE_ATTR,
     Operation,
     Region,
     Tensor,
@@ -23,7 +22,7 @@ from tpulint.runtime.extract.region import (
     in_program_order,
     needed_operations,
 )
-from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.mark.marked import REPLICATE, Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.tpu import core_coordinates, parse_topology
@@ -156,11 +155,7 @@ def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
 
     def inside(op: Operation) -> bool:
         attrs = nodes[op.name].attr
-        return (
-            REPLICATE_ATTR in attrs
-            and attrs[REPLICATE_ATTR].s == cluster
-            and op.type not in _NOT_RUN
-        )
+        return REPLICATE in attrs and attrs[REPLICATE].s == cluster and op.type not in _NOT_RUN
 
     ops = _operations(marked, inside)
     own = {op.name for op in ops}

@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
+from tpulint.runtime.mark.marked import OUTSIDE
+
 T = TypeVar("T", bound=Hashable)
 
 
@@ -72,8 +74,6 @@ Key = tuple[int, str]
 
 # The dtypes of tensors that no TPU holds.
 NEVER_ON_DEVICE = frozenset({tf.string, tf.complex128})
-CLUSTER_ATTR = "_xla_outside_compilation"
-REPLICATE_ATTR = "_tpu_replicate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +162,8 @@ class Region:
     def cluster_of(self, op: Operation) -> str | None:
         """Return the host cluster of `op`, or None for the device's."""
         attrs = self.nodes[op.name].attr
-        if CLUSTER_ATTR in attrs:
-            name: str = attrs[CLUSTER_ATTR].s.decode()
+        if OUTSIDE in attrs:
+            name: str = attrs[OUTSIDE].s.decode()
             return name
         if op.type == "Identity" and op.outputs[0].dtype in NEVER_ON_DEVICE:
             # TensorFlow's passes drop it, and move a cluster's end in an output to the host.

@@ -30,10 +30,8 @@ from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.mark.marked import OUTSIDE, Marked
 from tpulint.runtime.source_location import is_of_gradient, operation_location
 from tpulint.runtime.tensorflow_internals import graphs, tracebacks
-from tpulint.runtime.tensorflow_internals.operations import operations_of
+from tpulint.runtime.tensorflow_internals.operations import PLUMBING, operations_of
 
-# The operations by which TensorFlow 1 passes tensors into and out of branches and loops.
-GUARDS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 _FLAT = re.compile(r"Cannot use '([^']+)' as input to '([^']+)'")
 
 
@@ -62,7 +60,7 @@ def check_scopes(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
         EscapedTensorError: one of `operations` takes such a tensor, or it is among `outputs`.
     """
     for op in operations:
-        if op.type in GUARDS:
+        if op.type in PLUMBING:
             continue
         around = set(graphs.contexts_outwards(graphs.context_of(op)))
         for tensor in op.inputs:
@@ -79,7 +77,7 @@ def check_scopes(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
 
 def _context_left(tensor: Any, around: set[Any]) -> Any | None:
     """Return the outermost branch or loop that made `tensor` and is not `around` its use."""
-    if tensor.op.type in GUARDS:
+    if tensor.op.type in PLUMBING:
         return None
     left = [
         context
@@ -288,7 +286,7 @@ def _check_unreturned_tensors(context: TPUReplicateContext) -> None:
             if not _is_in_cluster(tensor.op) or (id(tensor.graph), tensor.name) in returned:
                 continue
             # The guard of a branch or a loop is marked as what needed it first.
-            if tensor.op.type in GUARDS:
+            if tensor.op.type in PLUMBING:
                 continue
             # The gradient of a host operation may take any tensor: TPU206 covers that.
             if "." in _cluster(tensor.op) or _takes_for_gradient(op, tensor):

@@ -25,6 +25,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     op_def_registry,
     ops,
 )
+from tpulint.runtime.tensorflow_internals.operations import PYTHON_FUNCTIONS
 from tpulint.runtime.tensorflow_internals.patching import (
     Changed,
     emulated_patch,
@@ -117,9 +118,6 @@ def device_scope_restored() -> Iterator[None]:
         context._set_device(*scope)
 
 
-_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
-
-
 @emulated_patch(
     "tensorflow.python.data.ops.dataset_ops.DatasetV2._apply_debug_options",
     why="a pipeline on a host of a pod runs no Python of the program",
@@ -146,7 +144,7 @@ def python_operation(dataset: Any) -> Any:
             continue
         seen.add(id(graph))
         for op in graph.get_operations():
-            if op.type in _PYTHON:
+            if op.type in PYTHON_FUNCTIONS:
                 return op
         inner = (getattr(function, "graph", None) for function in graph._functions.values())
         graphs += [inner_graph for inner_graph in inner if inner_graph is not None]

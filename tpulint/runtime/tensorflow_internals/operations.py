@@ -29,6 +29,10 @@ from tpulint.runtime.tensorflow_internals.patching import after_install, patch
 Operation = Any
 Tensor = Any
 
+PYTHON_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+# They pass tensors into and out of branches and loops of TensorFlow 1.
+PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
+
 _INDEPENDENT = "_tpulint_independent"
 _DEPENDENCIES = "_tpulint_dependencies"
 """The attribute of a graph that was being traced at the first use: its automatic dependencies."""

@@ -34,6 +34,9 @@ TRACED_METHOD = "tensorflow.function.__call__"
 # tensorflow/python/tpu/tpu_replication.py
 OUTSIDE_COMPILATION = words("outside_compilation experimental_map_outside_compilation")
 
+# Functions in a TPUEstimatorSpec that run on the host after a step: their tensors leave the device
+# for good. By the names of its arguments, with their positions.
+HOST_FUNCTIONS = {"host_call": 7, "eval_metrics": 4}
 MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
 SENT = "outside_compilation"  # who takes an argument that crosses to the host
 # The calls that need only that something has run: a host order, and no value crosses back.
@@ -54,7 +57,8 @@ CONTEXT_STATE = frozenset(
 )
 
 # tensorflow/python/distribute/distribute_lib.py, and its older names.
-STRATEGY_RUN = words("run experimental_run_v2 experimental_run")
+RUNS_ON_REPLICAS = words("run experimental_run_v2")
+STRATEGY_RUN = RUNS_ON_REPLICAS | {"experimental_run"}
 DISTRIBUTES = words("experimental_distribute_dataset make_dataset_iterator")
 # A TPU's strategy calls its function once, where it is (tpu_strategy.py, _call_for_each_replica).
 CALL_FOR_EACH_REPLICA = "call_for_each_replica"

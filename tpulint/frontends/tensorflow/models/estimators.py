@@ -25,7 +25,12 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import transfer
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU
-from tpulint.frontends.tensorflow.knowledge.tf_names import EVALUATION, MODEL_FN, words
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    EVALUATION,
+    HOST_FUNCTIONS,
+    MODEL_FN,
+    words,
+)
 from tpulint.frontends.tensorflow.models.clusters import open_cluster
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.table import Call, force_deferred, model
@@ -34,8 +39,6 @@ NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
 # The tensors that an Estimator passes by name, and that a model_fn passes to what specifies it.
 OF_MODEL_FNS = frozenset(["features", "labels", "loss", "total_loss", "logits"])
 MAY_BE_ABSENT = "?"  # the star of what a dict may lack
-HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
-POSITIONS = {"eval_metrics": 4, "host_call": 7}
 
 
 ESTIMATOR = "TPUEstimator"
@@ -159,8 +162,8 @@ def _estimator_spec(call: Call) -> Value:
     """
     computation = call.frame.context.computation
     if computation is not None and computation.kind == MODEL_FN:
-        for keyword, kind in HOST_FUNCTIONS.items():
-            pairs = force_deferred(call, call.get(keyword, POSITIONS[keyword]) or NONE)
+        for kind, position in HOST_FUNCTIONS.items():
+            pairs = force_deferred(call, call.get(kind, position) or NONE)
             for pair in options(pairs):
                 if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
                     callee, sent = force_deferred(call, pair.items[0]), pair.items[1]
