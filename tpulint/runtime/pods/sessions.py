@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import emulator
 from tpulint.runtime.pods.connections import (
     address_for_session,
     end_waits_on_hosts,
@@ -289,8 +290,13 @@ def _initialize(
 
 _END_SECONDS = 1.0
 """Seconds in which a run that has failed ends by itself, unless a part of it waits on a host."""
-_open_runs: dict[int, GraphCall] = {}
-"""The runs of sessions on hosts; what is done with it is atomic in CPython."""
+
+
+class OpenRuns(dict[int, GraphCall]):
+    """The runs of sessions on hosts, by their numbers; what is done with it is atomic in CPython.
+
+    A part of the emulator.
+    """
 
 
 def end_runs_with(function: str) -> None:
@@ -299,12 +305,14 @@ def end_runs_with(function: str) -> None:
     A session does not tell the functions that it has called on other hosts to end. They do when
     their connection is closed.
     """
+    opened = emulator.current()
+    open_runs = opened.part(OpenRuns) if opened is not None else OpenRuns()
 
     def end(failed: set[int]) -> None:
-        if failed & set(_open_runs):
+        if failed & set(open_runs):
             end_waits_on_hosts()
 
-    if runs := dict(_open_runs):
+    if runs := dict(open_runs):
         failed = {number for number, run in runs.items() if function in run.contents().tokens}
         timer = threading.Timer(_END_SECONDS, end, [failed])
         timer.daemon = True
@@ -323,7 +331,8 @@ def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
             served.grow(map(name_of, [*(tensor.oper for tensor in (*feeds, *fetches)), *targets]))
             self._extend_graph()
             opened = GraphCall(lambda: contents_of_run(self, fetches, targets))
-            _open_runs[opened.began] = opened
+            open_runs = emulator.current_part(OpenRuns)
+            open_runs[opened.began] = opened
         try:
             return run(self, options, feeds, fetches, targets, metadata)
         except _PERHAPS_LOST as error:
@@ -334,7 +343,7 @@ def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
             raise tf.errors.UnavailableError(None, None, message) from error
         finally:
             if served is not None:
-                del _open_runs[opened.began]
+                del open_runs[opened.began]
 
     return _call_tf_sessionrun
 
