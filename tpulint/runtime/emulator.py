@@ -7,13 +7,14 @@ TensorFlow's signatures have no place for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 _Part = TypeVar("_Part")
+_Event = ParamSpec("_Event")
 
 
 class Emulator:
@@ -74,6 +75,32 @@ def opened(*parts: object) -> Iterator[None]:
         _open.remove(emulator)
         # No `reset`: a generator, as a fixture is, may be closed in another context than begun.
         _opened_here.set(emulator.outer)
+
+
+class Listeners(Generic[_Event]):
+    """The functions that are called at each event of a kind.
+
+    They are of the process: steps run in TensorFlow's threads, which see no context variable.
+    """
+
+    def __init__(self) -> None:
+        self._functions: list[Callable[_Event, None]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._functions)
+
+    def __call__(self, *event: _Event.args, **more: _Event.kwargs) -> None:
+        for function in tuple(self._functions):
+            function(*event, **more)
+
+    @contextmanager
+    def including(self, function: Callable[_Event, None]) -> Iterator[None]:
+        """Call `function`, too, at each event in the context."""
+        self._functions.append(function)
+        try:
+            yield
+        finally:
+            self._functions.remove(function)
 
 
 @dataclass(frozen=True)

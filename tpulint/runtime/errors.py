@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +22,7 @@ import tensorflow as tf
 
 from tpulint import __version__
 from tpulint.codes import CODES
+from tpulint.runtime.emulator import Listeners
 from tpulint.runtime.source_location import operation_location, place_of, user_location
 
 __all__ = [
@@ -120,8 +121,7 @@ class RuntimeFaultWarning(UserWarning):
     def __init__(self, message: str, *, place: str | None = None) -> None:
         self.place = place or user_location()
         super().__init__(explained(message, self.rule, self.place))
-        for listener in tuple(_listeners):
-            listener(self)
+        _listeners(self)
 
 
 _shown: dict[str | tuple[str, type[Warning], int], int] = {}
@@ -138,18 +138,9 @@ def warn(warning: RuntimeFaultWarning) -> None:
     )
 
 
-# Of the process: steps warn in TensorFlow's threads, which see no context variable.
-_listeners: list[Callable[[RuntimeFaultWarning], None]] = []
-
-
-@contextmanager
-def warnings_sent_to(listener: Callable[[RuntimeFaultWarning], None]) -> Iterator[None]:
-    """Pass each warning in the context to `listener`, also those that a filter hides."""
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
+_listeners: Listeners[RuntimeFaultWarning] = Listeners()
+warnings_sent_to = _listeners.including
+"""A context that passes each warning to a function, also those that a filter hides."""
 
 
 def _tensorflows_class(fault_class: type[Any]) -> Any:

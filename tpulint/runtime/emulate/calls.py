@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from tpulint.runtime import emulator
 from tpulint.runtime.emulate.cores import FunctionCores, core_of
+from tpulint.runtime.emulator import Listeners
 from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals.patching import emulated_patch, emulated_patch_value
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
@@ -38,21 +39,13 @@ class HostRead(NamedTuple):
 _OF_DEVICE = "_tpulint_of_device"
 """The attribute of an eager tensor that a launch has made, or that was computed from one."""
 _KNOWN_TO_HOST = frozenset({"OptionalHasValue", "Rank", "Shape", "ShapeN", "Size"})
-_readers: list[Callable[[HostRead], None]] = []
+_readers: Listeners[HostRead] = Listeners()
+watch_reads = _readers.including
+"""A context that passes each read of a value of the device to a function."""
 _numbers = itertools.count()
 _open: dict[int, None] = {}
 """The launches that last, in the order in which they began. Its operations are atomic."""
 _in_thread = threading.local()
-
-
-@contextmanager
-def watch_reads(reader: Callable[[HostRead], None]) -> Iterator[None]:
-    """Pass each read of a value of the device to `reader`."""
-    _readers.append(reader)
-    try:
-        yield
-    finally:
-        _readers.remove(reader)
 
 
 def current_launch() -> int | None:
@@ -131,6 +124,5 @@ def _read(original: Callable[[Any], Any], tensor: Any) -> Any:
     # A string is no value of a device: it is the topology, which the host has.
     if _readers and _is_of_device(tensor) and tensor.dtype != tf.string:
         read = HostRead(user_location(), tensor.shape.num_elements() * tensor.dtype.size)
-        for reader in tuple(_readers):
-            reader(read)
+        _readers(read)
     return original(tensor)

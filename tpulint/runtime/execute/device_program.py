@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 
 import tensorflow as tf
 
+from tpulint.runtime.emulator import Listeners
 from tpulint.runtime.errors import RuntimeFault, UnsupportedOpError
 from tpulint.runtime.execute.raising import as_tensorflow_error
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, scope_of
@@ -197,20 +198,12 @@ def _candidates(
             yield bodies[name].get_operation_by_name(node.name)
 
 
-_listeners: list[Callable[[str | None, bool], None]] = []
+_listeners: Listeners[str | None, bool] = Listeners()
+segments_sent_to = _listeners.including
+"""A context that tells a function of each segment that is built.
 
-
-@contextlib.contextmanager
-def segments_sent_to(listener: Callable[[str | None, bool], None]) -> Iterator[None]:
-    """Tell `listener` in the context of each segment that is built.
-
-    It gets the user's line that builds the computation, and whether XLA compiles the segment.
-    """
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
+It gets the user's line that builds the computation, and whether XLA compiles the segment.
+"""
 
 
 class DeviceProgram:
@@ -265,8 +258,7 @@ class DeviceProgram:
         self._to_cut: list[int] = []
         self._operations: dict[str, Operation] = {}
         self._is_compiled = compiles or not self._is_accepted()
-        for listener in tuple(_listeners):
-            listener(user_location(), self._is_compiled)
+        _listeners(user_location(), self._is_compiled)
         self._function = self._trace(compiled=self._is_compiled)
         register_segment(self._function, self._operations)
 

@@ -16,7 +16,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
@@ -25,16 +25,19 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
+from tpulint.runtime.emulator import Listeners
 from tpulint.runtime.execute.raising import call_python
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.source_location import is_users, user_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
-_watchers: list[Callable[[SegmentRun], None]] = []
-_of_each: list[Callable[[SegmentRun], None]] = []
+_watchers: Listeners[SegmentRun] = Listeners()
+_of_each: Listeners[SegmentRun] = Listeners()
 """Those of the watchers that no segments are merged for."""
-_of_starts: list[Callable[[str | None], None]] = []
+_of_starts: Listeners[str | None] = Listeners()
+watch_starts = _of_starts.including
+"""A context that passes to a function the lane of each segment that starts; None for a step."""
 _steps = itertools.count()
 _builds = itertools.count()
 _probes: WeakSet[Probes] = WeakSet()
@@ -91,25 +94,8 @@ def watch_segments(
     With `merged`, a replica of a step without a host part is one segment, which lasts as long as
     the step. It takes two calls of Python a step, and not two for each segment of each replica.
     """
-    _watchers.append(watcher)
-    if not merged:
-        _of_each.append(watcher)
-    try:
+    with _watchers.including(watcher), nullcontext() if merged else _of_each.including(watcher):
         yield
-    finally:
-        _watchers.remove(watcher)
-        if not merged:
-            _of_each.remove(watcher)
-
-
-@contextmanager
-def watch_starts(watcher: Callable[[str | None], None]) -> Iterator[None]:
-    """Pass to `watcher` the lane of each segment that starts, and None for a step that begins."""
-    _of_starts.append(watcher)
-    try:
-        yield
-    finally:
-        _of_starts.remove(watcher)
 
 
 @dataclass(frozen=True)
@@ -218,14 +204,12 @@ class Probes:
             self._begun = time.perf_counter()
             # What a failed step has left does not belong to this one.
             self._started.clear()
-        for watcher in tuple(_of_starts):
-            watcher(None)
+        _of_starts(None)
 
     def _start(self, segment: WatchedSegment, replica: Any, size: Any) -> None:
         with self._lock:
             self._started[int(replica), segment] = (time.perf_counter(), int(size))
-        for watcher in tuple(_of_starts):
-            watcher(segment.lane)
+        _of_starts(segment.lane)
 
     def _end(self, segment: WatchedSegment, number: Any, size: Any) -> None:
         replica = int(number)
@@ -254,8 +238,7 @@ class Probes:
             self._input,
             self._traced,
         )
-        for watcher in tuple(_watchers):
-            watcher(event)
+        _watchers(event)
 
 
 def _traced_now() -> Traced:

@@ -18,6 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import python_functions
+from tpulint.runtime.emulator import Listeners
 from tpulint.runtime.errors import RuntimeFault, UnfetchableError, combine_classes, internal_error
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import sessions
@@ -42,33 +43,20 @@ class _WaitingFault:
 
 _waiting: dict[int, _WaitingFault] = {}
 _waiting_lock = threading.Lock()
-_listeners: list[Callable[[Exception], None]] = []
+report_error: Listeners[Exception] = Listeners()
+"""To be called with each error that a step raises, when it is built or when it runs."""
+faults_sent_to = report_error.including
+"""A context that passes each error that a step raises to a function, at once.
+
+The program may handle it, or see another error of TensorFlow's instead, of what the step has
+cancelled. Of a step that runs, only the runtime's own faults are passed.
+"""
 
 
 class FaultToken(Exception):
     """Raised in the graph in place of a fault, which waits under its `number`."""
 
     number: int
-
-
-@contextmanager
-def faults_sent_to(listener: Callable[[Exception], None]) -> Iterator[None]:
-    """Pass each error that a step raises in the context to `listener`, at once.
-
-    The program may handle it, or see another error of TensorFlow's instead, of what the step has
-    cancelled. Of a step that runs, only the runtime's own faults are passed.
-    """
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
-
-
-def report_error(error: Exception) -> None:
-    """Tell those who listen that a step raises `error`, when it is built or when it runs."""
-    for listener in tuple(_listeners):
-        listener(error)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from tpulint.hardware import MOSTLY_PADDING, padding_factor
+from tpulint.runtime.emulator import Listeners
 from tpulint.runtime.extract.bodies import CASE, IF, WHILE, arguments, bodies, holds_bodies
 from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.program import ReplicatedProgram
@@ -116,17 +116,9 @@ class Recorded(NamedTuple):
     rounds: dict[str, Rounds]
 
 
-_recorders: list[Callable[[Recorded], None]] = []
-
-
-@contextmanager
-def watch_programs(recorder: Callable[[Recorded], None]) -> Iterator[None]:
-    """Pass each program that is built in the context to `recorder`."""
-    _recorders.append(recorder)
-    try:
-        yield
-    finally:
-        _recorders.remove(recorder)
+_recorders: Listeners[Recorded] = Listeners()
+watch_programs = _recorders.including
+"""A context that passes each program that is built to a function."""
 
 
 def record_program(program: ReplicatedProgram) -> Recorded | None:
@@ -137,8 +129,7 @@ def record_program(program: ReplicatedProgram) -> Recorded | None:
     region = replace(program.region, outputs=(*program.region.outputs, *counters))
     rounds = {counter.name: Rounds() for counter in counters}
     recorded = Recorded(user_location(), replace(program, region=region), {}, rounds)
-    for recorder in tuple(_recorders):
-        recorder(recorded)
+    _recorders(recorded)
     return recorded
 
 
