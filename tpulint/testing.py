@@ -184,12 +184,12 @@ def _at(marks: Set[Expected], filename: str, row: int) -> str:
 
 def read_pages(directory: Path) -> list[Page]:
     """Return all pages in `directory` and below, by name."""
-    named = [path for path in directory.rglob("*.md") if _names_a_code(path)]
-    return [read_page(path) for path in sorted(named, key=lambda path: path.name)]
-
-
-def _names_a_code(path: Path) -> bool:
-    return re.fullmatch(SHAPE, path.name.partition("_")[0].upper()) is not None
+    pages = sorted(directory.rglob("*.md"), key=lambda path: path.name)
+    return [
+        read_page(path)
+        for path in pages
+        if re.fullmatch(SHAPE, path.name.partition("_")[0].upper())
+    ]
 
 
 def read_page(path: Path) -> Page:

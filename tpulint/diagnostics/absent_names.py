@@ -279,7 +279,8 @@ class Broken(NamedTuple):
                 f" used here no longer {_exist(written)}"
             )
         else:
-            exist = f"no longer {_exist(written)}" if self.gone else f"{_do(written)} not exist yet"
+            does = "do" if len(written) > 1 else "does"
+            exist = f"no longer {_exist(written)}" if self.gone else f"{does} not exist yet"
             what = f"asks for a TensorFlow in which {count} used here {exist}"
         text = target.requirement.text
         return f"`{text}` {what}: {places}{rest}; list them with `--target-tensorflow`"
@@ -362,7 +363,3 @@ def _place(spelled: Spelled, folder: str) -> str:
 
 def _exist(written: set[str]) -> str:
     return "exist" if len(written) > 1 else "exists"
-
-
-def _do(written: set[str]) -> str:
-    return "do" if len(written) > 1 else "does"

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tpulint.absint.domain.events import Cluster, Computation, Tensor, Use
+from tpulint.absint.domain.events import Computation, Tensor, Use
 from tpulint.absint.domain.objects import ExternalObject, function_of
 from tpulint.absint.domain.objects import Sequence as Items
 from tpulint.absint.domain.program import Feed
@@ -49,6 +49,7 @@ from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 FOLDED = 24  # boxes above which control flow without a host cluster is folded away
 MOST = 60  # boxes of a picture
 CHAIN = 8  # last steps of an input pipeline
+_DOUBT = "possibly not a TPU's: what builds it may be another kind of strategy or device"
 
 
 def maps_of(
@@ -85,7 +86,7 @@ def _feeds(program: Program, computation: Computation) -> Sequence[Feed]:
     """Return the input pipelines of what builds the computation, or of its call itself."""
     owners = [computation.call.receiver, computation.call.result]
     owner_options = [option for owner in owners if owner is not None for option in options(owner)]
-    other = OTHER_STEPS.get(callee_name(computation.callee).strip("`"))
+    other = OTHER_STEPS.get(_plain(computation.callee))
     feeds: dict[object, Feed] = {}
     for feed in program.feeds:
         if feed.kind == other:
@@ -142,13 +143,13 @@ class _Drawing:
         cycles = cycles_of(self.program, self.computation, self.lanes, self.keys, accesses)
         red = {(wait.source, wait.target) for cycle in cycles for wait in cycle.waits}
         edges = tuple(self._edges(red))
-        name = callee_name(self.computation.callee).replace("`", "")
+        name = _plain(self.computation.callee)
         article = "a " if has_modes(self.computation) else ""
         purpose = f" to {self.part.mode}" if self.part.mode else ""
         return model.ComputationMap(
             f"{name}, compiled by {article}{maker_of(self.computation)}{purpose}",
             self.computation.site.span,
-            tuple(self._notes()),
+            (_DOUBT,) if self.computation.certainty is Certainty.POSSIBLE else (),
             tuple(self.nodes),
             self.regions.shown(key for node in self.nodes for key in node.regions),
             edges,
@@ -156,10 +157,6 @@ class _Drawing:
             cycles,
             tuple(self.left_out),
         )
-
-    def _notes(self) -> Iterator[str]:
-        if self.computation.certainty is Certainty.POSSIBLE:
-            yield "possibly not a TPU's: what builds it may be another kind of strategy or device"
 
     def _nodes(self) -> Iterator[model.MapNode]:
         for number, feed in enumerate(_feeds(self.program, self.computation)):
@@ -185,7 +182,7 @@ class _Drawing:
 
     def _entry(self) -> model.MapNode:
         computation = self.computation
-        name = callee_name(computation.callee).replace("`", "")
+        name = _plain(computation.callee)
         where = computation.context.call_chain
         inside = f"called in {where[-1].name}" if where else "called by the module"
         lines = [model.Line(f"compiles {name}"), model.Line(inside)]
@@ -205,7 +202,7 @@ class _Drawing:
         if box.moved:
             return moved_call(box)
         cluster = box.opened[0]
-        name = _plain(cluster)
+        name = _plain(cluster.callee)
         words = {Truth.YES: f"waits for {name}", Truth.MAYBE: f"may wait for {name}"}
         if cluster.kind in ("host_call", "eval_metrics"):
             text = "goes through the outfeed; nothing waits"
@@ -268,7 +265,9 @@ def _cluster_node(box: OpenBox) -> model.MapNode:
         return moved_host(box)
     cluster = box.opened[0]
     shown, more = box.shown()
-    taken = dict.fromkeys(_plain(source) for source in cluster.fed_by if source is not cluster)
+    taken = dict.fromkeys(
+        _plain(source.callee) for source in cluster.fed_by if source is not cluster
+    )
     if taken:
         shown += (model.Line(f"takes results of {', '.join(taken)}"),)
     function = function_of(cluster.callee)
@@ -277,7 +276,7 @@ def _cluster_node(box: OpenBox) -> model.MapNode:
         box.key,
         box.lane,
         box.kind,
-        _plain(cluster),
+        _plain(cluster.callee),
         span or _span(cluster.named),
         shown,
         box.regions,
@@ -320,8 +319,8 @@ def _step_names(data: Value) -> list[str]:
     return names
 
 
-def _plain(cluster: Cluster) -> str:
-    return callee_name(cluster.callee).replace("`", "")
+def _plain(callee: Value) -> str:
+    return callee_name(callee).replace("`", "")
 
 
 def _span(site: Site) -> Span | None:
@@ -362,7 +361,7 @@ def cycles_of(
 
 def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> model.Cycle:
     name = conflict.variable.name
-    host = callee_name(conflict.cluster.callee).replace("`", "")
+    host = _plain(conflict.cluster.callee)
     verb = "writes" if conflict.device.mode == "write" else "reads"
     wait = f"waits for the result of {host}"
     held = f"{verb} {name}, and holds it until the program ends"

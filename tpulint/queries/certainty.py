@@ -17,8 +17,6 @@ How sure that is comes second. A finding is definite only if everything it says 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.finding import Certainty
@@ -45,7 +43,8 @@ def is_on_tpu(computation: Computation, context: Context) -> bool:
     """
     if computation.certainty is Certainty.DEFINITE:
         return True
-    return any(context.reached_whenever(place) for place in _places_for_tpus(computation))
+    for_tpus = (call.context for call in computation.calls if _is_for_tpus(call))
+    return any(map(context.reached_whenever, for_tpus))
 
 
 def is_in_every_trace(computation: Computation, context: Context) -> bool:
@@ -114,10 +113,6 @@ def doubt_about_guess(context: Context) -> str:
     names = [call.name for call in context.call_chain]
     where = f" of `{names[-1]}`" if names else ""
     return f"if this code{where} is the one of several that is run" if context.is_guess else ""
-
-
-def _places_for_tpus(computation: Computation) -> Iterator[Context]:
-    return (call.context for call in computation.calls if _is_for_tpus(call))
 
 
 def _is_for_tpus(call: ApiCall) -> bool:

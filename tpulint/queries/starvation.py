@@ -185,7 +185,11 @@ def _transfers_of(call: ApiCall, computation: Computation | None) -> Iterator[Tr
     if call.last in _FEED_CALLS and (is_tensorflow(call.path) or call.path.startswith("?")):
         feed, is_put = _FEED_CALLS[call.last]
         yield Transfer(feed, is_put, 1, 1, call, computation)
-    elif _is_queue(call.receiver) and call.last in _QUEUE_CALLS:
+    elif (
+        isinstance(call.receiver, Variable)
+        and call.receiver.sort == "queue"
+        and call.last in _QUEUE_CALLS
+    ):
         is_put, least, most = _QUEUE_CALLS[call.last]
         yield Transfer(call.receiver, is_put, least, most, call, computation)
     elif _is_infeed_queue(call.receiver):
@@ -200,10 +204,6 @@ def _transfers_of(call: ApiCall, computation: Computation | None) -> Iterator[Tr
         number = constant_int(getattr(call.argument("n", 0), "value", None))
         if _is_infeed_queue(queue.value) and number is not None:
             yield Transfer(INFEED, False, number, number, call, computation)
-
-
-def _is_queue(value: Value | None) -> bool:
-    return isinstance(value, Variable) and value.sort == "queue"
 
 
 def _is_infeed_queue(value: Value | None) -> bool:

@@ -82,7 +82,7 @@ class ServedStorage:
                 "private": private,
                 "authority": authority,
                 "activity": os.path.join(private, "activity"),
-                "path": [_packages(), *sys.path],
+                "path": [os.path.dirname(os.path.dirname(_HERE)), *sys.path],
                 "environment": dict(os.environ),
             }
             self._server = subprocess.Popen(
@@ -349,7 +349,3 @@ def serving(folder: str | None, *, reads_cloud: bool = False) -> Iterator[Served
 
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def _packages() -> str:
-    return os.path.dirname(os.path.dirname(_HERE))

@@ -145,10 +145,10 @@ class Definitions(Walk):
 
     def note_setter(self, target: Attribute) -> None:
         """Note `self.a = ...` in a method: the class remembers which method sets `a`."""
-        base = target.base
+        base = target.base.id if isinstance(target.base, Name) else None
         for position in range(len(self.scopes) - 1, 0, -1):
             scope = self.scopes[position]
-            if scope.self_name is None or not _is_name(base, scope.self_name):
+            if base is None or scope.self_name != base:
                 continue
             owner = self.scopes[position - 1]
             assert owner.index is not None
@@ -212,7 +212,3 @@ class Definitions(Walk):
 def parameter_names(parameters: ir.Parameters) -> list[str]:
     starred = [name for name in (parameters.star, parameters.star_star) if name]
     return [parameter.name for parameter in parameters.named] + starred
-
-
-def _is_name(of: Expression, name: str) -> bool:
-    return isinstance(of, Name) and of.id == name

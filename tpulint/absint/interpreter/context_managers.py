@@ -31,7 +31,7 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
             return _enter_generator(frame, manager, site)
         if manager.effect == DEPENDENCIES:
             transfer.touch(frame, [manager.payload], site, DEPENDENCIES)
-        push(frame, manager, site)
+        frame.open(Scope(WITH, site, manager.payload, effect=manager.effect))
         return manager if manager.effect == STACK else manager.payload
     if isinstance(manager, Instance):
         entering = attributes.get(frame, manager, "__enter__", site)
@@ -63,10 +63,6 @@ def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
         is_certain = len({library.scope_owner(scope.payload) for scope in extra}) == 1
     frame.open(*(replace(scope, is_uncertain=not is_certain) for scope in extra[:1]))
     return bound[0]
-
-
-def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:
-    frame.open(Scope(WITH, site, manager.payload, effect=manager.effect))
 
 
 def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> Value:

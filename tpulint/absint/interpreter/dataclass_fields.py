@@ -52,13 +52,12 @@ def items(value: Value) -> list[Value] | None:
     bases = mro(value.cls)
     if not any(isinstance(base, External) and base.path in TUPLES for base in bases):
         return None
-    fields = [_field(value, name) for name in dict.fromkeys(_declared(value.cls))]
+    fields = [
+        value.attributes.get(name) or value.cls.names.get(name)
+        for name in dict.fromkeys(_declared(value.cls))
+    ]
     values = [value for value in fields if value is not None]
     return values if len(values) == len(fields) else None
-
-
-def _field(value: Instance, name: str) -> Value | None:
-    return value.attributes.get(name) or value.cls.names.get(name)
 
 
 def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class | None:

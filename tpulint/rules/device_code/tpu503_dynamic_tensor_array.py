@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Severity, Step
+from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.rules.base import Report, Rule, register
@@ -41,7 +41,10 @@ class DynamicTensorArray(Rule):
                         traces.entry(computation),
                         *traces.calls(DEVICE_LANE, computation.context, array.context, skip=1),
                         traces.step(DEVICE_LANE, array.site, "allocates no element"),
-                        *write_steps(writes[:1]),
+                        *(
+                            traces.step(DEVICE_LANE, write.site, "writes beyond its end")
+                            for write in writes[:1]
+                        ),
                     ),
                 )
 
@@ -52,7 +55,3 @@ def grows(array: ApiCall) -> bool:
     if dynamic is None or dynamic.value != Const(True):
         return False
     return (size.value if size is not None else None) in EMPTY
-
-
-def write_steps(writes: list[ApiCall]) -> list[Step]:
-    return [traces.step(DEVICE_LANE, write.site, "writes beyond its end") for write in writes]

@@ -198,8 +198,9 @@ def _of_loop(
     if node is None or traced.site.module is not module:
         return
     inside = list(walk(*node.body))
-    call = next((item for item in inside if _is_call_at(item, traced.site)), None)
-    if not isinstance(call, CallNode):
+    calls = (item for item in inside if isinstance(item, CallNode))
+    call = next((item for item in calls if item.place == traced.site.place), None)
+    if call is None:
         return
     is_over_data, counters = (
         _counters(program, loop, node) if isinstance(node, For) else (False, frozenset())
@@ -413,10 +414,6 @@ def _has_few_rounds(iterated: object) -> bool:
 
 def _named(target: Expression) -> frozenset[str]:
     return frozenset([target.id] if isinstance(target, Name) else [])
-
-
-def _is_call_at(node: Node, site: Site) -> bool:
-    return isinstance(node, CallNode) and node.place == site.place
 
 
 def _is_arithmetic(node: Expression) -> bool:

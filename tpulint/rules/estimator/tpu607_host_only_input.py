@@ -406,7 +406,8 @@ def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool, reads_given: bo
         and call.last[:4] == "flow"
     ):
         return PYTHON
-    if isinstance(feed.owner, Strategy) and _is_table(receiver):
+    is_table = isinstance(receiver, Variable) and receiver.sort == "table"
+    if is_table and isinstance(feed.owner, Strategy):
         return TABLE
     if call.path == "tensorflow_datasets.load":
         folder = call.argument("data_dir", 2)
@@ -431,10 +432,6 @@ def is_unplaced(call: ApiCall) -> bool:
         return False
     placed = call.argument("data_dir", 2) or call.argument("builder_kwargs")
     return placed is None and call.argument("try_gcs") is None
-
-
-def _is_table(receiver: Value | None) -> bool:
-    return isinstance(receiver, Variable) and receiver.sort == "table"
 
 
 def is_local(path: Value, scheme: str = "") -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import GUARD, GUESSES, LOOP, Scope
+from tpulint.absint.domain.context import GUARD, LOOP, Scope
 from tpulint.absint.domain.events import ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.values import UNKNOWN, Const, Value
@@ -69,8 +69,9 @@ def _check_initialization(
     if not scopes and (is_entered_later or not (strategies and initializations)):
         return
     use = next(_uses_of_lost(call, scopes, later), None)
+    # Sections of a notebook stand for themselves: each begins with a strategy of its own.
     is_section = any(other.last in tf_names.TPU_STRATEGIES for other in later)
-    if use is None and _is_notebook(call) and is_section:
+    if use is None and is_section and call.site.module.filename.endswith(".ipynb"):
         return
     # A scope's variables are the greater loss, so they are named rather than the strategy.
     lost = (scopes or strategies)[0]
@@ -117,7 +118,9 @@ def _check_rounds(call: ApiCall, later: list[ApiCall], report: Report) -> None:
         return
     loop = loops[0]
     in_loop = [other for other in later if loop in other.context.scopes]
-    made_in = [other for other in in_loop if _enters_tpu_scope(other) and _is_certain(other)]
+    made_in = [
+        other for other in in_loop if _enters_tpu_scope(other) and not other.context.is_guess
+    ]
     use = next(_uses_of_collected(loop, made_in, later), None)
     if use is None or any(other.last in SHUTS_DOWN for other in in_loop):
         return
@@ -128,7 +131,7 @@ def _check_rounds(call: ApiCall, later: list[ApiCall], report: Report) -> None:
         "initializing the TPU system in each round of a loop clears the TPU: the models of the"
         f" earlier rounds are lost, which `{use.last}` needs later; initialize it once, before the"
         " loop",
-        certainty=definite_if(_is_certain(use), not ends_early, _has_rounds(loop.payload)),
+        certainty=definite_if(not use.context.is_guess, not ends_early, _has_rounds(loop.payload)),
         trace=(
             *traces.calls(HOST_LANE, Context(), call.context),
             traces.step(HOST_LANE, call.site, "initializes the system, and clears it"),
@@ -178,26 +181,15 @@ def _has_rounds(source: object) -> bool:
 def _uses_of_lost(call: ApiCall, scopes: list[ApiCall], later: list[ApiCall]) -> Iterator[ApiCall]:
     """Yield where a model that was certainly made under one of `scopes` is used afterwards."""
     again = {id(other.receiver) for other in later if other.last == "scope"}
-    strategies = {id(scope.receiver) for scope in scopes if _is_certain(scope)} - again
+    strategies = {id(scope.receiver) for scope in scopes if not scope.context.is_guess} - again
     for other in later:
         model = other.receiver
         if other.last not in tf_names.STEPS or not isinstance(model, (ExternalObject, Instance)):
             continue
         is_lost = model.context is not None and id(scope_strategy(model.context)) in strategies
-        if is_lost and _is_certain(other) and call.context.conditions <= other.context.conditions:
+        runs_too = call.context.conditions <= other.context.conditions
+        if is_lost and runs_too and not other.context.is_guess:
             yield other
-
-
-def _is_certain(call: ApiCall) -> bool:
-    """Return whether nothing about this call is a guess."""
-    return not call.context.is_guess and not any(
-        key.kind in GUESSES for key, _ in call.context.conditions
-    )
-
-
-# Sections of a notebook stand for themselves: each begins with a strategy of its own.
-def _is_notebook(call: ApiCall) -> bool:
-    return call.site.module.filename.endswith(".ipynb")
 
 
 def describe(call: ApiCall) -> str:
@@ -231,7 +223,7 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
     call_chain = scope.context.call_chain
     if call_chain != call.context.call_chain[: len(call_chain)]:
         return False
-    if any(key.kind in GUESSES for key, _ in scope.context.conditions | call.context.conditions):
+    if scope.context.is_guess or call.context.is_guess:
         return False
     return scope.context.conditions <= call.context.conditions
 

@@ -335,7 +335,10 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
         return None
     result = computation.result if computation is not None else None
     is_whole = taken.tensor.sort == TENSOR or is_one_tensor(result)
-    if taken.of_structures and not is_whole and result is not None and result_is_structure(result):
+    is_structure = result is not None and not any(
+        isinstance(option, Tensor) for option in options(result)
+    )
+    if taken.of_structures and not is_whole and is_structure:
         return None
     if taken.takes_apart and not (isinstance(result, Tensor) and is_certainly_one(result)):
         return None
@@ -356,7 +359,3 @@ def is_certainly_one(result: Tensor) -> bool:
 
 def is_one_tensor(result: Value | None) -> bool:
     return isinstance(result, Tensor) and result.sort == TENSOR
-
-
-def result_is_structure(result: Value) -> bool:
-    return not any(isinstance(option, Tensor) for option in options(result))

@@ -186,7 +186,8 @@ def _make(call: Call) -> Value:
     )
     variable.counts = _counts_steps(call)
     transfer.access(frame, variable, "create", call.name, call.site)
-    transfer.touch(frame, _without_functions(call), call.site, call.name)
+    tensors = [value for value in call.values if isinstance(value, Tensor)]
+    transfer.touch(frame, tensors, call.site, call.name)
     return variable
 
 
@@ -202,10 +203,6 @@ def _counts_steps(call: Call) -> bool:
     return all(
         isinstance(option, External) and option.last in INTEGERS for option in options(dtype)
     )
-
-
-def _without_functions(call: Call) -> list[Value]:
-    return [argument.value for argument in call.arguments if isinstance(argument.value, Tensor)]
 
 
 def _given_name(call: Call) -> Value | None:
