@@ -299,3 +299,27 @@ model.fit(pairs, steps_per_epoch=100)
     assert any("`TFRecordDataset` reads the files one after the other" in mark for mark in marks)
     marks = [finding.message for finding in findings(of_rule("TPU905", text), tmp_path)]
     assert any("8 cores share a batch of 1, and 7 of them get nothing" in mark for mark in marks)
+
+
+def test_only_the_configuration_of_the_estimator_that_trains_is_reported(tmp_path: Path) -> None:
+    assert_marked(
+        of_rule(
+            "TPU901",
+            """
+import tensorflow.compat.v1 as tf
+
+from network import input_fn, model_fn
+
+config = tf.estimator.tpu.RunConfig(
+    tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=1)  # error: TPU901
+)
+on_host = tf.estimator.tpu.RunConfig(
+    tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=1)
+)
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=1024, config=config)
+tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, use_tpu=False, config=on_host)
+estimator.train(input_fn, max_steps=50000)
+""",
+        ),
+        tmp_path,
+    )

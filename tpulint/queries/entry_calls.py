@@ -189,9 +189,14 @@ def run_config(estimator: ApiCall) -> Value:
     return UNKNOWN if config is None else config.value
 
 
+def tpu_config(estimator: ApiCall) -> Value:
+    """Return the TPUConfig of a TPUEstimator; NONE without one, UNKNOWN if unseen."""
+    return _inside(run_config(estimator), "tpu_config", 0)
+
+
 def tpu_config_value(estimator: ApiCall, keyword: str, position: int) -> Value:
     """Return an argument of the TPUConfig; NONE if it keeps its default, UNKNOWN if unseen."""
-    return _inside(_inside(run_config(estimator), "tpu_config", 0), keyword, position)
+    return _inside(tpu_config(estimator), keyword, position)
 
 
 def _inside(value: Value, keyword: str, position: int) -> Value:

@@ -11,7 +11,7 @@ from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int, estimator_of, may_use_tpu, tpu_config_value
+from tpulint.queries.entry_calls import constant_int, estimator_of, may_use_tpu, tpu_config
 from tpulint.queries.launches import (
     FEW_STEPS,
     is_of_contrib,
@@ -173,7 +173,7 @@ def trains_by(program: Program, feed: Feed, config: ApiCall) -> bool:
     estimator = estimator_of(program, feed) if feed.kind == "train" else None
     if estimator is None or not may_use_tpu(estimator):
         return False
-    return tpu_config_value(estimator, "iterations_per_loop", 0) == Const(1)
+    return tpu_config(estimator) is config.result
 
 
 def steps_of_training(feed: Feed, program: Program) -> int | None:
