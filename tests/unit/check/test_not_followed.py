@@ -311,3 +311,20 @@ def test_methods_of_an_object_from_a_registry_are_counted(
         f"tpulint: 1 call of `activation` {reason}",
         f"tpulint: 1 call of `train_step` {reason}",
     ]
+
+
+def test_missed_before_a_schedule_that_takes_only_the_step(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A silent gap: an unseen function that was given a variable, and no tensor, was not named."""
+    (project / "train.py").write_text(
+        "import tensorflow.compat.v1 as tf\n"
+        "def build(schedule):\n"
+        "    def step(x):\n"
+        "        return x * schedule(global_step=tf.train.get_or_create_global_step())\n"
+        "    return tf.tpu.rewrite(step, [tf.ones([8])])\n"
+    )
+    assert main(["check"]) == 0
+    assert "1 call was not analyzed: 1 of unknown functions." in capsys.readouterr().out
+    main(["explain", "."])
+    assert "schedule: nothing tells which function it is" in capsys.readouterr().out

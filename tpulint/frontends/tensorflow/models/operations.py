@@ -325,9 +325,14 @@ def note_method(call: Call) -> None:
 def note_unread(
     frame: Frame, name: str, reason: str, kind: str, values: Iterable[Value], site: Site
 ) -> None:
-    """Note a call in device code that takes tensors and leads to code that is not read."""
-    context = frame.context
-    if context.on_device and not context.is_unrecorded and all_tensors(values):
+    """Note a call in device code that takes tensors and leads to code that is not read.
+
+    A variable alone is enough: a learning rate is computed of the global step.
+    """
+    context, given = frame.context, list(values)
+    if not context.on_device or context.is_unrecorded:
+        return
+    if all_tensors(given) or any(list(transfer.variables(value)) for value in given):
         frame.session.note_unfollowed(site, name, reason, kind)
 
 
