@@ -207,7 +207,7 @@ class BaseContext(NamedTuple):
 
     @property
     def fed_at(self) -> Site | None:
-        """Where the TPU gets the dataset that an input function makes here, if one does."""
+        """Where the device gets the dataset that an input function makes here, if one does."""
         data = next((scope for scope in reversed(self.scopes) if scope.kind == DATA), None)
         return None if data is None or data.payload is None else data.site
 
