@@ -338,7 +338,6 @@ def _isinstance(call: Call) -> Value:
 
 # A sequence may stand for a generator or a view, too: it is none of these.
 NO_SEQUENCES = frozenset(["str", "int", "float", "bool", "dict"])
-NO_TENSORS = NO_SEQUENCES | {"list", "tuple", "set", "complex", "bytes"}
 
 
 def _is_of_type(instance: Value, classes: Value) -> bool | None:
@@ -352,7 +351,7 @@ def _is_of_type(instance: Value, classes: Value) -> bool | None:
         case Instance():
             return _is_object_of(instance, listed)
         case Tensor(sort="tensor") if instance.operation is not None:
-            return False if names <= NO_TENSORS else None
+            return False if names <= NO_SEQUENCES | {"list", "tuple", "set"} else None
         case Const(value):
             own = {cls.__name__ for cls in type(value).__mro__}
         case Mapping():
