@@ -200,6 +200,21 @@ def of_a_part(params):
     rows = tf.data.TFRecordDataset("gs://bucket/x").repeat()
     return rows.batch(8).map(counted)  # possible: TPU605
 
+def joined_within(params):
+    def labelled(boxes, areas, count):
+        means = tf.reshape(tf.tile(tf.expand_dims(tf.reduce_mean(count), 0), [8]), [8, 1])
+        return tf.concat([boxes, areas], axis=2), means
+
+    rows = tf.data.TFRecordDataset("gs://bucket/x").repeat()
+    return rows.batch(8).map(labelled)  # possible: TPU605
+
+def filled_up(params):
+    def padded(rows):
+        return tf.reshape(tf.concat([rows, tf.zeros([8 - tf.shape(rows)[0], 4])], axis=0), [8, 4])
+
+    rows = tf.data.TFRecordDataset("gs://bucket/x")  # possible: TPU612
+    return rows.batch(8).map(padded)
+
 def input_fn(params):
     if more:
         return tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(8)  # possible: TPU605
@@ -211,6 +226,8 @@ estimator.train(tested, max_steps=1)
 estimator.train(mapped_on_one_way, max_steps=1)
 estimator.train(tested_both_ways, max_steps=1)
 estimator.train(of_a_part, max_steps=1)
+estimator.train(joined_within, max_steps=1)
+estimator.train(filled_up, max_steps=1)
 estimator.train(all_parts, max_steps=1)
 """,
     "batches of the rows with one key": INPUT_FN

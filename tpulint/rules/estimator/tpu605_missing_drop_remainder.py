@@ -10,7 +10,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
@@ -45,6 +45,7 @@ from tpulint.syntax.nodes import Constant
 FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])
 # Functions that fill a smaller batch up.
 PADS = frozenset(["pad", "concat", "concatenate"])
+FIRST = (Const(0), NONE)  # the axis along which batches get longer
 POSSIBLE, UNLIKELY = Certainty.POSSIBLE, Certainty.UNLIKELY
 
 
@@ -140,7 +141,7 @@ class _ByHand(NamedTuple):
 def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> _ByHand:
     """Return how far the calls behind a batch set its size."""
     fixes = [call for call in later if call.last in FIXES]
-    is_padded = not PADS.isdisjoint(call.last for call in later)
+    is_padded = any(map(_fills_up, later))
     is_sure = _is_always_called([call for call in fixes if _sets_component(call)], batch)
     is_fixed = _is_always_called(fixes, batch)
     origin = before(batch) or UNKNOWN
@@ -155,6 +156,13 @@ def _sets_component(call: ApiCall) -> bool:
     reshaped = options(call.arguments[0].value) if call.arguments else ()
     is_computed = all(isinstance(part, Tensor) and part.sort == "tensor" for part in reshaped)
     return call.last != "reshape" or not (reshaped and is_computed)
+
+
+def _fills_up(call: ApiCall) -> bool:
+    """Return whether a call can fill a smaller batch up, along its first axis."""
+    axis = call.argument("axis", 1) if call.last != "pad" else None
+    is_within = axis is not None and isinstance(axis.value, Const) and axis.value not in FIRST
+    return call.last in PADS and not is_within
 
 
 def _is_always_called(calls: list[ApiCall], batch: ExternalObject) -> bool:
