@@ -21,7 +21,7 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence
 from tpulint.absint.domain.site import CallStep, Site, shared_length
-from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.structures import STRUCTURES, parts, tensors
 from tpulint.absint.domain.values import Bound, External, Partial, Value
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span, Step
 from tpulint.queries.variable_conflicts import Conflict
@@ -56,13 +56,13 @@ def in_calls(calls: Iterable[ApiCall], site: Site, tensor: Tensor) -> Culprit:
     return Culprit(site.span, _name(site.module.text, site.span))
 
 
-def in_argument(argument: Argument, tensor: Tensor) -> Culprit:
-    """Return the part of an argument that is `tensor`."""
+def in_argument(argument: Argument, part: Value) -> Culprit:
+    """Return the part of an argument that is `part`, a tensor or an object."""
     module = argument.site.module
     span = _without_keyword(argument)
     value = argument.value
     while isinstance(value, (Sequence, Mapping)):
-        element = _element(value, tensor)
+        element = _element(value, part)
         if element is None:
             break
         is_here = value.site is not None and value.site.module is module
@@ -77,19 +77,23 @@ def in_argument(argument: Argument, tensor: Tensor) -> Culprit:
     return Culprit(span, _name(module.text, span), is_holder)
 
 
-def _holds(value: Value, tensor: Tensor) -> bool:
-    return any(other is tensor for other in tensors(value))
+def _holds(value: Value, part: Value) -> bool:
+    if value is part:
+        return True
+    if isinstance(part, Tensor):
+        return any(tensor is part for tensor in tensors(value))
+    return isinstance(value, STRUCTURES) and any(_holds(item, part) for item in parts(value))
 
 
-def _element(value: Sequence | Mapping, tensor: Tensor) -> tuple[Value, int] | None:
-    """Return the item that holds the tensor, and its place."""
+def _element(value: Sequence | Mapping, part: Value) -> tuple[Value, int] | None:
+    """Return the item that is or holds the part, and its place."""
     if isinstance(value, Sequence):
         for number, item in enumerate(value.items):
-            if _holds(item, tensor):
+            if _holds(item, part):
                 return item, value.places[number] if number < len(value.places) else -1
     else:
         for key, item in value.items.items():
-            if _holds(item, tensor):
+            if _holds(item, part):
                 return item, value.places.get(key, -1)
     return None
 

@@ -1,0 +1,169 @@
+"""TPU717: an argument of a TPU computation that is an object, and no tensor can be made of it.
+
+The facts: tensorflow/python/tpu/tpu.py, `split_compile_and_replicate`, converts each input of a
+computation to a tensor. A TPUStrategy passes it the arguments of `run`, structures flattened
+(tensorflow/python/distribute/tpu_strategy.py, `tpu_function`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.absint.domain.events import Argument, Computation
+from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
+from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
+from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Severity
+from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.queries.certainty import doubt_about_guess, on_tpu_if
+from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.queries.entry_calls import SIGNATURES, argument, is_from_tensorflow
+from tpulint.rules.base import Report, Rule, register
+
+# tensorflow/python/distribute/distribute_lib.py: the parameters of `Strategy.run`.
+RUN_PARAMETERS = (("args", 1), ("kwargs", 2))
+RUNS = frozenset(["run", "experimental_run_v2"])
+# What makes a tensor of an object, or takes it apart before: NumPy reads sequences, too.
+CONVERSIONS = frozenset(
+    [
+        *("__array__", "__array_interface__", "__array_struct__", "__buffer__"),
+        *("__tf_tensor__", "__tf_flatten__"),
+        *("__getitem__", "__iter__", "__len__"),
+        *("__float__", "__index__", "__int__"),
+    ]
+)
+# Bases outside the project of whose objects TensorFlow makes no tensor.
+PLAIN_BASES = frozenset(["builtins.object", "abc.ABC", "typing.Protocol", "tensorflow.Module"])
+CLASSES_OF_KERAS = frozenset(["layers", "losses", "metrics", "optimizers", "callbacks"])
+SYMBOLIC = "Input"  # a function that gives a tensor, whatever its first letter says
+
+
+@register
+class ObjectAsInput(Rule):
+    code = "TPU717"
+    name = "object-as-input"
+    severity = Severity.ERROR
+    summary = "an argument of a TPU computation of which no tensor can be made"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if not may_be_tpus(computation):
+                continue
+            for passed in inputs(computation):
+                for value in objects_in(passed.value):
+                    culprit = traces.in_argument(passed, value)
+                    report(
+                        culprit.span,
+                        f"`{computation.kind}` makes a tensor of each argument on a TPU, which"
+                        f" fails for {named(culprit)}, {described(value)}: use it from"
+                        " the enclosing scope, or bind it with `functools.partial`",
+                        certainty=on_tpu_if(computation, computation.context),
+                        trace=(
+                            *traces.calls(
+                                HOST_LANE,
+                                computation.context._replace(call_chain=()),
+                                computation.context,
+                            ),
+                            traces.step(HOST_LANE, computation.site, "passes it to the TPU"),
+                        ),
+                        doubt=doubt(computation),
+                    )
+
+
+def inputs(computation: Computation) -> Iterator[Argument]:
+    """Yield the arguments of the entry call of whose items TensorFlow makes tensors."""
+    if computation.kind in RUNS:
+        if computation.call.last != computation.kind:
+            return  # Keras's `fit` builds this step, and has other arguments
+        for name, position in RUN_PARAMETERS:
+            passed = computation.call.argument(name, position)
+            if passed is not None:
+                yield passed
+    elif computation.kind in SIGNATURES and is_from_tensorflow(computation):
+        passed = argument(computation, "inputs")
+        if passed is not None:
+            yield passed
+
+
+def objects_in(value: Value, depth: int = 0) -> Iterator[Value]:
+    """Yield what certainly is in `value`, structures opened, and is no tensor."""
+    if isinstance(value, Choice):
+        if all(is_object(option) for option in value.options):
+            yield value.options[0]
+    elif isinstance(value, STRUCTURES):
+        for item in parts(value) if depth < MAX_STRUCTURE_DEPTH else ():
+            yield from objects_in(item, depth + 1)
+    elif is_object(value):
+        yield value
+
+
+def is_object(value: Value) -> bool:
+    """Return whether TensorFlow certainly refuses to make a tensor of the value."""
+    match value:
+        case Strategy() | Function() | Class():
+            return True
+        case Bound(function=function) | Partial(function=function):
+            return is_object(function)
+        case Instance(cls=cls):
+            return is_plain_class(cls)
+        case ExternalObject():
+            is_named = value.callee is None and value.last[:1].isupper()
+            return is_named and (is_model(value) or is_class_of_keras(value.path))
+    return False
+
+
+def is_plain_class(cls: Class) -> bool:
+    """Return whether objects of a class are no structures, and have no conversion to a tensor."""
+    for base in mro(cls):
+        if isinstance(base, Class):
+            # A dataclass or a class of attrs may be a structure.
+            if base.code.decorators or not CONVERSIONS.isdisjoint(base.names):
+                return False
+        elif not isinstance(base, External) or not is_plain_base(base.path):
+            return False
+    return True
+
+
+def is_plain_base(path: str) -> bool:
+    """Return whether no class that has this base, of a dotted name, is converted for it."""
+    return path in PLAIN_BASES or is_class_of_keras(path)
+
+
+def is_class_of_keras(path: str) -> bool:
+    """Return whether a dotted name is that of a class of Keras, other than that of a tensor."""
+    home, _, last = path.rpartition(".")
+    package = home.partition(".")[0]
+    if not (is_tensorflow(path) or package in ("keras", "tf_keras")) or last == SYMBOLIC:
+        return False
+    is_listed = not CLASSES_OF_KERAS.isdisjoint(home.split("."))
+    return last[:1].isupper() and (is_listed or last in ("Model", "Sequential"))
+
+
+def named(culprit: traces.Culprit) -> str:
+    """Return the object at fault as the message calls it."""
+    if culprit.is_holder and culprit.name:
+        return f"an item of `{culprit.name}`"
+    return f"`{culprit.name}`" if culprit.name else "this argument"
+
+
+def described(value: Value) -> str:
+    """Return what kind of object it is."""
+    match value:
+        case Strategy():
+            return "a strategy"
+        case Class():
+            return "a class"
+        case Instance(cls=cls):
+            return f"an object of `{cls.code.name}`"
+        case ExternalObject():
+            return f"an object of `{value.last}`"
+    return "a function"
+
+
+def doubt(computation: Computation) -> str:
+    """Return what settles whether the call fails."""
+    return doubt_about_guess(computation.context) or "if the strategy is a TPU's"
