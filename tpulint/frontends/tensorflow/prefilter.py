@@ -19,10 +19,12 @@ _STRATEGY = re.compile(
     re.IGNORECASE,
 )
 _BEFORE = 80  # bytes before a `.run(` or `.scope(` in which its receiver's name is
-# `TPUEstimatorSpec(...)`, `spec = tpu.TPUEstimatorSpec`, `run(TPUStrategy, ...)`; no prose.
+# `TPUEstimatorSpec(...)`, `spec = tpu.TPUEstimatorSpec`, `run(TPUStrategy, ...)`,
+# `import TPUEstimator as Estimator`; no prose.
 _MAKES = re.compile(
     rb"(?:TPU(?:GAN)?Estimator(?:Spec)?|TPUStrategy\w*|TPUDistributionStrategy|TpuReplicator)\s*\("
     rb"|[=(,][ \t]*[\w.()]*\b(?:TPUEstimator(?:Spec)?|TPUStrategy\w*)\b[ \t]*(?:[\n,)#]|if\b)"
+    rb"|\b(?:TPU(?:GAN)?Estimator(?:Spec)?|TPUStrategy\w*)[ \t]+as[ \t]+\w+[ \t]*(?:[\r\n,)#;]|$)"
 )
 _CALLS = re.compile(rb"tpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")
 # It begins with letters, and looks behind them for others: so it is searched as fast as they are.

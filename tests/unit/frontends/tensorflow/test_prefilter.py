@@ -20,6 +20,19 @@ def test_an_output_is_no_tpu(data: bytes) -> None:
     assert not passes(data + b"\noutput.shard(x)\n")
 
 
+@pytest.mark.parametrize(
+    ("names", "starts"),
+    [
+        ("TPUEstimator as Estimator", True),
+        ("RunConfig, TPUEstimatorSpec as Spec", True),
+        ("TPUStrategy as Strategy  # for Cloud TPUs", True),
+        ("RunConfig  # TPUEstimator as it was", False),
+    ],
+)
+def test_a_class_that_is_imported_by_another_name_starts_a_search(names: str, starts: bool) -> None:
+    assert passes(f"from tensorflow.contrib.tpu import {names}\n".encode()) is starts
+
+
 @pytest.mark.parametrize("receiver", ["strategy", "tf.distribute.get_strategy()", "s.extended"])
 def test_a_run_of_a_strategy_starts_a_search(receiver: str) -> None:
     data = f"import tensorflow as tf\n{receiver}.run(step)\n".encode()
