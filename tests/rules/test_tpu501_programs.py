@@ -26,6 +26,27 @@ PROGRAMS = {
             return x
         result = tf.tpu.rewrite(computation, [tf.ones([2])])
     """,
+    "a missed alarm: a summary where modules of contrib are imported": """
+        import tensorflow as tf
+        from tensorflow.contrib import tpu
+        def model_fn(features, labels, mode, params):
+            loss = tf.reduce_mean(features)
+            tf.summary.scalar("loss", loss)  # error: TPU501
+            return tpu.TPUEstimatorSpec(mode, loss=loss)
+        tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=64, config=tpu.RunConfig())
+    """,
+    "a summary where modules of contrib are imported if they are there": """
+        import tensorflow as tf
+        try:
+            from tensorflow.contrib import tpu
+        except ImportError:
+            from tensorflow.compat.v1.estimator import tpu
+        def model_fn(features, labels, mode, params):
+            loss = tf.reduce_mean(features)
+            tf.summary.scalar("loss", loss)  # possible: TPU501
+            return tpu.TPUEstimatorSpec(mode, loss=loss)
+        tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=64, config=tpu.RunConfig())
+    """,
     # A false alarm: on a TPU such a function answers no.
     "a summary where summaries are asked for": """
         import tensorflow as tf

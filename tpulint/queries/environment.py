@@ -26,7 +26,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Target, allowed, keeps_keras_2
 from tpulint.ordering import reachable
-from tpulint.syntax.nodes import Attribute, dotted_path
+from tpulint.syntax.nodes import Attribute, Import, ImportFrom, dotted_path
 
 Event = TypeVar("Event", ApiCall, Computation)
 
@@ -238,7 +238,27 @@ def is_for_tensorflow_1(program: Program, site: Site) -> bool:
     if target.stated:
         # A requirement decides before the names that a file uses.
         return not target.mask & allowed([(">=", "2.0")])
-    return site.module.facts.names_any(frozenset(["contrib"])) and any(
-        isinstance(node, Attribute) and dotted_path(node.base) == CONTRIB
-        for node in site.module.nodes()
+    return _imports_contrib(site.module) or (
+        site.module.facts.names_any(frozenset(["contrib"]))
+        and any(
+            isinstance(node, Attribute) and dotted_path(node.base) == CONTRIB
+            for node in site.module.nodes()
+        )
     )
+
+
+def _imports_contrib(module: Module) -> bool:
+    """Return whether the module imports `tensorflow.contrib`, or of it, under no `try`."""
+    for node in module.facts.body:
+        match node:
+            case Import(names=names):
+                modules = [alias.name for alias in names]
+            case ImportFrom(module="tensorflow", level=0, names=names):
+                modules = [f"tensorflow.{alias.name}" for alias in names or ()]
+            case ImportFrom(module=dotted, level=0):
+                modules = [dotted]
+            case _:
+                continue
+        if any(f"{name}.".startswith("tensorflow.contrib.") for name in modules):
+            return True
+    return False
