@@ -66,6 +66,40 @@ DATASETS = {
     ),
 }
 PROGRAMS = DATASETS | {
+    "a missed alarm: arrays of NumPy themselves": NETWORK
+    + """
+import library
+import numpy as np
+
+def of_random_rows(params):
+    arrays = (np.random.rand(100, 5), np.zeros([100], np.int32))
+    data = tf.data.Dataset.from_tensor_slices(arrays)  # error: TPU504
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+def of_doubles(params):
+    rows = library.rows().astype(np.float64)
+    data = tf.data.Dataset.from_tensor_slices({"rows": rows})  # error: TPU504
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+def of_python_floats(params):
+    data = tf.data.Dataset.from_tensor_slices(library.rows().astype(float))  # error: TPU504
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+def of_floats(params):
+    rows = library.rows().astype(np.float32)
+    data = tf.data.Dataset.from_tensor_slices((rows, np.zeros([100], np.float32)))
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+def cast_later(params):
+    data = tf.data.Dataset.from_tensor_slices(library.rows().astype(np.float64))
+    data = data.map(lambda rows: tf.cast(rows, tf.float32))
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+"""
+    + ESTIMATOR
+    + """
+for input_fn in of_random_rows, of_doubles, of_python_floats, of_floats, cast_later:
+    estimator.train(input_fn, max_steps=100)
+""",
     "missed alarms: NumPy's own dtype, and one that a transformation gives": NETWORK
     + """
 import numpy as np

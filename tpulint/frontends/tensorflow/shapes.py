@@ -14,12 +14,22 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 Shape = tuple["int | None", ...]
 
 
+# Functions of `tf` that look at a shape, and where they are told the dtype.
+OF_SHAPES = {"shape": 2, "size": 2, "rank": None}
+
+
 def dtype_of(value: Value | None) -> str | None:
     """Return the dtype that `tf.float32`, `np.int32` or `"float32"` names."""
     name = value.last if isinstance(value, External) else None
     if isinstance(value, Const):
         name = value.value
     return name if name in tf_names.DTYPES else None
+
+
+def dtype_of_array(value: Value | None) -> str | None:
+    """Return the dtype that NumPy takes `value` for: Python's `float` has 64 bits."""
+    is_python = isinstance(value, External) and value.path == "builtins.float"
+    return "float64" if is_python else dtype_of(value)
 
 
 def result_dtype(call: ApiCall) -> str | None:
@@ -36,6 +46,9 @@ def result_dtype(call: ApiCall) -> str | None:
         dtype = call.argument("dtype", tf_names.MAKES_FLOATS[name])
         is_filled = call.argument("on_value") or call.argument("off_value")
         return None if is_filled else "float32" if dtype is None else dtype_of(dtype.value)
+    if name in OF_SHAPES and "." not in call.path.replace(".compat.v1", "").partition(".")[2]:
+        out_type = call.argument("out_type", OF_SHAPES[name])
+        return "int32" if out_type is None else dtype_of(out_type.value)
     if name in tf_names.KEEPS_DTYPE and call.arguments:
         return _dtype_of_tensor(call.arguments[0].value)
     if name in tf_names.ONE_DTYPE or name == "matmul":
@@ -96,7 +109,7 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
         return None, ()
     if isinstance(value, Const):
         return _NUMBERS.get(type(value.value)), () if value != NONE else None
-    if isinstance(value, ExternalObject) and value.path.startswith("numpy."):
+    if isinstance(value, ExternalObject) and value.path.startswith(("numpy.", "?.astype")):
         return _of_array(value)
     if isinstance(value, Sequence) and not value.open:
         rows = [described(item) for item in value.items]
@@ -118,7 +131,8 @@ def _of_array(array: ExternalObject) -> tuple[str | None, Shape | None]:
     name = _SIZED.get(array.last)
     size = array.argument(*name) if name is not None else None
     dtype_argument = array.argument("dtype", _DTYPES.get(array.last))
-    dtype = dtype_of(dtype_argument) if dtype_argument is not None else _FILLS.get(array.last)
+    given = dtype_argument is not None
+    dtype = dtype_of_array(dtype_argument) if given else _FILLS.get(array.last)
     if isinstance(size, Const) and size != NONE:
         return dtype, (_number(size),)
     return dtype, shape_of(size)
@@ -135,5 +149,5 @@ _FILLS = {
     **dict.fromkeys(("zeros", "ones", "empty"), "float64"),
     **dict.fromkeys(("random", "random_sample", "standard_normal", "normal", "uniform"), "float64"),
 }
-_DTYPES = {"zeros": 1, "ones": 1, "empty": 1, "full": 2}
+_DTYPES = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "astype": 0}
 _NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}

@@ -31,7 +31,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     SETS_POLICY,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.shapes import mixable
+from tpulint.frontends.tensorflow.shapes import described, mixable
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import compiled_if, definite_if, doubt_about, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, moved_calls
@@ -318,17 +318,17 @@ def _check_infeeds(program: Program, report: Report) -> None:
         element = None if step is None else element_made(step)
         if step is None or element is None:
             continue
-        for tensor, is_alternative in sent_tensors(element):
-            if tensor.dtype in NOT_FED:
+        for dtype, is_alternative in sent_dtypes(element):
+            if dtype in NOT_FED:
                 report(
                     step.site.span,
-                    f"`{step.last}` gives the TPU a {tensor.dtype}, which no infeed takes: remove"
-                    f" it from the features, or {advice(tensor.dtype)}",
+                    f"`{step.last}` gives the TPU a {dtype}, which no infeed takes: remove"
+                    f" it from the features, or {advice(dtype)}",
                     certainty=definite_if(
                         not is_alternative, not feed.context.is_guess, len(options(data)) == 1
                     ),
                     trace=(
-                        traces.step(HOST_LANE, step.site, f"gives a {tensor.dtype}"),
+                        traces.step(HOST_LANE, step.site, f"gives a {dtype}"),
                         traces.step(HOST_LANE, feed.site, "feeds the TPU with it"),
                     ),
                 )
@@ -344,17 +344,19 @@ def element_made(step: ExternalObject) -> Value | None:
     return step.arguments[0][1] if is_source else None
 
 
-def sent_tensors(value: Value) -> Iterator[tuple[Tensor, bool]]:
-    """Yield the tensors of an element, and whether it may lack them or hold others instead."""
+def sent_dtypes(value: Value) -> Iterator[tuple[str | None, bool]]:
+    """Yield the dtypes in an element, and whether it may lack them or hold others instead."""
     if isinstance(value, Mapping):
         for key, item in value.items.items():
-            for tensor, is_alternative in sent_tensors(item):
-                yield tensor, is_alternative or key in value.maybe_absent
+            for dtype, is_alternative in sent_dtypes(item):
+                yield dtype, is_alternative or key in value.maybe_absent
     elif isinstance(value, Sequence):
         for item in value.items:
-            yield from sent_tensors(item)
+            yield from sent_dtypes(item)
+    elif isinstance(value, ExternalObject):  # an array of NumPy
+        yield described(value)[0], False
     else:
-        yield from with_alternatives(value)
+        yield from ((tensor.dtype, chosen) for tensor, chosen in with_alternatives(value))
 
 
 def may_stay_on_host(program: Program, feed: Feed) -> bool:

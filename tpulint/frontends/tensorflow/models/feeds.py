@@ -52,7 +52,7 @@ from tpulint.frontends.tensorflow.models.table import (
     observe,
     parameter_count,
 )
-from tpulint.frontends.tensorflow.shapes import described, dtype_of
+from tpulint.frontends.tensorflow.shapes import described, dtype_of, dtype_of_array
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -351,11 +351,14 @@ def _load_dataset(call: Call) -> Value | None:
     return loaded
 
 
-@model(*(f"numpy.{name}" for name in ("zeros", "ones", "empty", "full")))
+@model("?.astype", *(f"numpy.{name}" for name in ("zeros", "ones", "empty", "full")))
 @model(*(f"numpy.random.{name}" for name in ("rand", "randn", "random", "normal", "randint")))
 def _array(call: Call) -> Value | None:
-    """Return an array that is filled on the host, with the arguments that say its shape."""
-    return None if call.frame.context.on_device else _loaded(call)
+    """Return an array that is made on the host, with the arguments that say its shape."""
+    is_other = call.name == "astype" and dtype_of_array(call.get("dtype", 0)) != "float64"
+    if is_other or call.frame.context.on_device or isinstance(call.receiver, Tensor):
+        return None
+    return _loaded(call)
 
 
 def _loaded(call: Call) -> ExternalObject:
