@@ -62,6 +62,23 @@ def step(x, pair):
 def train(x, pair):
     return strategy.run(step, args=(x, pair))
 """,
+    "a missed alarm: Python asks a shape that a tensor holds": V1
+    + """
+def computation(x):
+    rows = int(tf.shape(x)[0])  # error: TPU507
+    half = float(tf.constant(0.5))  # error: TPU507
+    return x * rows * half
+"""
+    + REWRITTEN,
+    "Python asks what is no tensor, though TensorFlow returns it": V1
+    + """
+def computation(x):
+    rows = int(tf.get_static_value(tf.shape(x)[0]))
+    small = float(tf.keras.backend.epsilon())
+    known = bool(tf.executing_eagerly()) and bool(tf.io.gfile.exists("gs://bucket/model"))
+    return x * rows * small * int(x.shape[0]) * int(known)
+"""
+    + REWRITTEN,
     "a missed alarm: Python asks a variable": V1
     + """
 import numpy as np

@@ -154,7 +154,11 @@ def _has_no_value(argument: Value, home: str) -> Tensor | Variable | None:
     if isinstance(argument, Variable):
         return None if home == "numpy" else argument
     tensor = symbolic_tensor(argument) if isinstance(argument, Tensor) else None
-    return tensor if tensor is not None and tensor.data else None
+    if tensor is None or tensor.data:
+        return tensor
+    # Python's own functions refuse a constant, too; what has a dtype or a shape is a tensor.
+    is_tensor_too = tensor.dtype is not None or tensor.shape is not None
+    return tensor if home == "builtins" and is_tensor_too else None
 
 
 def _weights(owner: Value | None) -> Variable | None:
