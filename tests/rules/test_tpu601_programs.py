@@ -10,6 +10,32 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import ESTIMATOR, HOST_CALL, MODEL_FN, V1
 
 PROGRAMS = {
+    "a missed alarm: a loss of TF-GAN": V1
+    + """
+import tensorflow_gan as tfgan
+
+def generator_fn(noise):
+    tf.summary.scalar("noise", tf.reduce_mean(noise))  # error: TPU501
+    return tf.layers.dense(noise, 8)
+
+def discriminator_fn(images, noise):
+    tf.summary.scalar("images", tf.reduce_mean(images))  # error: TPU501
+    return tf.layers.dense(images, 1)
+
+def model_fn(features, labels, mode, params):
+    gan_model = tfgan.gan_model(generator_fn, discriminator_fn, features, labels)
+    gan_loss = tfgan.gan_loss(gan_model)
+    sent = tf.reshape(gan_loss.discriminator_loss, [1])
+
+    def host_call_fn(loss):
+        tf.summary.scalar("generator", gan_loss.generator_loss)  # error: TPU601
+        tf.summary.scalar("discriminator", loss[0])
+        return tf.no_op()
+
+    loss = gan_loss.generator_loss
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(host_call_fn, [sent]))
+"""
+    + ESTIMATOR,
     "what a collection holds is no tensor by itself": V1
     + """
 def get_host_call(model_dir):

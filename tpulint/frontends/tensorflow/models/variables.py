@@ -447,7 +447,39 @@ def _apply_by_given(call: Call) -> Value | None:
     return train_op
 
 
-# tensorflow_gan/python/train.py, `gan_train_ops`: a tuple of two operations. A model_fn that trains
+# tensorflow_gan/python/train.py, `gan_model`: it runs both networks, the second one on real data
+# and on what the first one makes.
+@model("?.gan_model")
+def _gan_model(call: Call) -> Value | None:
+    parts = [call.get(name, at) for at, name in enumerate(GAN_MODEL)]
+    networks, (real, inputs) = parts[:2], [part or UNKNOWN for part in parts[2:]]
+    if not all(network and isinstance(network, MAKERS) for network in networks):
+        return None
+    generator, discriminator = (network or UNKNOWN for network in networks)
+    made = call.call_with(generator, inputs)
+    gan = ExternalObject(call.path, call.site, call.frame.context)
+    gan.attributes.update(
+        generator_inputs=inputs,
+        generated_data=made,
+        discriminator_gen_outputs=call.call_with(discriminator, made, inputs),
+        real_data=real,
+        discriminator_real_outputs=call.call_with(discriminator, real, inputs),
+    )
+    return gan
+
+
+GAN_MODEL = ("generator_fn", "discriminator_fn", "real_data", "generator_inputs")
+
+
+# `gan_loss`: a tuple of two tensors.
+@model("?.gan_loss")
+def _gan_loss(call: Call) -> Value:
+    losses = ExternalObject(call.path, call.site, call.frame.context)
+    losses.attributes.update(generator_loss=call.operation(), discriminator_loss=call.operation())
+    return losses
+
+
+# `gan_train_ops`: a tuple of two operations. A model_fn that trains
 # one network runs one of them, and gives a placeholder as the other one's optimizer.
 TRAIN_OPS = {
     "generator_optimizer": "generator_train_op",
