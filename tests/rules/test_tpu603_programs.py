@@ -10,6 +10,25 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import ESTIMATOR, HOST_CALL, MODEL_FN, V1
 
 PROGRAMS = {
+    "a missed alarm: a scalar that is summed over the replicas": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.tpu.cross_replica_sum(tf.reduce_mean(features)) / 8
+    rows = tf.tpu.cross_replica_sum(tf.reduce_mean(features, axis=-1))
+    call = (lambda *values: tf.no_op(), [loss, rows])  # error: TPU603
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=call)
+"""
+    + ESTIMATOR,
+    "a missed alarm: a scalar that TensorFlow 1 prints": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    scale = tf.Print(loss, [loss], "loss")  # error: TPU501
+    rows = tf.Print(features, [loss], "rows")  # error: TPU501
+    call = (lambda *values: tf.no_op(), [scale, rows])  # error: TPU603
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=call)
+"""
+    + ESTIMATOR,
     "missed alarms: what has one element, as it is the loss or a learning rate": V1
     + """
 def model_fn(features, labels, mode, params):

@@ -88,6 +88,15 @@ def _stop_gradient(call: Call) -> Value:
     return tensor
 
 
+@model("tf.Print", "tf.compat.v1.Print")
+def _print(call: Call) -> Value:
+    """Return the first argument, as TensorFlow 1 does."""
+    tensor = make_tensor(call)
+    if call.values:
+        tensor.dtype, tensor.shape = described(call.values[0])
+    return tensor
+
+
 def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = False) -> Tensor:
     """Build an operation of TensorFlow.
 

@@ -23,6 +23,7 @@ from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.table import Call, M, model
+from tpulint.frontends.tensorflow.shapes import described
 from tpulint.frontends.tensorflow.strategy import (
     CROSS_REPLICA,
     EACH_REPLICA,
@@ -215,6 +216,8 @@ def _collective(call: Call) -> Value:
     tensor = call.operation(certainty=Certainty.DEFINITE)
     if tensor.operation is not None:
         tensor.operation.kept = True
+    if call.name == "cross_replica_sum" and call.arguments:
+        tensor.shape = described(call.values[0])[1]
     if call.name in AGREEMENT_CALLS:
         return replace(tensor, per_replica=False, replica_id=False, split=False, uniform=True)
     return tensor
