@@ -71,8 +71,77 @@ Three more faults have no rule:
   and the operation's line, but no rule.
 
 An error that TensorFlow or Keras raises is linked to a rule if `raised_errors.toml` has its text.
-Other errors of Python and TensorFlow are left as they are: they are not specific to TPUs.
+Other errors are left as they are. Most of them are not specific to TPUs.
 """
+REFUSED = """
+These errors of TensorFlow and Keras in a step, or around it, belong to no rule. `tpulint run` shows
+them with the line of the program:
+
+| error | file | why there is no rule |
+|---|---|---|
+"""
+ANY_STRATEGY = (
+    "Every strategy raises it at the line that is wrong, and its text says what to write."
+)
+ANY_DEVICE = "It is raised on every device, and its text says what is wrong."
+
+
+class Refusal(NamedTuple):
+    """A text of an error, a file of an installed package that raises it, and why it has no rule."""
+
+    text: str
+    file: str
+    reason: str
+
+
+_DISTRIBUTE = "tensorflow/python/distribute"
+REFUSALS = (
+    Refusal(
+        "cannot handle Variables passed to *args.",
+        f"{_DISTRIBUTE}/tpu_strategy.py",
+        "The text says what to write, and few programs pass variables.",
+    ),
+    Refusal(
+        "to TPUStrategy.run() has unknown rank, which is not allowed",
+        f"{_DISTRIBUTE}/tpu_strategy.py",
+        "The rank is the data's, except where a signature asks for none.",
+    ),
+    Refusal(
+        "InputReplicationMode.PER_REPLICA is only supported in",
+        f"{_DISTRIBUTE}/tpu_strategy.py",
+        "The program asks for it in so many words.",
+    ),
+    Refusal("out of range for `value` with rank", f"{_DISTRIBUTE}/distribute_lib.py", ANY_STRATEGY),
+    Refusal("Expected `reduce_op` to be", f"{_DISTRIBUTE}/distribute_lib.py", ANY_STRATEGY),
+    Refusal(
+        "is not divisible by `num_replicas_in_sync`",
+        f"{_DISTRIBUTE}/distribute_lib.py",
+        "It depends on the number of replicas, and the report says with which it works.",
+    ),
+    Refusal(
+        "all_gather does not support IndexedSlices",
+        f"{_DISTRIBUTE}/distribute_lib.py",
+        ANY_STRATEGY,
+    ),
+    Refusal(
+        "creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype",
+        f"{_DISTRIBUTE}/values.py",
+        ANY_STRATEGY,
+    ),
+    Refusal("is only supported for mirrored", f"{_DISTRIBUTE}/values_util.py", ANY_STRATEGY),
+    Refusal(
+        "TPU function return values must all either be Operations or convertible to Tensors",
+        "tensorflow/python/tpu/tpu.py",
+        "What a step returns besides tensors is rarely seen in the source, and the text names it.",
+    ),
+    Refusal("Tensor is unhashable.", "tensorflow/python/framework/tensor.py", ANY_DEVICE),
+    Refusal(
+        "No gradients provided for any variable",
+        "keras/src/optimizers/base_optimizer.py",
+        ANY_DEVICE,
+    ),
+    Refusal("does not have a `call()`", "keras/src/models/model.py", ANY_DEVICE),
+)
 UNPROVEN = """
 ## What is not proven
 
@@ -132,7 +201,8 @@ def proof() -> str:
     text = HEAD.format(proved=len(proved), all=len(proofs))
     text += "".join(proof_row(row) for row in proofs)
     text += ERRORS + "".join(error_rows())
-    text += OTHERS + UNPROVEN + "".join(unproven_row(row) for row in proofs if not row.is_proved)
+    text += OTHERS + REFUSED + "".join(map(refusal_row, REFUSALS))
+    text += UNPROVEN + "".join(unproven_row(row) for row in proofs if not row.is_proved)
     return text + NOT_RUN + "".join(map(not_run_row, proofs))
 
 
@@ -170,6 +240,12 @@ def proof_row(row: Proof) -> str:
         f"{len(row.silent)} ({ran})",
     ]
     return f"| {' | '.join(cells)} |\n"
+
+
+def refusal_row(row: Refusal) -> str:
+    """Return the line of one error of TensorFlow or Keras."""
+    text = f"`` {row.text} ``" if "`" in row.text else f"`{row.text}`"
+    return f"| {text} | `{row.file}` | {row.reason} |\n"
 
 
 def _errors(blocks: Iterable[Block]) -> str:

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
+from scripts.proof import REFUSALS, Refusal
 from tpulint.codes import CODES
 from tpulint.frontends.tensorflow.knowledge.tables import (
     RAISED_ERRORS,
@@ -163,6 +164,16 @@ def test_each_text_is_in_its_source(row: dict[str, Any]) -> None:
         assert RELEASE >= (2, 16)
         return
     assert text_pattern(row["text"]).search("\n".join(texts_of(path))), row["text"]
+
+
+if RELEASE >= (2, 16):
+
+    @pytest.mark.parametrize("row", REFUSALS, ids=lambda row: row.text)
+    def test_each_error_that_belongs_to_no_rule_is_in_its_source(row: Refusal) -> None:
+        """docs/proof.md lists them; the names of files are those of the newest release."""
+        assert raised_error(["ValueError", "Exception"], row.text, [f"/lib/{row.file}"]) is None
+        texts = "\n".join(texts_of(INSTALLED / row.file))
+        assert text_pattern(row.text).search(texts)
 
 
 def texts_of(path: Path) -> list[str]:
