@@ -22,6 +22,10 @@ from tpulint.run.failure import RunFailure, is_users, line_of
 from tpulint.run.report import Checked, RunFault, shown_place
 from tpulint.source import Source, read_all
 
+# What only makes numbers wrong, in a way that no step can tell.
+UNSEEN_AT_RUN_TIME = ("TPU713",)
+
+
 # Explain a failure at run time by the findings on its lines.
 
 
@@ -147,7 +151,14 @@ def check_files(
     request = task.request._replace(config=config, closest=Closest(config.root))
     part = task._replace(request=request, filenames=filenames, context=())
     result = driver.resolve(analysis, part, {})
-    checked_files = Checked(tuple(result.findings), len(filenames), result.hidden)
+    hints = [
+        finding
+        for finding in analysis.findings
+        if finding.code in UNSEEN_AT_RUN_TIME and finding.span.filename in filenames
+    ]
+    number = sum(result.hidden[code] for code in UNSEEN_AT_RUN_TIME)
+    shown = tuple(hints) if len(hints) == number else ()  # all of them, none of which is suppressed
+    checked_files = Checked(tuple(result.findings), len(filenames), result.hidden, shown)
     return checked_files, [*map(str, result.failures), *result.warnings, *result.messages]
 
 

@@ -144,11 +144,15 @@ class RunFault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The result of `tpulint check` for the files that ran; `hidden`: possible ones by code."""
+    """The result of `tpulint check` for the files that ran.
+
+    hidden: possible findings by code. hints: those of them that no run can show.
+    """
 
     findings: tuple[Finding, ...]
     files: int
     hidden: Mapping[str, int]
+    hints: tuple[Finding, ...] = ()
 
 
 class FinishedRun(NamedTuple):
@@ -284,7 +288,7 @@ def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) ->
         rules = ", ".join(sorted(checked.hidden))
         summary += f", and {sum(checked.hidden.values())} possible ({rules})"
     lines = [f"`tpulint check` of {files}: {summary}"]
-    for other in others[:MOST_LINES]:
+    for other in [*others[:MOST_LINES], *checked.hints[:MOST_LINES]]:
         place = one_line(context.short(other.span))
         lines.append(f"  {place}: {other.code} {flags(other)}{one_line(other.message)}")
     if len(others) > MOST_LINES:

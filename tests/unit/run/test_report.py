@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.unit.sample import CONTEXT, DEADLOCK
+from tpulint.finding import Certainty
 from tpulint.output.full import block
 from tpulint.run.cost import LargeTensor, MemoryRow, ProductLine, Sizes, StepCost
 from tpulint.run.report import (
@@ -184,6 +185,15 @@ def test_the_rules_of_possible_findings_are_named() -> None:
     ran = report()._replace(checked=Checked((), 2, {"TPU713": 1, "TPU501": 2}))
     written = text(ran, CONTEXT)
     assert "of the 2 files that ran: nothing, and 3 possible (TPU501, TPU713)\n" in written
+
+
+def test_a_hint_is_shown_as_a_possible_finding() -> None:
+    hint = DEADLOCK._replace(certainty=Certainty.POSSIBLE)
+    ran = report()._replace(checked=Checked((), 1, {"TPU101": 1}, (hint,)))
+    *_, summary, shown = text(ran, CONTEXT).splitlines()
+    assert summary == "`tpulint check` of the file that ran: nothing, and 1 possible (TPU101)"
+    assert shown.startswith("  ")
+    assert ": TPU101 [possible] " in shown
 
 
 def test_the_report_as_json_has_all_of_it() -> None:
