@@ -370,3 +370,51 @@ train(tf.ones([4, 2]))
 """
     error = error_of(program, tmp_path)
     assert linked(error, tmp_path) == [(rule, rule)], error
+
+
+UNSCALED = f"""{STRATEGY}
+with strategy.scope():
+    weight = tf.Variable([1.0])
+    optimizer = tf.keras.optimizers.SGD(0.1)
+
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(weight * x)
+    optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+
+@tf.function
+def train(x):
+    strategy.run(step, args=(x,))
+
+train(tf.ones([4]))
+"""
+
+
+@pytest.mark.parametrize("comment", ["", "  # noqa: TPU713"])
+def test_a_loss_that_is_not_scaled_is_a_hint(comment: str, tmp_path: Path) -> None:
+    """No step can tell it; what the author has suppressed is not said again."""
+    line = "loss = tf.reduce_mean(weight * x)"
+    file = tmp_path / "program.py"
+    file.write_text(UNSCALED.replace(line, line + comment), encoding="utf-8")
+    checked = explain([], str(file), [str(file)]).checked
+    rows = [(hint.code, hint.span.start.row) for hint in checked.hints]
+    assert rows == ([] if comment else [("TPU713", UNSCALED.partition(line)[0].count("\n") + 1)])
+
+
+if tf.keras.__version__ >= "3":
+
+    def test_a_metric_of_numpy_leads_to_its_operation(tmp_path: Path) -> None:
+        """Keras asks for the rank of its result, which has none, and hides the frames."""
+        program = f"""{STRATEGY}
+import numpy as np
+
+def ranks(y, prediction):
+    return tf.numpy_function(lambda y, prediction: np.float32(1.0), [y, prediction], tf.float32)
+
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[ranks])
+model.fit(tf.ones([4, 4]), tf.ones([4, 1]), batch_size=4, verbose=0)
+"""
+        error = error_of(program, tmp_path)
+        assert linked(error, tmp_path) == [("TPU501", "TPU501")], error

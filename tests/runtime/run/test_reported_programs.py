@@ -226,3 +226,18 @@ def test_a_pipeline_of_an_imported_package(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "HostOnlyInputError at reverb.py:" in done.stderr
     assert "[TPU607 host-only-input]" in done.stderr
+
+
+@pytest.mark.any_release
+def test_a_callback_that_writes_to_this_machine(tmp_path: Path) -> None:
+    """The error comes from `fit`, and the finding is at the callback."""
+    program = HUB.replace("import tensorflow_hub as hub\n", "").replace("layer, ", "")
+    program = program.replace('    layer = hub.KerasLayer("https://tfhub.dev/small/1")\n', "")
+    program = program.replace("verbose=0", "verbose=0, callbacks=[log]")
+    log = "log = tf.keras.callbacks.TensorBoard('logs')"
+    program = program.replace("pairs = ", f"{log}\npairs = ")
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "--remote", "program.py")
+    assert done.returncode == 1
+    assert "LocalFileError" in done.stderr
+    assert "writes this on the host of a remote TPU" in " ".join(done.stderr.split())
