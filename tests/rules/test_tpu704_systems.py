@@ -68,6 +68,31 @@ for fold in range(5):
     with strategy.scope():
         kernel = tf.Variable(1.0)
 """,
+    "a false alarm: in a function that trains a model each time": SYSTEM
+    + """
+def train(seed):
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+    model.fit(tf.ones([8, 2]), tf.ones([8, 1]))
+
+train(1)
+train(2)
+""",
+    "in a function whose first model is used after the second call": SYSTEM
+    + """
+def train(seed):
+    tf.tpu.experimental.initialize_tpu_system(resolver)  # possible: TPU704
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+    return model
+
+first = train(1)
+second = train(2)
+first.predict(tf.ones([8, 2]))
+""",
     "in a function that asks whether there is one already": """
 import sys
 import tensorflow as tf

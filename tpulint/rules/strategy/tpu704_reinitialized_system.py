@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tpulint.absint.domain.context import GUARD, LOOP, Scope
 from tpulint.absint.domain.events import ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
-from tpulint.absint.domain.values import UNKNOWN, Const, Value
+from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -72,6 +72,9 @@ def _check_initialization(
     # Sections of a notebook stand for themselves: each begins with a strategy of its own.
     is_section = any(other.last in tf_names.TPU_STRATEGIES for other in later)
     if use is None and is_section and call.site.module.filename.endswith(".ipynb"):
+        return
+    is_for_new = is_entered_later and not is_section
+    if use is None and is_for_new and _is_for_each(call, initializations, later):
         return
     # A scope's variables are the greater loss, so they are named rather than the strategy.
     lost = (scopes or strategies)[0]
@@ -213,6 +216,26 @@ def _may_follow(earlier: ApiCall, later: ApiCall) -> bool:
 def _enters_tpu_scope(call: ApiCall) -> bool:
     is_tpu = isinstance(call.receiver, Strategy) and call.receiver.kind == "tpu"
     return call.last == "scope" and is_tpu
+
+
+def _is_for_each(call: ApiCall, earlier: list[ApiCall], later: list[ApiCall]) -> bool:
+    """Return whether a function that is called for each model clears the one that it made before.
+
+    No model of an earlier call is used later.
+    """
+    chains = [other.context.call_chain for other in earlier if other.site == call.site]
+    models = [
+        model
+        for other in later
+        if other.last in tf_names.STEPS
+        for model in options(other.receiver or UNKNOWN)
+        if isinstance(model, (ExternalObject, Instance))
+    ]
+    return bool(chains) and not any(
+        model.context is not None and model.context.call_chain[: len(chain)] == chain
+        for model in models
+        for chain in chains
+    )
 
 
 def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
