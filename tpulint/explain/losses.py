@@ -89,7 +89,7 @@ class Losses:
     def of(self, frame: Frame, dotted: str, value: Value) -> LostValue | None:
         """Return where the value of a dotted name was lost; None where it is known."""
         if isinstance(value, Opaque):
-            return self._of_opaque(frame, value, frame.site(-1))
+            return self._of_opaque(value, frame.site(-1))
         if value is not UNKNOWN:
             return None
         first, _, rest = dotted.partition(".")
@@ -139,7 +139,7 @@ class Losses:
         if lost is not None:
             return lost
         if isinstance(value, Opaque):
-            return self._of_opaque(frame, value, frame.site(first_place(node)))
+            return self._of_opaque(value, frame.site(first_place(node)))
         if isinstance(node, CallNode):
             return self._known(node.callee) or self._of_call(frame, node)
         losses = map(self._known, _parts(node))
@@ -161,7 +161,7 @@ class Losses:
             env = env.outer
         return None
 
-    def _of_opaque(self, frame: Frame, value: Opaque, site: Site) -> LostValue:
+    def _of_opaque(self, value: Opaque, site: Site) -> LostValue:
         root = value
         while root.parent is not None:
             root = root.parent

@@ -108,7 +108,7 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
             yield access
     for call in updates:
         if not any(_is_written_by(access, call) for access in touches):
-            for access in _read_before(computation, call, touches):
+            for access in _read_before(call, touches):
                 if creations.is_trained(access.variable):
                     yield _written(access, call, lanes)
 
@@ -154,9 +154,7 @@ def _written(access: Access, update: Access | ApiCall, lanes: EventBoxes) -> Acc
     return write
 
 
-def _read_before(
-    computation: Computation, update: ApiCall, touches: Iterable[Access]
-) -> Iterator[Access]:
+def _read_before(update: ApiCall, touches: Iterable[Access]) -> Iterator[Access]:
     """Yield a read of each variable that is read on the way to what the optimizer is given.
 
     A library's whole step gives it the loss of all that the model computes.

@@ -183,7 +183,7 @@ def for_(frame: Frame, node: nodes.For) -> bool:
     )
     kind = WHILE if traced else LOOP
     item = operators.element_of(frame, source, site)
-    items = operators.items_of(frame, source)
+    items = operators.items_of(source)
     if items is not None and not items:
         return frame.block(node.orelse)
     if items is not None and len(items) <= MAX_UNROLLED_ITEMS and _is_unrolled(frame, node):

@@ -345,7 +345,7 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
     source = value(frame, first.iterated)
     site, saved = frame.site(node.place), frame.env.names
     transfer.note_iteration(frame, source, site)
-    items = operators.items_of(frame, source)
+    items = operators.items_of(source)
     if items is None or len(items) > MAX_UNROLLED_ITEMS or inner_clauses or first.tests:
         is_unrolled = False
         # With tests, or over more than this, the number of its rounds is another.

@@ -431,7 +431,7 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
     return UNKNOWN
 
 
-def items_of(frame: Frame, value: Value) -> list[Value] | None:
+def items_of(value: Value) -> list[Value] | None:
     """Return the items that iteration gives, where all are known."""
     if isinstance(value, Sequence) and not value.open:
         return list(value.items)

@@ -289,11 +289,11 @@ def _report_batch(
             traces.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),
         ),
         fix=of_one_size(batch, is_never_short=_is_never_short(program, batch.site)),
-        doubt=_doubt(feed, fault),
+        doubt=_doubt(fault),
     )
 
 
-def _doubt(feed: Feed, fault: _Fault) -> str:
+def _doubt(fault: _Fault) -> str:
     """Return what settles whether the last batch is a fault."""
     if fault.why == NO_STATIC_SIZE:
         return "if this pipeline feeds the TPU"

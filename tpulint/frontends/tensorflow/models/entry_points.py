@@ -62,7 +62,7 @@ def trace(
         for option in callee.options if isinstance(callee, Choice) else (callee,):
             args = arguments
             if args is None:
-                args = tensor_arguments(frame, option, call.site, opaque)
+                args = tensor_arguments(option, call.site, opaque)
             inputs = tuple(
                 argument._replace(value=as_input(frame, argument.value, call.site, is_whole=is_run))
                 for argument in args
@@ -127,9 +127,7 @@ def fresh_input(frame: Frame, site: Site) -> Tensor:
     return Tensor(frame.context, site, "structure", per_replica=True, data=True)
 
 
-def tensor_arguments(
-    frame: Frame, callee: Value, site: Site, opaque: frozenset[str]
-) -> list[Argument]:
+def tensor_arguments(callee: Value, site: Site, opaque: frozenset[str]) -> list[Argument]:
     """Return one argument per required parameter; those named in `opaque` are no tensors.
 
     Without such names there may be more arguments, for parameters with defaults.

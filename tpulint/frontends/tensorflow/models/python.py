@@ -152,7 +152,7 @@ def _list(call: Call) -> Value:
     if not call.arguments:
         return Sequence("list", [], False, call.site, call.frame.context)
     source = call.values[0]
-    source_items = items_of(call.frame, source)
+    source_items = items_of(source)
     kind = "tuple" if call.name == "tuple" else "list"
     if source_items is not None:
         items = list(reversed(source_items)) if call.name == "reversed" else source_items
@@ -168,10 +168,10 @@ def _chain(call: Call) -> Value:
     """chain(): the items of one iterable after another, up to the first that is not known."""
     rows: list[Value] | None = call.values
     if call.name == "from_iterable":
-        rows = items_of(call.frame, call.values[0]) if call.values else None
+        rows = items_of(call.values[0]) if call.values else None
     joined = Sequence("list", [], rows is None, call.site)
     for row in rows or ():
-        items = items_of(call.frame, row)
+        items = items_of(row)
         joined.extend(
             [operators.element_of(call.frame, row, call.site)] if items is None else items
         )
@@ -197,7 +197,7 @@ def _enumerate(call: Call) -> Value:
     if not call.arguments:
         return UNKNOWN
     source = call.values[0]
-    items = items_of(call.frame, source)
+    items = items_of(source)
     if items is not None:
         pairs: list[Value] = [Sequence("tuple", [Const(n), item]) for n, item in enumerate(items)]
         return Sequence("list", pairs)
@@ -208,7 +208,7 @@ def _enumerate(call: Call) -> Value:
 @model("builtins.zip")
 def _zip(call: Call) -> Value:
     sources = call.values
-    columns = [items_of(call.frame, source) for source in sources]
+    columns = [items_of(source) for source in sources]
     if columns and all(column is not None for column in columns):
         rows = zip(*[column for column in columns if column is not None], strict=False)
         return Sequence("list", [Sequence("tuple", list(row)) for row in rows])
@@ -234,7 +234,7 @@ def _reduce(call: Call) -> Value:
     if len(call.values) < 2:
         return UNKNOWN
     function, source = call.values[:2]
-    items = items_of(call.frame, source)
+    items = items_of(source)
     if items is None or len(items) > MAX_UNROLLED_ITEMS:
         item = operators.element_of(call.frame, source, call.site)
         items = [item] if len(call.values) > 2 else [item, item]
@@ -256,7 +256,7 @@ def _filter(call: Call) -> Value:
     item = operators.element_of(call.frame, source, call.site)
     if function != NONE:
         call.call_with(function, item)
-    items = items_of(call.frame, source)
+    items = items_of(source)
     return Sequence("list", [item] if items is None else items, True)
 
 
@@ -266,7 +266,7 @@ def _starmap(call: Call) -> Value:
     if len(call.values) != 2:
         return UNKNOWN
     function, source = call.values
-    rows = items_of(call.frame, source)
+    rows = items_of(source)
     if rows is not None and len(rows) <= MAX_UNROLLED_ITEMS:
         return Sequence("list", [_call_with_row(call, function, row) for row in rows])
     row = operators.element_of(call.frame, source, call.site)
@@ -274,7 +274,7 @@ def _starmap(call: Call) -> Value:
 
 
 def _call_with_row(call: Call, function: Value, row: Value) -> Value:
-    items = items_of(call.frame, row)
+    items = items_of(row)
     if items is not None:
         return call.call_with(function, *items)
     arguments = (Argument(None, "*", row, call.site),)
