@@ -38,12 +38,12 @@ def test_a_small_function_is_read_more_often() -> None:
     assert all(can_enter(reader, small) for _ in range(2 * MIN_VISITS))
 
 
-def test_what_a_computation_runs_has_a_budget_of_its_own() -> None:
+def test_each_computation_and_feed_has_a_budget_of_its_own() -> None:
     reader, (large,) = functions(f"def large():\n{MANY}")
     reader.new_run()
     while can_enter(reader, large):
         pass
-    assert reader.can_enter(large, (), Site(large.module, large.code.place), built=True)
+    assert reader.can_enter(large, (), Site(large.module, large.code.place), part="step")
 
 
 def test_each_run_has_fresh_budgets() -> None:
