@@ -116,7 +116,7 @@ SMALL_FUNCTION_IDENTIFIERS = 60  # identifiers: a function with few of them is r
 MAX_ALIKE_VISITS = (
     64  # readings of one function in one run after which it is read once a distinct call
 )
-MAX_BUILDER_VISITS = 16  # readings of a function that only makes another, with one group
+MAX_BUILDER_VISITS = 16  # readings of what makes a function or a feed's data, with one group
 MAX_CALLS = 20_000  # readings of all functions in one run
 MAX_MADE = 8  # objects of one class that are kept
 RECURSION = "recursion"
@@ -176,7 +176,8 @@ class Budgets:
         if len(function.code.mentions) <= GETTER_IDENTIFIERS:
             return None
         most = SMALL_FUNCTION_IDENTIFIERS // (len(function.code.mentions) + 1)
-        if visits > most and makes_function(function):
+        # A feed takes its data from one of several functions, of which each makes another pipeline.
+        if visits > most and (isinstance(part, Site) or makes_function(function)):
             most = MAX_BUILDER_VISITS
         is_spent = visits > MIN_VISITS and visits > most
         if is_spent or (visits > 1 and of_code > MAX_ALIKE_VISITS):
