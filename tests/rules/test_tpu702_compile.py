@@ -310,6 +310,44 @@ model.fit(tf.ones([8, 4]), tf.ones([8]))
 """
 
 
+# A test of `__name__` around the whole program does not ask whether there is a TPU.
+MAIN = f"""
+import tensorflow as tf
+
+
+def connect():
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    except ValueError:
+        resolver = None
+    if resolver:
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    return tf.distribute.get_strategy()
+
+
+def main():
+    strategy = connect()
+    batch = 16 * strategy.num_replicas_in_sync
+    model = {NET}  # error: TPU702
+    model.compile("adam", "mse")
+    model.fit(tf.ones([batch, 4]), tf.ones([batch]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_program_that_its_main_function_runs_forgets_its_strategy(tmp_path: Path) -> None:
+    assert reported(MAIN, tmp_path, ["TPU702"]) == expected(MAIN, ["TPU702"])
+
+
+def test_a_model_for_runs_without_a_tpu_is_silent(tmp_path: Path) -> None:
+    text = MAIN.replace("    model.fit", "    if batch == 16:\n        model.fit")
+    assert reported(text.replace("  # error: TPU702", ""), tmp_path, ["TPU702"]) == []
+
+
 def test_a_script_of_several_that_forgets_its_strategy(tmp_path: Path) -> None:
     assert reported(SCRIPTS, tmp_path, ["TPU702"]) == expected(SCRIPTS, ["TPU702"])
 

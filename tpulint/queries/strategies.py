@@ -286,7 +286,9 @@ class Scopes:
             return
         creation = self.made[id(strategy)].context
         is_made = creation.reached_whenever(call.context)
-        if call.context.forks and (creation.is_tried or not is_made):
+        # What the strategy is under, too, does not ask for a TPU: a test of `__name__` around both.
+        asks = bool(call.context.forks - creation.forks)
+        if asks and (creation.is_tried or not is_made):
             return  # the test may ask whether there is a TPU
         if scope_strategy(model.context) is None:
             least = definite_if(not self._is_used(strategy))
