@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import NamedTuple
 
-from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, function_of
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
@@ -50,6 +50,8 @@ SAME_ON_HOSTS = frozenset(["get_per_replica_batch_size", "num_replicas_in_sync"]
 # What makes the examples of the hosts differ, and what joins or takes apart the batches.
 DISTRIBUTED = "DistributedDataset"
 DIFFERS = frozenset(["shard", "shuffle", "interleave", "list_files", "sample_from_datasets"])
+
+Origin = tuple[Site | None, Site | None]
 
 
 @register
@@ -125,7 +127,12 @@ def _check_whole_batches(program: Program, computation: Computation, report: Rep
         return
     passed = [argument.value for argument in computation.call.arguments]
     batch = next((batch for value in passed for batch in batches_of_elements(value)), None)
-    if batch is None or batch.site in places_of_distributed_batches(program):
+    if batch is None:
+        return
+    distributed = distributed_at(program).get(origin(batch), [])
+    if any(
+        place is None or not place.reached_whenever(computation.context) for place in distributed
+    ):
         return
     if any(call.site.module.facts.names_any(tf_names.REPLICA_ID) for call in computation.calls):
         return  # each replica may take rows of its own
@@ -135,7 +142,7 @@ def _check_whole_batches(program: Program, computation: Computation, report: Rep
         f"`{computation.kind}` gives each replica all of a batch, because its dataset was not"
         " distributed, so all replicas do the same work: pass the dataset to"
         " `strategy.experimental_distribute_dataset`, and loop over its result",
-        certainty=definite_if(trains, not computation.context.is_guess),
+        certainty=definite_if(trains, not computation.context.is_guess, not distributed),
         trace=(
             traces.step(HOST_LANE, batch.site, "makes the batches"),
             traces.step(HOST_LANE, computation.site, "gives each replica all of one"),
@@ -144,14 +151,32 @@ def _check_whole_batches(program: Program, computation: Computation, report: Rep
     )
 
 
-def places_of_distributed_batches(program: Program) -> set[Site]:
-    """Return the places that make batches for any strategy: another one hands its dataset on."""
-    distributed = [data_of(program, feed) for feed in program.feeds]
+def distributed_at(program: Program) -> dict[Origin, list[Context | None]]:
+    """Return where batches are distributed, by what makes them.
+
+    None: another strategy hands its dataset on as it is.
+    """
+    taken: list[tuple[Context | None, Value]] = []
+    taken += [(feed.context, data_of(program, feed)) for feed in program.feeds]
     for name in tf_names.DISTRIBUTES:
-        distributed += [
-            item.value for call in program.named.get(name, ()) for item in call.arguments
-        ]
-    return {batch.site for data in distributed for batch in last_batches(data) if batch}
+        for call in program.named.get(name, ()):
+            is_own = isinstance(call.result, ExternalObject) and call.result.last == DISTRIBUTED
+            place = call.context if is_own else None
+            taken += [(place, item.value) for item in call.arguments]
+    places: dict[Origin, list[Context | None]] = {}
+    for place, data in taken:
+        for batch in filter(None, last_batches(data)):
+            places.setdefault(origin(batch), []).append(place)
+    return places
+
+
+def origin(batch: ExternalObject) -> Origin:
+    """Return where batches are made, and the call of the function that makes them there.
+
+    One function often makes those for the training and those for the evaluation.
+    """
+    chain = batch.context.call_chain if batch.context is not None else ()
+    return batch.site, chain[-1].site if chain else None
 
 
 def batches_of_elements(value: Value, depth: int = 0) -> Iterator[ExternalObject]:
