@@ -71,6 +71,20 @@ for data in (
 ):
     strategy.experimental_distribute_dataset(data.repeat())
 """,
+    "missed alarms: local paths that become texts": TF
+    + REMOTE
+    + """
+import sys
+
+folder = "data"
+for data in (
+    tf.data.TFRecordDataset(tf.io.gfile.glob(str(folder + "/*.tfrecord"))),  # error: TPU607
+    tf.data.TFRecordDataset(tf.io.gfile.glob(str("data/" + sys.argv[1]))),  # error: TPU607
+    tf.data.TFRecordDataset(tf.io.gfile.glob(str(sys.argv[1] + "/*.tfrecord"))),
+    tf.data.TFRecordDataset(str("gs://bucket/" + sys.argv[1])),
+):
+    strategy.experimental_distribute_dataset(data.repeat())
+""",
     "missed alarms: local paths that Python puts together, of pandas too": TF
     + REMOTE
     + """

@@ -27,6 +27,7 @@ from tpulint.absint.domain.values import (
     Opaque,
     Partial,
     Scaled,
+    Text,
     Value,
     join,
     options,
@@ -114,29 +115,28 @@ def _named_tuple(call: Call) -> Value:
 @model("builtins.range")
 def _range(call: Call) -> Value:
     numbers = [value.value for value in call.values if isinstance(value, Const)]
-    are_integers = len(numbers) == len(call.values) and all(
-        type(number) is int for number in numbers
-    )
-    if are_integers and 1 <= len(numbers) <= 3 and (len(numbers) < 3 or numbers[2] != 0):
-        span = range(*numbers)
+    whole = [number for number in numbers if type(number) is int]
+    if len(whole) == len(call.values) and 1 <= len(whole) <= 3 and 0 not in whole[2:]:
+        span = range(*whole)
         if len(span) <= MAX_UNROLLED_ITEMS:
             return Sequence("list", [Const(number) for number in span])
     return Sequence("list", [UNKNOWN], True)
 
 
-NUMBERS = {"float": float, "int": int, "bool": bool}
+NUMBERS: dict[str, type[float | str]] = {"float": float, "int": int, "bool": bool, "str": str}
 
 
 @model(*(f"builtins.{name}" for name in NUMBERS))
 def _number(call: Call) -> Value | None:
-    """Model `float(2)`: of a number that is known, another one."""
+    """Model `float(2)` and `str("a")`: of a number or text that is known, another one."""
     number = call.values[0] if len(call.values) == 1 else None
-    if isinstance(number, Scaled) and call.name != "bool":
+    if isinstance(number, Text if call.name == "str" else Scaled) and call.name != "bool":
         return number
     if isinstance(number, Tensor) and number.sort == "tensor" and call.name in tf_names.CONVERTED:
         # autograph/operators/py_builtins.py: an operation casts it.
         return number if call.frame.context.converts_control_flow else None
-    if not isinstance(number, Const) or not isinstance(number.value, (int, float)):
+    taken = (int, float, NUMBERS[call.name])
+    if not isinstance(number, Const) or not isinstance(number.value, taken):
         return None
     try:
         return Const(NUMBERS[call.name](number.value))
