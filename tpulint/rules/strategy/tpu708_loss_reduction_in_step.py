@@ -18,7 +18,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import allowed
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled
-from tpulint.queries.environment import KERAS, target_at
+from tpulint.queries.environment import KERAS, is_for_keras_2, target_at
 from tpulint.rules.base import Report, Rule, register
 
 INSTEAD = 'create it with `reduction="none"` and average its result over the global batch'
@@ -98,7 +98,9 @@ def is_refused_by_keras(program: Program, call: ApiCall) -> bool | None:
     """Return whether all of the target's releases refuse the call; None where none does."""
     target = target_at(program, call.site, KERAS)
     old = ~allowed([KERAS_3])
-    if not target.stated or not target.mask & old:
+    if not target.stated:
+        return False if is_for_keras_2(program, call.site) else None
+    if not target.mask & old:
         return None
     return not target.mask & ~old
 
