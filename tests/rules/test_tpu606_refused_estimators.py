@@ -86,6 +86,32 @@ def test_batches_are_refused_as_certainly_as_the_replicas_are_counted(
     )
 
 
+# A flag's default, the replicas, and the certainty.
+DEFAULTS = {
+    ("33", "num_shards=8"): "possible",
+    ("64", "num_shards=8"): "",
+    ("None", "num_shards=8"): "",
+    ("library.SIZE", "num_shards=8"): "",
+    # The default may be for another number of cores, which is not seen here.
+    ("33", ""): "",
+    ("33", "num_shards=FLAGS.cores"): "",
+}
+
+
+@pytest.mark.parametrize(("default", "shards"), DEFAULTS)
+def test_the_default_of_a_flag_is_a_batch_size(default: str, shards: str, tmp_path: Path) -> None:
+    program = f"""
+FLAGS = tf.flags.FLAGS
+tf.flags.DEFINE_integer("batch", {default}, "rows of a batch")
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, train_batch_size=FLAGS.batch, config=config({shards}))
+estimator.train(library.input_fn)
+"""
+    findings = reported(BEGIN + program, tmp_path, FAMILY)
+    certainty = DEFAULTS[default, shards]
+    assert [finding.certainty for finding in findings] == ([certainty] if certainty else [])
+
+
 def test_false_alarm_what_is_not_seen_to_train_need_not_share_its_batch(tmp_path: Path) -> None:
     """TPUEstimator looks at the size when it trains; this one may only evaluate elsewhere."""
     creation = (

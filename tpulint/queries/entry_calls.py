@@ -111,6 +111,19 @@ def constant_int(value: Value | None) -> int | None:
     return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
+def flag_defaults(program: Program, flag: Value) -> Iterator[int | None]:
+    """Yield the numbers that the flag has where the command line does not set it."""
+    for call in program.named.get("DEFINE_integer", ()):
+        name, default = call.argument("name", 0), call.argument("default", 1)
+        if name and default and isinstance(flag, External) and name.value == Const(flag_name(flag)):
+            yield constant_int(default.value)
+
+
+def flag_name(value: External) -> str:
+    """Return the name of a flag: `tf.flags.FLAGS` and `absl.flags.FLAGS` are one object."""
+    return value.path.rpartition("FLAGS.")[2] or value.path
+
+
 def certainty_of_fault(
     entry: Computation, faulty: Callable[[Value], bool], value: Value
 ) -> Certainty | None:

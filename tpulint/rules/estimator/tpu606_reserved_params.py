@@ -16,6 +16,7 @@ from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import (
     broadcasts_input,
     constant_int,
+    flag_defaults,
     may_use_tpu,
     tpu_config_value,
 )
@@ -98,8 +99,14 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
         if runs and run not in runs:
             continue
         argument = call.argument(keyword, position)
-        size = constant_int(argument.value) if argument is not None else None
-        if argument is None or size is None or size % replicas == 0:
+        if argument is None:
+            continue
+        size = constant_int(argument.value)
+        is_flag = size is None
+        # The default of a flag is judged where the program itself says how many cores there are.
+        if is_flag and count is not None:
+            size = next(flag_defaults(program, argument.value), None)
+        if size is None or size % replicas == 0:
             continue
         # Evaluations and predictions may be told not to use the TPU (`eval_on_tpu=False`).
         trained = run in runs and keyword == "train_batch_size"
@@ -108,5 +115,6 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
             argument.site.span,
             f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it;"
             f" use {-(-size // replicas) * replicas}",
-            certainty=definite_if(is_certain),
+            certainty=definite_if(is_certain, not is_flag),
+            doubt="unless the command line sets the flag" if is_flag else "",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tpulint.absint.domain.events import ApiCall
@@ -19,6 +18,8 @@ from tpulint.queries.entry_calls import (
     broadcasts_input,
     constant_int,
     estimator_of,
+    flag_defaults,
+    flag_name,
     has_one_replica,
     may_use_tpu,
     tpu_config_value,
@@ -112,14 +113,14 @@ def size_fault(
     if batched is not None and isinstance(argument.value, (External, Opaque)):
         harm = f"the batch is {batched}, whatever `{keyword}` is"
         doubt = f"unless `{keyword}` is always {batched}"
-        is_default = batched in _defaults(program, argument.value)
+        is_default = batched in flag_defaults(program, argument.value)
         return SizeFault(Certainty.UNLIKELY if is_default else Certainty.POSSIBLE, harm, doubt)
     flag = flag_of(size)
     if flag and hosts == "one" and not feeds_each_core(feed, estimator):
         due = flag_of(argument.value) or ("" if total is None else str(total))
         harm = f"the batch is `{flag}`, whatever `{keyword}` is"
         doubt = f"unless `{flag}` is always {due}"
-        is_default = total is not None and total in _defaults(program, size)
+        is_default = total is not None and total in flag_defaults(program, size)
         certainty = Certainty.UNLIKELY if is_default else Certainty.POSSIBLE
         return SizeFault(certainty, harm, doubt) if due else None
     if batched is None or total is None or feeds_each_core(feed, estimator):
@@ -152,24 +153,11 @@ def is_same(left: Value, other: Value) -> bool:
     if isinstance(left, Opaque):
         return left is other
     if isinstance(left, External) and isinstance(other, External):
-        return _flag(left) == _flag(other)
+        return flag_name(left) == flag_name(other)
     return isinstance(left, Const) and left == other
-
-
-def _defaults(program: Program, flag: Value) -> Iterator[int | None]:
-    """Yield the numbers that the flag has where the command line does not set it."""
-    for call in program.named.get("DEFINE_integer", ()):
-        name, default = call.argument("name", 0), call.argument("default", 1)
-        if name and default and isinstance(flag, External) and name.value == Const(_flag(flag)):
-            yield constant_int(default.value)
-
-
-def _flag(value: External) -> str:
-    """Return the name of a flag: `tf.flags.FLAGS` and `absl.flags.FLAGS` are one object."""
-    return value.path.rpartition("FLAGS.")[2] or value.path
 
 
 def flag_of(value: Value) -> str:
     """Return a flag as a program writes it; "" where the value is none."""
     is_flag = isinstance(value, External) and "FLAGS." in value.path
-    return f"FLAGS.{_flag(value)}" if is_flag and isinstance(value, External) else ""
+    return f"FLAGS.{flag_name(value)}" if is_flag and isinstance(value, External) else ""
