@@ -57,6 +57,31 @@ def build(a, b, flag, many, more):
         rows.append([each, each])
     return tf.tpu.replicate(computation, rows)
 """,
+    "rows that shards cannot share": V1
+    + """
+def computation(*args):
+    return args[0]
+
+def build(a, flag):
+    odd, even = tf.zeros([15, 4]), tf.zeros([16, 4])
+    tf.tpu.shard(computation, [even, odd], num_shards=2)  # error: TPU402
+    return tf.tpu.batch_parallel(computation, [odd], 4)  # error: TPU402
+""",
+    "rows that shards can share": V1
+    + """
+def computation(*args):
+    return args[0]
+
+def build(a, flag, count):
+    odd, even = tf.zeros([15, 4]), tf.zeros([16, 4])
+    tf.tpu.shard(computation, [even], num_shards=2)
+    tf.tpu.shard(computation, [odd], num_shards=2, input_shard_axes=[1])
+    tf.tpu.shard(computation, [odd if flag else even], num_shards=2)
+    tf.tpu.shard(computation, [odd], num_shards=count)
+    tf.tpu.shard(computation, [odd])
+    tf.tpu.shard(computation, [tf.placeholder(tf.float32, [None, 3]), a], num_shards=2)
+    return tf.tpu.batch_parallel(computation, [even], 4)
+""",
     "structures that certainly differ": V1
     + """
 def computation(*args):

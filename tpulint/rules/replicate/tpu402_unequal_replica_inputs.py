@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 from tpulint.absint.domain.events import Tensor
@@ -10,8 +11,16 @@ from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
-from tpulint.queries.entry_calls import REPLICATES, argument, certainty_of_fault, replicate_calls
+from tpulint.queries.entry_calls import (
+    REPLICATES,
+    argument,
+    certainty_of_fault,
+    constant_int,
+    replicate_calls,
+)
 from tpulint.rules.base import Report, Rule, register
+
+SHARDS = ("shard", "split_compile_and_shard", "batch_parallel")
 
 
 @register
@@ -33,6 +42,36 @@ class UnequalReplicaInputs(Rule):
                 differences = [difference(option) for option in options(inputs.value)]
                 message = next(text for text in differences if text)
                 report(inputs.site.span, message, certainty=certainty)
+        for entry in replicate_calls(program, SHARDS):
+            inputs, shards = argument(entry, "inputs"), argument(entry, "num_shards")
+            axes = entry.call.argument("input_shard_axes", 3)
+            count = constant_int(shards.value) if shards is not None else None
+            # Another axis than the first may be divided.
+            if inputs is None or not count or (axes is not None and axes.value != NONE):
+                continue
+            sizes = indivisible_sizes(inputs.value, count)
+            cannot_share = partial(has_indivisible_size, count)
+            certainty = certainty_of_fault(entry, cannot_share, inputs.value)
+            if sizes and certainty is not None:
+                report(
+                    inputs.site.span,
+                    f"`{entry.kind}` gives each of {count} shards as many rows, but {sizes[0]} rows"
+                    f" cannot be divided by {count}: use a size that can",
+                    certainty=certainty,
+                )
+
+
+# tensorflow/python/tpu/tpu.py, `split_compile_and_shard`: `array_ops.split` of each input
+def indivisible_sizes(inputs: Value, count: int) -> list[int]:
+    """Return the known numbers of rows of `inputs` that `count` shards cannot share."""
+    items = inputs.items if isinstance(inputs, Sequence) else []
+    shapes = [described(item)[1] for item in items]
+    first = [shape[0] for shape in shapes if shape]
+    return [size for size in first if size is not None and size % count]
+
+
+def has_indivisible_size(count: int, inputs: Value) -> bool:
+    return bool(indivisible_sizes(inputs, count))
 
 
 def difference(inputs: Value) -> str | None:
