@@ -19,7 +19,7 @@ from tpulint.codes import SHAPE
 from tpulint.config import ConfigError
 from tpulint.disk import OWN_FILE_LIMIT_BYTES, package_text, read_regular
 from tpulint.installation import install
-from tpulint.output.merged import Unmergeable, merged
+from tpulint.output.json import Unmergeable, merged
 from tpulint.plugins import KEBAB_CASE, RESERVED
 
 # `tpulint explain`: from a directory or PATH[:LINE] to the account of the analysis.

@@ -1,9 +1,14 @@
-"""Ruff's JSON with certainty and trace beside it; `jsonl` has one object per line."""
+"""Ruff's JSON with certainty and trace beside it, and reports of shards that become one again.
+
+`jsonl` has one object per line. What is merged may be SARIF, too.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import urllib.parse
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tpulint.codes import CODES
 from tpulint.finding import Edit, Finding, Fix, Location, Step
@@ -71,3 +76,126 @@ def step_item(step: Step, context: RenderContext) -> dict[str, object]:
         "location": place(start),
         "message": step.message,
     }
+
+
+# One report made of those of several shards: what one run over all files would have written.
+
+MergedRow = dict[str, Any]
+
+
+class Unmergeable(ValueError):
+    """A report that is none of tpulint's in JSON, JSON lines or SARIF, or of another format."""
+
+
+def merged(texts: Sequence[str]) -> tuple[str, int]:
+    """Return the report and the number of its findings. Raises Unmergeable."""
+    formats = {format_of(text) for text in texts}
+    if len(formats) != 1:
+        raise Unmergeable("the reports are of different formats")
+    return formats.pop()(texts)
+
+
+def format_of(text: str) -> Callable[[Sequence[str]], tuple[str, int]]:
+    """Return what merges reports in the format of `text`. Raises Unmergeable."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return merged_lines
+    if isinstance(document, list):
+        return merged_json
+    return merged_sarif if "runs" in document else merged_lines
+
+
+def merged_json(texts: Sequence[str]) -> tuple[str, int]:
+    rows = united([row for text in texts for row in json.loads(text)], place_of_row)
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n", len(rows)
+
+
+def merged_lines(texts: Sequence[str]) -> tuple[str, int]:
+    try:
+        findings = [json.loads(line) for text in texts for line in text.splitlines()]
+        rows = united(findings, place_of_row)
+    except (ValueError, KeyError, TypeError):
+        raise Unmergeable("a report is neither JSON, nor JSON lines, nor SARIF") from None
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), len(rows)
+
+
+def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
+    runs = [json.loads(text)["runs"][0] for text in texts]
+    rules = {rule["id"]: rule for run in runs for rule in run["tool"]["driver"]["rules"]}
+    codes = sorted(rules)
+    results = [row for run in runs for row in run["results"]]
+    for row in results:
+        row["ruleIndex"] = codes.index(row["ruleId"])
+    log = json.loads(texts[0])
+    (run,) = log["runs"]
+    run["tool"]["driver"]["rules"] = [rules[code] for code in codes]
+    run["results"] = united(results, place_in_sarif)
+    notifications = [row for run in runs for row in notifications_of(run)]
+    if notifications:
+        failures = [note for note in notifications if note["level"] == "error"]
+        calls = [note for note in notifications if note["level"] != "error"]
+        shown = united(failures, text_of_note) + united(calls, place_of_note)
+        run["invocations"] = [
+            {"executionSuccessful": not failures, "toolExecutionNotifications": shown}
+        ]
+    properties = [run.get("properties", {}) for run in runs]
+    parts = [
+        properties_of_part["coverage"]
+        for properties_of_part in properties
+        if "coverage" in properties_of_part
+    ]
+    run.pop("properties", None)  # it comes last, as a run writes it
+    if parts:
+        run["properties"] = {"coverage": summed(parts)}
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n", len(run["results"])
+
+
+def summed(parts: Sequence[MergedRow]) -> MergedRow:
+    """Return the sums of numbers, by their keys; shards share no file and no program."""
+    sums: MergedRow = {}
+    for key in dict.fromkeys(key for part in parts for key in part):
+        values = [part[key] for part in parts if key in part]
+        sums[key] = summed(values) if isinstance(values[0], dict) else sum(values)
+    return sums
+
+
+def notifications_of(run: MergedRow) -> list[MergedRow]:
+    """Return what a run says of calls and files that were not analyzed."""
+    return [
+        row
+        for invocation in run.get("invocations", [])
+        for row in invocation["toolExecutionNotifications"]
+    ]
+
+
+def united(
+    rows: Sequence[MergedRow], key: Callable[[MergedRow], tuple[object, ...]]
+) -> list[MergedRow]:
+    """Return the rows in order, each once: one in a requirement file is found by several shards."""
+    different = {json.dumps(row, sort_keys=True): row for row in rows}
+    return sorted(different.values(), key=key)
+
+
+def place_of_row(row: MergedRow) -> tuple[object, ...]:
+    """Return the place of a finding, by which a run sorts."""
+    rows = [(row[end]["row"], row[end]["column"]) for end in ("location", "end_location")]
+    return row["filename"], row["cell"] or 0, *rows, row["code"]
+
+
+def place_in_sarif(row: MergedRow) -> tuple[object, ...]:
+    """Return the place of a result. That in a notebook has no columns, and keeps its order."""
+    physical = row["locations"][0]["physicalLocation"]
+    region = physical["region"]
+    ends = [region.get(key, 0) for key in ("startLine", "startColumn", "endLine", "endColumn")]
+    in_columns = [row["ruleId"]] if "startColumn" in region else []
+    return urllib.parse.unquote(physical["artifactLocation"]["uri"]), *ends, *in_columns
+
+
+def place_of_note(row: MergedRow) -> tuple[object, ...]:
+    """Return the place of a notification, by which a run sorts."""
+    return *place_in_sarif({"ruleId": "", **row}), row["message"]["text"]
+
+
+def text_of_note(row: MergedRow) -> tuple[object, ...]:
+    return (row["message"]["text"],)

@@ -12,7 +12,7 @@ from tpulint.check import driver
 from tpulint.cli.main import main
 from tpulint.codes import CODES
 from tpulint.config import Config
-from tpulint.output.merged import merged
+from tpulint.output.json import merged
 from tpulint.output.summary import coverage_lines
 from tpulint.testing import write
 
