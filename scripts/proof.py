@@ -129,11 +129,6 @@ REFUSALS = (
         ANY_STRATEGY,
     ),
     Refusal("is only supported for mirrored", f"{_DISTRIBUTE}/values_util.py", ANY_STRATEGY),
-    Refusal(
-        "TPU function return values must all either be Operations or convertible to Tensors",
-        "tensorflow/python/tpu/tpu.py",
-        "What a step returns besides tensors is rarely seen in the source, and the text names it.",
-    ),
     Refusal("Tensor is unhashable.", "tensorflow/python/framework/tensor.py", ANY_DEVICE),
     Refusal(
         "No gradients provided for any variable",

@@ -1,4 +1,4 @@
-"""Which arguments of `run` are objects, and which may become tensors."""
+"""Which arguments and results of `run` are objects, and which may become tensors."""
 
 from __future__ import annotations
 
@@ -102,3 +102,22 @@ def test_another_strategy(tmp_path: Path) -> None:
         "    return strategy.run", "    return tf.distribute.MirroredStrategy().run"
     )
     assert certainties(program, tmp_path, "TPU717") == []
+
+
+RESULTS = PROGRAM.replace("{argument}", "x").replace("    return args[-1]", "    return {result}")
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ("args[0], optimizer", ["definite"]),
+        ('{"loss": args[0], "parts": [mean, double]}', ["definite"]),
+        ("(args[0], mean) if len(sys.argv) > 1 else args[0]", ["possible"]),
+        ('{"loss": args[0], "mean": mean.result(), "rate": optimizer.learning_rate}', []),
+        ("args[0], None, 3, network(args[0])", []),
+        ("args", []),
+    ],
+)
+def test_what_the_function_returns(result: str, expected: list[str], tmp_path: Path) -> None:
+    program = RESULTS.replace("{result}", result)
+    assert certainties(program, tmp_path, "TPU717") == expected

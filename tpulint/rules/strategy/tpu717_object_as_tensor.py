@@ -1,18 +1,28 @@
-"""TPU717: an argument of a TPU computation that is an object, and no tensor can be made of it.
+"""TPU717: an argument or a result of a TPU computation of which no tensor can be made.
 
-The facts: tensorflow/python/tpu/tpu.py, `split_compile_and_replicate`, converts each input of a
-computation to a tensor. A TPUStrategy passes it the arguments of `run`, structures flattened
+The facts: tensorflow/python/tpu/tpu.py converts each input of a computation to a tensor
+(`split_compile_and_replicate`), and each output (`_postprocess_flat_outputs`). A TPUStrategy passes
+it the arguments of `run` and what its function returns, structures flattened
 (tensorflow/python/distribute/tpu_strategy.py, `tpu_function`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tpulint.absint.domain.events import Argument, Computation
-from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
+from tpulint.absint.domain.objects import (
+    Class,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    mro,
+)
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
-from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value
+from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
@@ -42,51 +52,87 @@ CLASSES_OF_KERAS = frozenset(["layers", "losses", "metrics", "optimizers", "call
 SYMBOLIC = "Input"  # a function that gives a tensor, whatever its first letter says
 
 
+class Way(NamedTuple):
+    """A way into or out of a computation, in the words of messages."""
+
+    what: str
+    instead: str
+    does: str
+
+
+INPUT = Way(
+    "each argument",
+    "use it from the enclosing scope, or bind it with `functools.partial`",
+    "passes it to the TPU",
+)
+OUTPUT = Way("each value that its function returns", "return only tensors", "gets it from the TPU")
+
+
 @register
-class ObjectAsInput(Rule):
+class ObjectAsTensor(Rule):
     code = "TPU717"
-    name = "object-as-input"
+    name = "object-as-tensor"
     severity = Severity.ERROR
-    summary = "an argument of a TPU computation of which no tensor can be made"
+    summary = "an argument or a result of a TPU computation of which no tensor can be made"
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if not may_be_tpus(computation):
-                continue
-            for passed in inputs(computation):
-                for value in objects_in(passed.value):
-                    culprit = traces.in_argument(passed, value)
-                    report(
-                        culprit.span,
-                        f"`{computation.kind}` makes a tensor of each argument on a TPU, which"
-                        f" fails for {named(culprit)}, {described(value)}: use it from"
-                        " the enclosing scope, or bind it with `functools.partial`",
-                        certainty=on_tpu_if(computation, computation.context),
-                        trace=(
-                            *traces.calls(
-                                HOST_LANE,
-                                computation.context._replace(call_chain=()),
-                                computation.context,
-                            ),
-                            traces.step(HOST_LANE, computation.site, "passes it to the TPU"),
-                        ),
-                        doubt=doubt(computation),
-                    )
+            if may_be_tpus(computation):
+                for passed in inputs(computation):
+                    _check(computation, passed, INPUT, report)
+                for returned in outputs(computation):
+                    _check(computation, returned, OUTPUT, report)
+
+
+def _check(computation: Computation, holder: Argument, way: Way, report: Report) -> None:
+    """Report the objects in what crosses into or out of a computation."""
+    is_returned_always = way is INPUT or not isinstance(computation.result, Choice)
+    for value in objects_in(holder.value):
+        culprit = traces.in_argument(holder, value)
+        report(
+            culprit.span,
+            f"`{computation.kind}` makes a tensor of {way.what} on a TPU, which fails for"
+            f" {named(culprit)}, {described(value)}: {way.instead}",
+            certainty=on_tpu_if(computation, computation.context, is_returned_always),
+            trace=(
+                *traces.calls(
+                    HOST_LANE, computation.context._replace(call_chain=()), computation.context
+                ),
+                traces.step(HOST_LANE, computation.site, way.does),
+            ),
+            doubt=doubt(computation),
+        )
 
 
 def inputs(computation: Computation) -> Iterator[Argument]:
     """Yield the arguments of the entry call of whose items TensorFlow makes tensors."""
-    if computation.kind in RUNS:
-        if computation.call.last != computation.kind:
-            return  # Keras's `fit` builds this step, and has other arguments
+    if is_run(computation):
         for name, position in RUN_PARAMETERS:
             passed = computation.call.argument(name, position)
             if passed is not None:
                 yield passed
-    elif computation.kind in SIGNATURES and is_from_tensorflow(computation):
+    elif is_replicated(computation):
         passed = argument(computation, "inputs")
         if passed is not None:
             yield passed
+
+
+def outputs(computation: Computation) -> Iterator[Argument]:
+    """Yield the structures that the function returns, as if they were arguments."""
+    if computation.result is not None and (is_run(computation) or is_replicated(computation)):
+        for returned in options(computation.result):
+            if isinstance(returned, (Sequence, Mapping)) and returned.site is not None:
+                yield Argument(None, "", returned, returned.site)
+
+
+def is_run(computation: Computation) -> bool:
+    """Return whether `run` of a strategy builds it; Keras's `fit` builds a step with another."""
+    return computation.kind in RUNS and computation.call.last == computation.kind
+
+
+def is_replicated(computation: Computation) -> bool:
+    """Return whether a function of TensorFlow's `tpu` module builds it."""
+    return computation.kind in SIGNATURES and is_from_tensorflow(computation)
 
 
 def objects_in(value: Value, depth: int = 0) -> Iterator[Value]:
