@@ -259,13 +259,15 @@ def step(x):
     # False alarms in tensorflow/tpu.
     "a function that is named after GPUs": STRATEGY
     + """
+from library import batched
+
 def found_gpu(x):
     return tf.as_string(x)
 
 def found_tpu_or_gpu(x):
     return tf.as_string(x)  # error: TPU501
 
-def step(x, batched):
+def step(x):
     if batched:
         return found_gpu(x)
     return found_tpu_or_gpu(x)

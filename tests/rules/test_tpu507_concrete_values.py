@@ -30,11 +30,19 @@ def step(x):
     + """
 import numpy as np
 
+from library import count
+
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 
 def on_host(sizes):
     rows, columns = sizes
     return [size for size in sizes]
+
+def drawn(x):
+    if count == 0:
+        return tf.zeros([0])
+    left, right = tf.split(x, 2)
+    return left, right
 
 def step(x, pair):
     rows, columns = tf.unstack(tf.shape(x))
@@ -44,6 +52,10 @@ def step(x, pair):
     left, right = pair
     left, right = tf.split(x, 2)
     left, right = model(x)
+    rows, left, right = (x,) + model(x)
+    outputs = model(x)
+    left, right = outputs[:1] + outputs[2:]
+    left, right = drawn(x)
     left, right = tf.while_loop(lambda a, b: True, lambda a, b: (a, b), (x, x))
     left, right = tf.cond(tf.reduce_sum(x) > 0.0, lambda: (x, x), lambda: (x, x))
     mean, variance = tf.nn.moments(x, [0])

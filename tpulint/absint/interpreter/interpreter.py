@@ -18,6 +18,7 @@ from tpulint.absint.interpreter import (
     context_managers,
     expressions,
     operators,
+    transfer,
 )
 from tpulint.absint.interpreter.definitions import define_class, define_function
 from tpulint.absint.interpreter.expressions import value
@@ -81,6 +82,7 @@ def _assign_all(frame: Frame, target: nodes.Display, item: Value) -> None:
         for node in target.items:
             assign(frame, node, UNKNOWN)
         return
+    transfer.note_iteration(frame, item, site)
     unpacked = operators.unpack(frame, item, len(target.items), site)
     for node, part in zip(target.items, unpacked, strict=True):
         assign(frame, node, part)

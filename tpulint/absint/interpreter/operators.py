@@ -77,11 +77,24 @@ def operation(
     result = transfer.result(frame, listed, site)
     result.uniform = uniform(listed) or _is_how_often(name, listed)
     result.shape = () if name != "getitem" and of_scalars(listed) else None
-    result.single = name != "getitem"
+    result.single = _is_single(name, listed)
     result.dtype = _dtype(frame, name, listed, site)
     if result.operation is not None:
         result.operation.operator = name
     return result
+
+
+def _is_single(name: str, operands: list[Value]) -> bool:
+    """Return whether an operator gives one tensor: parts of tuples that are not seen are joined."""
+    if name != "Add":
+        return name != "getitem"
+    are_parts = all(isinstance(part, Tensor) and _is_item(part) for part in operands)
+    return not are_parts and not any(isinstance(part, Sequence) for part in operands)
+
+
+def _is_item(value: Tensor) -> bool:
+    """Return whether it was taken by an index or a slice, perhaps of a tuple."""
+    return value.operation is not None and value.operation.operator == "getitem"
 
 
 def _dtype(frame: Frame, name: str, operands: list[Value], site: Site) -> str | None:
@@ -484,7 +497,6 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
         return [join(value.items) if value.items and value.open else UNKNOWN] * count
     if isinstance(value, Tensor):
         frame.count_possible_operation()
-        transfer.note_iteration(frame, value, site)
         sort = "unseen" if value.sort == "unseen" else "tensor"
         return [replace(value, sort=sort, shape=None) for _ in range(count)]
     if isinstance(value, Opaque):

@@ -347,10 +347,9 @@ def note_iteration(frame: Frame, iterated: Value, site: Site) -> None:
     context, computation = frame.context, frame.context.computation
     if computation is None or context.is_unrecorded or not context.on_device:
         return
-    alternatives = options(iterated)
-    if any(map(_is_one_tensor, alternatives)):
-        is_certain = all(map(_is_one_tensor, alternatives))
-        computation.effects.append(Effect(ASKS, "for", site, context, site, is_certain))
+    # Of a tuple and a tensor, the setting that chose one may choose who takes its items, too.
+    if all(map(_is_one_tensor, options(iterated))):
+        computation.effects.append(Effect(ASKS, "for", site, context, site, True))
 
 
 def note_failure(frame: Frame, test: Tensor, site: Site) -> None:
