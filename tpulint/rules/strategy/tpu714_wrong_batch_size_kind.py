@@ -187,8 +187,9 @@ def batches_of_elements(value: Value, depth: int = 0) -> Iterator[ExternalObject
     element = value if isinstance(value, Opaque) else None
     while element is not None and element.iterated is None:
         element = element.parent
-    if element is not None and element.iterated is not None:
-        yield from filter(None, last_batches(element.iterated))
+    iterated = None if element is None else element.iterated
+    if iterated is not None and all(step.last != DISTRIBUTED for step in steps(iterated)):
+        yield from filter(None, last_batches(iterated))
 
 
 def is_distributed(program: Program, feed: Feed) -> bool:
