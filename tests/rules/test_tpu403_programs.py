@@ -65,7 +65,7 @@ batches = tf.data.Dataset.from_tensor_slices((tf.ones([8, 3]), tf.ones([8]))).ba
 def of_elements(iterator):
     strategy.run(pair, args=next(iterator))
     for batch in batches:
-        strategy.run(pair, args=batch)
+        strategy.run(pair, args=batch)  # possible: TPU714
 
 of_elements(iter(strategy.experimental_distribute_dataset(batches)))
 """,

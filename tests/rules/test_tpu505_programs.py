@@ -43,7 +43,9 @@ def replica_step(x):
 """,
     "operations in a loop under soft placement": SOFT_STEP
     + """
-def replica_step(x, y):
+y = tf.ones([4, 2])
+
+def replica_step(x):
     tf.print(x)
     for _ in tf.range(4):
         x = tf.math.add(x, 1.0)
