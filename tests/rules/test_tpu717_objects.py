@@ -47,6 +47,10 @@ class Batch:
 def double(x):
     return x * 2.0
 
+@tf.custom_gradient
+def reversed_gradient(x):
+    return x, lambda dy: -dy
+
 def step(*args):
     return args[-1]
 
@@ -89,7 +93,14 @@ def test_an_object(argument: str, tmp_path: Path) -> None:
         *("backbone.outputs", "tf.keras.applications.mobilenet_v2.preprocess_input(x)"),
         *("tf.keras.losses.mean_squared_error(x, x)", "functools.partial(double, 1.0)()"),
         *("Rows()", "Items()", "Pair(1.0)", "Batch(1.0)", "collections.OrderedDict(a=1.0)"),
-        *("rows", "tf.data.Dataset.range(3)", "None", "sys.argv", "Module().weight"),
+        *(
+            "reversed_gradient(x)",
+            "rows",
+            "tf.data.Dataset.range(3)",
+            "None",
+            "sys.argv",
+            "Module().weight",
+        ),
     ],
 )
 def test_what_may_become_a_tensor(argument: str, tmp_path: Path) -> None:
@@ -111,7 +122,8 @@ RESULTS = PROGRAM.replace("{argument}", "x").replace("    return args[-1]", "   
     ("result", "expected"),
     [
         ("args[0], optimizer", ["definite"]),
-        ('{"loss": args[0], "parts": [mean, double]}', ["definite"]),
+        ('{"loss": args[0], "parts": [mean, 1.0]}', ["definite"]),
+        ("reversed_gradient(args[0])", []),
         ("(args[0], mean) if len(sys.argv) > 1 else args[0]", ["possible"]),
         ('{"loss": args[0], "mean": mean.result(), "rate": optimizer.learning_rate}', []),
         ("args[0], None, 3, network(args[0])", []),

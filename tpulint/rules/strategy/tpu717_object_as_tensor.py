@@ -49,6 +49,8 @@ CONVERSIONS = frozenset(
 # Bases outside the project of whose objects TensorFlow makes no tensor.
 PLAIN_BASES = frozenset(["builtins.object", "abc.ABC", "typing.Protocol", "tensorflow.Module"])
 CLASSES_OF_KERAS = frozenset(["layers", "losses", "metrics", "optimizers", "callbacks"])
+# A function with a custom gradient is seen to return that beside its result, and gives the result.
+FUNCTIONS = (Bound, Function, Partial)
 SYMBOLIC = "Input"  # a function that gives a tensor, whatever its first letter says
 
 
@@ -88,6 +90,8 @@ def _check(computation: Computation, holder: Argument, way: Way, report: Report)
     """Report the objects in what crosses into or out of a computation."""
     is_returned_always = way is INPUT or not isinstance(computation.result, Choice)
     for value in objects_in(holder.value):
+        if way is OUTPUT and isinstance(value, FUNCTIONS):
+            continue
         culprit = traces.in_argument(holder, value)
         report(
             culprit.span,
@@ -143,7 +147,7 @@ def objects_in(value: Value, depth: int = 0) -> Iterator[Value]:
     elif isinstance(value, STRUCTURES):
         for item in parts(value) if depth < MAX_STRUCTURE_DEPTH else ():
             yield from objects_in(item, depth + 1)
-    elif is_object(value):
+    elif is_object(value) and (depth < 2 or not isinstance(value, FUNCTIONS)):
         yield value
 
 
