@@ -87,8 +87,8 @@ def computation(x):
 def computation(x):
     rows = int(tf.get_static_value(tf.shape(x)[0]))
     small = float(tf.keras.backend.epsilon())
-    known = bool(tf.executing_eagerly()) and bool(tf.io.gfile.exists("gs://bucket/model"))
-    return x * rows * small * int(x.shape[0]) * int(known)
+    is_stored = bool(tf.executing_eagerly()) and bool(tf.io.gfile.exists("gs://bucket/model"))
+    return x * rows * small * int(x.shape[0]) * int(is_stored)
 """
     + REWRITTEN,
     "a missed alarm: Python asks a variable": V1

@@ -219,12 +219,12 @@ def build(pattern, drop_remainder, shuffles=False):
 """
 # Missed: a builder of input functions was read for the first pipelines only.
 BUILT = """
-made = estimator(eval_batch_size=8)
-made.train(build("train", True, True), max_steps=100)
-made.evaluate(build("train", True), steps=10)
-made.evaluate(build("valid", True), steps=10)
-made.evaluate(build("test", True), steps=10)
-made.evaluate(build("hard", DROPS), steps=10)
+bert = estimator(eval_batch_size=8)
+bert.train(build("train", True, True), max_steps=100)
+bert.evaluate(build("train", True), steps=10)
+bert.evaluate(build("valid", True), steps=10)
+bert.evaluate(build("test", True), steps=10)
+bert.evaluate(build("hard", DROPS), steps=10)
 """
 
 

@@ -480,8 +480,8 @@ from network import model_fn
 from reading import Reader, reader
 
 first, even = reader("gs://bucket/x")
-made = Reader("gs://bucket/y")
-prepared = made.prepare()
+second = Reader("gs://bucket/y")
+prepared = second.prepare()
 estimator = tf.estimator.tpu.TPUEstimator(
     model_fn,
     train_batch_size=64,
@@ -490,7 +490,7 @@ estimator = tf.estimator.tpu.TPUEstimator(
 estimator.train(first, max_steps=1)
 estimator.train(even, max_steps=1)
 estimator.train(prepared["reader"], max_steps=1)
-estimator.train(made.even(), max_steps=1)
+estimator.train(second.even(), max_steps=1)
 """,
     "a TPUEstimator or another one, trained by `train_and_evaluate`": NETWORK
     + """

@@ -77,6 +77,11 @@ def is_for_many(program: Program, strategy: Strategy, context: Context) -> bool:
     )
 
 
+def is_run(computation: Computation) -> bool:
+    """Return whether `run` of a strategy builds it; Keras's `fit` builds one by other arguments."""
+    return computation.kind in tf_names.STRATEGY_RUN and computation.call.last == computation.kind
+
+
 def is_on_replica(context: Context) -> bool:
     """Return whether the context is that of a replica, and no test on the way asks for it."""
     within = list(context.since(COMPUTATION))

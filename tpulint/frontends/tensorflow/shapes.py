@@ -131,8 +131,7 @@ def _of_array(array: ExternalObject) -> tuple[str | None, Shape | None]:
     name = _SIZED.get(array.last)
     size = array.argument(*name) if name is not None else None
     dtype_argument = array.argument("dtype", _DTYPES.get(array.last))
-    given = dtype_argument is not None
-    dtype = dtype_of_array(dtype_argument) if given else _FILLS.get(array.last)
+    dtype = _FILLS.get(array.last) if dtype_argument is None else dtype_of_array(dtype_argument)
     if isinstance(size, Const) and size != NONE:
         return dtype, (_number(size),)
     return dtype, shape_of(size)

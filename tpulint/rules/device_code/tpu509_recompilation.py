@@ -139,8 +139,8 @@ def has_rows_of_any_length(rows: ExternalObject) -> bool:
     if rows.last == "from_generator":
         signature = rows.argument("output_signature", 3) or rows.argument("output_shapes", 2)
         return signature is not None and is_open(signature)
-    made = () if rows.inner is None else with_alternatives(rows.inner)
-    return any(tensor.shape is not None and None in tensor.shape for tensor, _ in made)
+    components = () if rows.inner is None else with_alternatives(rows.inner)
+    return any(tensor.shape is not None and None in tensor.shape for tensor, _ in components)
 
 
 def is_open(shapes: Value) -> bool:

@@ -10,7 +10,6 @@ from tpulint.absint.domain.values import NONE, Bound, Choice, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.arity import misfit
-from tpulint.frontends.tensorflow.knowledge.tf_names import STRATEGY_RUN
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import (
     REPLICATES,
@@ -20,6 +19,7 @@ from tpulint.queries.entry_calls import (
     constant_int,
     replicate_calls,
 )
+from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -46,7 +46,7 @@ class ComputationArity(Rule):
                 message = _message(computation.value, count)
                 report(entry.site.span, message, certainty=certainty)
         for entry in program.computations:
-            if entry.kind in STRATEGY_RUN and entry.call.last == entry.kind:
+            if is_run(entry):
                 _check_run(entry, report)
 
 

@@ -73,8 +73,8 @@ def _check_only_one(program: Program, report: Report) -> None:
         if embedding.context.forks or call.context.forks:
             continue
         other = first.setdefault((embedding.context.run, strategy), call)
-        made = other.receiver
-        if not isinstance(made, ExternalObject) or made.site == embedding.site:
+        earlier = other.receiver
+        if not isinstance(earlier, ExternalObject) or earlier.site == embedding.site:
             continue
         if embedding.site not in reported:
             reported.add(embedding.site)
@@ -84,7 +84,7 @@ def _check_only_one(program: Program, report: Report) -> None:
                 " features to one of them",
                 certainty=definite_if(not call.context.is_tried),
                 trace=(
-                    traces.step(HOST_LANE, made.site, f"makes the first `{EMBEDDING}`"),
+                    traces.step(HOST_LANE, earlier.site, f"makes the first `{EMBEDDING}`"),
                     traces.step(HOST_LANE, other.site, f"configures the TPU by `{other.last}`"),
                     traces.step(HOST_LANE, embedding.site, "makes the second one"),
                     traces.step(HOST_LANE, call.site, f"configures the TPU by `{call.last}`"),

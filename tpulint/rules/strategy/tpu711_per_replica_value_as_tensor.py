@@ -26,7 +26,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.strategies import is_for_many, is_optimizer
+from tpulint.queries.strategies import is_for_many, is_optimizer, is_run
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
 
@@ -119,10 +119,8 @@ def _check_arguments(program: Program, report: Report) -> None:
     """Check that a step gets a list of arguments, and no value of all replicas in its place."""
     for computation in program.computations:
         arguments = computation.call.argument("args", 1)
-        if computation.kind not in tf_names.STRATEGY_RUN or arguments is None:
+        if not is_run(computation) or arguments is None:
             continue
-        if computation.call.last != computation.kind:
-            continue  # Keras's `fit` builds the step, and has other arguments
         value = arguments.value
         if not isinstance(value, Tensor) or not is_certainly_one(value):
             continue

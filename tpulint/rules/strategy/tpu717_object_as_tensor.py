@@ -32,11 +32,11 @@ from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import doubt_about_guess, on_tpu_if
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import SIGNATURES, argument, is_from_tensorflow
+from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
 
 # tensorflow/python/distribute/distribute_lib.py: the parameters of `Strategy.run`.
 RUN_PARAMETERS = (("args", 1), ("kwargs", 2))
-RUNS = frozenset(["run", "experimental_run_v2"])
 # What makes a tensor of an object, or takes it apart before: NumPy reads sequences, too.
 CONVERSIONS = frozenset(
     [
@@ -127,11 +127,6 @@ def outputs(computation: Computation) -> Iterator[Argument]:
         for returned in options(computation.result):
             if isinstance(returned, (Sequence, Mapping)) and returned.site is not None:
                 yield Argument(None, "", returned, returned.site)
-
-
-def is_run(computation: Computation) -> bool:
-    """Return whether `run` of a strategy builds it; Keras's `fit` builds a step with another."""
-    return computation.kind in RUNS and computation.call.last == computation.kind
 
 
 def is_replicated(computation: Computation) -> bool:

@@ -338,10 +338,10 @@ def note_unread(
 
     A variable alone is enough: a learning rate is computed of the global step.
     """
-    context, given = frame.context, list(values)
+    context, arguments = frame.context, list(values)
     if not context.on_device or context.is_unrecorded:
         return
-    if all_tensors(given) or any(list(transfer.variables(value)) for value in given):
+    if all_tensors(arguments) or any(list(transfer.variables(value)) for value in arguments):
         frame.session.note_unfollowed(site, name, reason, kind)
 
 

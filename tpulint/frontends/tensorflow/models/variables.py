@@ -456,12 +456,12 @@ def _gan_model(call: Call) -> Value | None:
     if not all(network and isinstance(network, MAKERS) for network in networks):
         return None
     generator, discriminator = (network or UNKNOWN for network in networks)
-    made = call.call_with(generator, inputs)
+    generated = call.call_with(generator, inputs)
     gan = ExternalObject(call.path, call.site, call.frame.context)
     gan.attributes.update(
         generator_inputs=inputs,
-        generated_data=made,
-        discriminator_gen_outputs=call.call_with(discriminator, made, inputs),
+        generated_data=generated,
+        discriminator_gen_outputs=call.call_with(discriminator, generated, inputs),
         real_data=real,
         discriminator_real_outputs=call.call_with(discriminator, real, inputs),
     )
