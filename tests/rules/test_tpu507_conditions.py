@@ -51,6 +51,21 @@ def computation(x):
     return x * rate
 """
     + REWRITTEN,
+    "a false alarm: asked of what is no tensor, in one test": COMPUTATION
+    + """
+def computation(x):
+    rate = tf.reduce_mean(x)
+    if not isinstance(rate, tf.Tensor) and rate > 0.0:
+        x = x * 2.0
+    if isinstance(rate, tf.Tensor) or rate > 0.0:
+        x = x * 3.0
+    if len(sys.argv) > 1 and not tf.is_tensor(rate) and rate < 1.0:
+        x = x * 4.0
+    if len(sys.argv) > 1 and rate < 1.0:  # possible: TPU507
+        x = x * 5.0
+    return x
+"""
+    + REWRITTEN,
     "an expression in a graph": COMPUTATION
     + """
 def computation(x):

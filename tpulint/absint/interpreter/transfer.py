@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tpulint.absint.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, ConditionKey
+from tpulint.absint.domain.context import ALTERNATIVE, COND, FUNCTION, PLACE, WHILE, ConditionKey
 from tpulint.absint.domain.events import (
     TOUCHES,
     Access,
@@ -324,9 +324,14 @@ def note_tensor_test(
         return
     computation = context.computation
     assert computation is not None
-    first = isinstance(node, BoolOperation) and tensors[0] is alternatives[0]  # `and` asks it first
     site = frame.site(first_place(node))
-    is_certain = first or len(alternatives) == 1
+    is_certain = len(alternatives) == 1
+    if isinstance(node, BoolOperation):
+        if tensors[0] is alternatives[0]:
+            is_certain = True  # `and` asks it first
+        else:
+            earlier = BoolOperation(node.op, node.items[:-1])
+            context = context.when(ConditionKey(PLACE, site, test=earlier), node.op == "and")
     computation.effects.append(Effect(ASKS, asks, site, context, site, is_certain))
 
 
