@@ -58,6 +58,12 @@ SAID = {
     "it has no dtype": "print(loss.dtype)",
     "NumPy averages it": "print(np.mean(loss))",
     "NumPy averages a list of such values": "print(np.mean(losses))",
+    "NumPy looks for its largest item": "print(np.argmax(loss, -1))",
+    "NumPy joins a list of such values": "print(np.concatenate(losses))",
+    "it is unpacked": "first, second = loss",
+    "a list takes its items": "means.extend(loss)",
+    "Python compares it": "print(max(loss, 1.0))",
+    "a function of TensorFlow's takes it": "print(tf.abs(loss))",
     "NumPy makes a number of it": "print(np.float32(loss))",
     "Python sums a list of such values": "print(sum(losses))",
 }
@@ -68,6 +74,9 @@ SILENT = {
     "a pair is taken apart": "print(len(pair), pair[0], [item for item in pair])",
     "an operation gives a pair": "print(len(both), both[0])",
     "the length of a list of such values": "print(len(losses), losses[0])",
+    "a pair is unpacked": "first, second = pair\nmeans.extend(pair)",
+    "NumPy joins what each replica has": "print(np.concatenate([loss.values, loss.values]))",
+    "what was reduced is compared": "print(max(means), max(means[0], 1.0))",
     "what was reduced is formatted": 'mean = means[0]\nprint(f"{mean:.3f}", mean.shape)',
     "what was reduced is averaged": "print(np.mean(means), sum(means))",
     "results of one replica each": (

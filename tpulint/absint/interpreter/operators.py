@@ -497,6 +497,7 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
         return [join(value.items) if value.items and value.open else UNKNOWN] * count
     if isinstance(value, Tensor):
         frame.count_possible_operation()
+        transfer.note_operands(frame, [value], (site,), transfer.ITERATION)
         sort = "unseen" if value.sort == "unseen" else "tensor"
         return [replace(value, sort=sort, shape=None) for _ in range(count)]
     if isinstance(value, Opaque):

@@ -37,6 +37,7 @@ CURRENT = "get_strategy"
 REPLICA_CONTEXT = "get_replica_context"
 JOINS_REPLICAS = ("all_reduce", "all_gather")
 LEN = "builtins.len"
+COMPARES_ARGUMENTS = ("builtins.max", "builtins.min")
 SYNTAX = {"formats": "the format of a number", "subscript": "`[...]`", "iteration": "a loop"}
 SUMS = ("SUM", "Sum", "sum")  # tensorflow/python/distribute/reduce_util.py takes any case
 
@@ -265,6 +266,9 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
         # A replica's context takes that replica's value.
         if not is_metric and not (path.endswith(REPLICA_CONTEXT) and last in JOINS_REPLICAS):
             return
+    elif call.path in COMPARES_ARGUMENTS and len(call.arguments) > 1:
+        yield from ((argument.value, argument.site) for argument in call.arguments)
+        return
     elif call.path == "builtins.sum":
         summed = call.arguments[0] if call.arguments else None
         if summed is not None and isinstance(summed.value, Sequence):

@@ -71,16 +71,23 @@ KERAS_RUNS = words("""
 ASK_ONE_NUMBER = words("float int round abs isnan isinf isfinite sqrt exp log fabs")
 # Of NumPy, which makes an array of objects of it, and then computes with these.
 NUMPY_NUMBERS = words("""
-    abs average exp float32 float64 int32 int64 isfinite isinf isnan log mean median nanmean round
-    sqrt std var
+    abs argmax argmin argsort average clip concatenate exp float32 float64 int32 int64 isfinite
+    isinf isnan log mean median nanmean round sqrt std var
 """)
 # These make a tensor of what they are given (`tf.identity`, `tf.print` and `tf.nest` do not).
 OPERATIONS_ON_TENSORS = words("""
-    add add_n argmax argmin as_string cast check_numerics concat constant convert_to_tensor divide
-    equal exp expand_dims gather greater histogram image is_finite is_nan less log multiply one_hot
-    ones_like rank reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_sum reshape round
-    scalar shape sigmoid size softmax split sqrt square squeeze stack subtract tile top_k transpose
-    unstack zeros_like
+    abs acos add add_n argmax argmin as_string assert_all_finite average_pool
+    bincount bitcast boolean_mask broadcast_to cast ceil check_numerics clip_by_norm
+    clip_by_value concat confusion_matrix constant convert_to_tensor cos cumsum divide einsum
+    encode_jpeg encode_png equal erf exp expand_dims floor floordiv floormod gather gather_nd
+    greater greater_equal histogram image in_top_k is_finite is_nan l2_loss l2_normalize less
+    less_equal log log_softmax logical_and logical_not logical_or matmul maximum minimum mod
+    moments multiply negative norm not_equal one_hot ones_like pad pow rank reciprocal
+    reduce_all reduce_any reduce_euclidean_norm reduce_logsumexp reduce_max reduce_mean
+    reduce_min reduce_prod reduce_std reduce_sum reduce_variance relu repeat reshape resize
+    reverse rint round rsqrt scalar scatter_nd segment_sum shape sigmoid sign sin size slice
+    softmax sort split sqrt square squeeze stack strided_slice subtract tanh tensordot text
+    tile top_k transpose truediv unique unsorted_segment_sum unstack where zeros_like
 """)
 # tensorflow/python/distribute/values_util.py: what `SyncOnReadVariable` refuses if it sums.
 SUMS_AND_DIFFERENCES = words("assign_add assign_sub")

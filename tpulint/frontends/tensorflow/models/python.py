@@ -34,7 +34,7 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import attributes, calls, dataclass_fields, operators
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
-from tpulint.absint.interpreter.operators import items_of
+from tpulint.absint.interpreter.operators import element_of, items_of
 from tpulint.frontends.tensorflow.hooks import answer_of_isinstance, running_strategy
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.estimators import RUN_CONFIG, is_run_config
@@ -464,9 +464,9 @@ def _extend(call: Call) -> Value:
     if not call.values:
         return UNKNOWN
     items, source = _receiver_list(call), call.values[0]
-    items.extend(source.items if isinstance(source, Sequence) else [UNKNOWN])
-    is_complete = isinstance(source, Sequence) and not source.open
-    items.open = items.open or _is_conditional(call) or not is_complete
+    row = source if isinstance(source, Sequence) else None
+    items.extend([element_of(call.frame, source, call.site)] if row is None else row.items)
+    items.open = items.open or _is_conditional(call) or row is None or row.open
     return NONE
 
 
