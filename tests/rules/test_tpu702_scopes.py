@@ -172,7 +172,7 @@ def make(name):
     return tf.keras.optimizers.RMSprop()
 
 def main(name):
-    optimizer = make(name)  # possible: TPU702
+    optimizer = make(name)  # error: TPU702
 
     @tf.function
     def train_step(x, variables):

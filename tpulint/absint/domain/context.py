@@ -300,6 +300,11 @@ class BaseContext(NamedTuple):
         ]
         return any(answer.excludes(compared) for answer in held for compared in others_conditions)
 
+    def is_other_branch(self, other: BaseContext) -> bool:
+        """Return whether a test on the way is answered otherwise on the way to `other`."""
+        answers = {key: branch for key, branch in self.conditions if key.kind in (*FLAGS, PLACE)}
+        return any(answers.get(key, branch) != branch for key, branch in other.conditions)
+
     def runs_once_with(self, other: BaseContext | None) -> bool:
         """Return whether this place is reached, and no loop repeats it, when `other` is."""
         if other is None:

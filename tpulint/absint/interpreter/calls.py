@@ -14,7 +14,7 @@ from tpulint.absint.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.absint.domain.events import Argument, Arguments
+from tpulint.absint.domain.events import Argument, Arguments, Context
 from tpulint.absint.domain.objects import (
     RENAMED,
     Class,
@@ -110,18 +110,56 @@ def by_position(site: Site, *values: Value) -> Arguments:
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
     """Each alternative is called, under the condition that it is the one."""
     callees = _callees(frame, callee)
+    are_told_apart = _are_made_in_other_branches(frame, callee)
     if len(callees) == 1:
-        return call(frame, callees[0], args, site, named)
+        with frame.at(_where_made(frame.context, callees[0]) if are_told_apart else frame.context):
+            return call(frame, callees[0], args, site, named)
     results = []
+    kind = ENTRY if isinstance(callee, DictChoice) else CALLEE
+    choice_key = ConditionKey(kind, site, answers=len(callees))
     for number, option in enumerate(callees):
         key = frame.library.condition_of_call(option)
-        kind = ENTRY if isinstance(callee, DictChoice) else CALLEE
-        choice_key = ConditionKey(kind, site, answers=len(callees))
-        with frame.when(key, True) if key else frame.when(choice_key, number):
+        context = frame.context.when(key, True) if key else frame.context
+        if are_told_apart:
+            context = _where_made(context, option)
+        elif key is None:
+            context = context.when(choice_key, number)
+        with frame.at(context):
             results.append(call(frame, option, args, site, named))
     # Each object of a registry's classes has methods of its own.
     are_objects = all(isinstance(option, Class) or option is UNKNOWN for option in callees)
     return choice_of_many(results) if are_objects else join(results)
+
+
+def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
+    """Return whether the callees are objects of which each is made in a branch of its own.
+
+    Then the test tells which of them is meant.
+    """
+    made = [_made(option) for option in callee.options if option != NONE]
+    places = [context for context in made if context is not None]
+    if len(places) < len(made) or any(place.run != frame.context.run for place in places):
+        return False
+    return all(
+        place.is_other_branch(other)
+        for number, place in enumerate(places)
+        for other in places[:number]
+    )
+
+
+def _where_made(context: Context, callee: Value) -> Context:
+    """Return `context` under the conditions under which the object that is called was made."""
+    made = _made(callee)
+    if made is None:
+        return context
+    conditions, assumed = context.conditions | made.conditions, context.assumed | made.assumed
+    return context._replace(conditions=conditions, assumed=assumed)
+
+
+def _made(callee: Value) -> Context | None:
+    """Return where the object was made that is called, or whose method is."""
+    owner = callee.receiver if isinstance(callee, Bound) else callee
+    return owner.context if isinstance(owner, (ExternalObject, Instance)) else None
 
 
 def _callees(frame: Frame, choice: Choice) -> list[Value]:

@@ -243,7 +243,7 @@ def is_for_another(context: BaseContext, strategy: Strategy) -> bool:
     return (
         strategy.made.excludes(context)
         or is_for_gpu(context)
-        or _are_answered_differently(strategy.made, context)
+        or are_answered_differently(strategy.made, context)
     )
 
 
@@ -257,7 +257,7 @@ def _finds_no_strategy(key: ConditionKey, branch: object) -> bool:
     )
 
 
-def _are_answered_differently(left: BaseContext, right: BaseContext) -> bool:
+def are_answered_differently(left: BaseContext, right: BaseContext) -> bool:
     """Return whether tests that read alike are answered differently on the way to both.
 
     They are no single condition, for they are at two places; but their author means the same.

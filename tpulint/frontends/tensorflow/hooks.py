@@ -39,7 +39,11 @@ from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
 from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import keras_models, prefilter
-from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
+from tpulint.frontends.tensorflow.branch_tests import (
+    answer_on_tpu,
+    are_answered_differently,
+    is_for_another,
+)
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -108,9 +112,13 @@ class Hooks(Library):
         That a program runs on a TPU is no doubt, but the premise of what is said of it.
         """
         left = [callee for callee in callees if not _is_left_aside(callee, context)] or callees
+        left = [callee for callee in left if not _is_made_elsewhere(callee, context)] or left
         if any(_is_of_tpu(callee) for callee in left):
             left = [callee for callee in left if _strategy_of(callee) is None or _is_of_tpu(callee)]
-        return left
+        tpus = [model for model in map(_model_of, left) if model and _is_model_of_tpu(model)]
+        if not tpus or context.computation is not None:
+            return left
+        return [callee for callee in left if not _is_left_for(callee, tpus)]
 
     def condition_of_call(self, callee: Value) -> ConditionKey | None:
         """Return the test whether the program runs on the strategy that this is a method of."""
@@ -304,6 +312,36 @@ def _is_left_aside(callee: Value, context: Context) -> bool:
     if strategy is None or strategy.kind != "tpu":
         return False
     return is_for_another(context, strategy)
+
+
+def _model_of(callee: Value) -> ExternalObject | Instance | None:
+    """Return the model of Keras that this is a method of."""
+    owner = callee.receiver if isinstance(callee, Bound) else None
+    if isinstance(owner, (ExternalObject, Instance)) and is_model(owner):
+        return owner
+    return None
+
+
+def _is_model_of_tpu(model: ExternalObject | Instance) -> bool:
+    strategy = scope_strategy(model.context)
+    return strategy is not None and strategy.kind == "tpu"
+
+
+def _is_made_elsewhere(callee: Value, context: Context) -> bool:
+    """Return whether the tests on the way to `context` are those that leave a model unmade."""
+    model = _model_of(callee)
+    if model is None or model.context is None:
+        return False
+    return are_answered_differently(model.context, context)
+
+
+def _is_left_for(callee: Value, tpus: list[ExternalObject | Instance]) -> bool:
+    """Return whether this is a method of a model that is made where those of a TPU are not."""
+    model = _model_of(callee)
+    if model is None or model.context is None or _is_model_of_tpu(model):
+        return False
+    place = model.context
+    return all(tpu.context is not None and place.is_other_branch(tpu.context) for tpu in tpus)
 
 
 def _attribute_of_choice(frame: Frame, base: Choice, name: str, site: Site) -> Value | None:
