@@ -10,6 +10,34 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import ESTIMATOR, V1
 
 PROGRAMS = {
+    # A false alarm in a project that trains BERT on a TPU, or on several GPUs.
+    "an update for several GPUs, beside the one for a TPU": V1
+    + """
+import library
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 10))
+    is_multi_gpu = library.use_gpu() and int(library.gpus()) >= 2
+    optimizer = tf.train.AdamOptimizer(0.1)
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        if is_multi_gpu:
+            train_op = optimizer.minimize(loss)
+            return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+        train_op = tf.tpu.CrossShardOptimizer(optimizer).minimize(loss)
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+"""
+    + ESTIMATOR,
+    "an update that an EstimatorSpec gets, where a TPUEstimatorSpec only evaluates": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 10))
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        train_op = tf.train.AdamOptimizer(0.1).minimize(loss)  # error: TPU604
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+"""
+    + ESTIMATOR,
     "a model_fn that is only given to an estimator without a TPU": V1
     + """
 def model_fn(features, labels, mode, params):

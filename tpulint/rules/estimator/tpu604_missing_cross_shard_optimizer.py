@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import GUESSES
-from tpulint.absint.domain.events import ApiCall, Computation, Tensor
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import UNKNOWN, Choice, External, Opaque, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, External, Opaque, Value, options
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
@@ -138,14 +138,40 @@ def _report_wrapper(computation: Computation, wrapper: ApiCall, report: Report) 
 
 
 def _may_lead_to_tpu_spec(computation: Computation, updates: list[ApiCall]) -> bool:
-    """Return whether a way to a TPUEstimatorSpec leads by an update.
+    """Return whether a TPU may run an update, by the specs of the model_fn that it leads to.
 
-    Only asked where nothing else shows that the model_fn is a TPU's.
+    It has to lead to a TPUEstimatorSpec where nothing else shows that the model_fn is a TPU's.
+    Elsewhere, it may lead to an EstimatorSpec, unless a TPUEstimatorSpec gets another update.
     """
-    if is_definite(computation) or computation.kind != tf_names.MODEL_FN:
+    if computation.kind != tf_names.MODEL_FN:
         return True
-    specs = [call.context for call in computation.calls if call.last == "TPUEstimatorSpec"]
-    return any(not update.context.excludes(spec) for update in updates for spec in specs)
+    specs = [call for call in computation.calls if call.last == "TPUEstimatorSpec"]
+    if not is_definite(computation):
+        return _leads_to(updates, specs)
+    trained = [spec for spec in specs if _gets_update(spec)]
+    others = [call for call in computation.calls if call.last == "EstimatorSpec"]
+    is_for_others = trained and _leads_to(updates, others)
+    return not is_for_others or _leads_to(updates, trained)
+
+
+def _gets_update(spec: ApiCall) -> bool:
+    train_op = spec.argument("train_op", 3)
+    return train_op is not None and train_op.value != NONE
+
+
+def _leads_to(updates: list[ApiCall], specs: list[ApiCall]) -> bool:
+    """Return whether a run of the model_fn may make both an update and a spec."""
+    return any(
+        not update.context.excludes(spec.context) and not _are_apart(update.context, spec.context)
+        for update in updates
+        for spec in specs
+    )
+
+
+def _are_apart(one: Context, other: Context) -> bool:
+    """Return whether the two are in branches of one `if`."""
+    branches = dict(one.conditions)
+    return any(branches.get(key, branch) != branch for key, branch in other.conditions)
 
 
 def is_definite(computation: Computation) -> bool:
