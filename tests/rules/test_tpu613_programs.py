@@ -70,3 +70,11 @@ BUILDS = {
 @pytest.mark.parametrize(("build", "mark"), BUILDS.values(), ids=BUILDS)
 def test_what_is_built_before_the_restore(build: str, mark: str, tmp_path: Path) -> None:
     assert_marked(BUILT.format(build=build, mark=mark), tmp_path)
+
+
+SOFT = "tf.config.set_soft_device_placement(True)\n"
+
+
+def test_soft_placement_does_not_help(tmp_path: Path) -> None:
+    program = BUILT.format(build="tf.layers.dense(features, 8)", mark="  # error: TPU613")
+    assert_marked(program.replace("import library\n", f"import library\n\n{SOFT}"), tmp_path)
