@@ -33,6 +33,21 @@ def pair(x, y):
     return x
 """
 PROGRAMS = {
+    "slices of inputs": V1
+    + """
+import library
+
+def scaled(a, x, y):
+    return a * x + y
+
+inputs = [3.0, tf.ones([3, 3]), tf.ones([3, 3]), 1.0]
+tf.tpu.rewrite(scaled, inputs[:3])
+tf.tpu.rewrite(scaled, inputs[-3:])
+tf.tpu.rewrite(scaled, inputs[: library.count()])
+tf.tpu.rewrite(scaled, inputs[:2])  # error: TPU403
+tf.tpu.rewrite(scaled, inputs[::2])  # error: TPU403
+tf.tpu.rewrite(scaled, inputs[2:])  # error: TPU403
+""",
     "a strategy's run that gives what its function takes": STRATEGY
     + """
 def wrapped(fn):

@@ -125,8 +125,9 @@ class Expressions(Definitions):
         return nodes.Subscript(place, base, self.expression(node.slice))
 
     def slice(self, node: ast.Slice) -> nodes.Expression:
-        bounds = (node.lower, node.upper, node.step)
-        return nodes.Slice([self.expression(bound) for bound in bounds if bound is not None])
+        bounds = {"lower": node.lower, "upper": node.upper, "step": node.step}
+        present = {name: bound for name, bound in bounds.items() if bound is not None}
+        return nodes.Slice([self.expression(bound) for bound in present.values()], [*present])
 
     def lambda_(self, node: ast.Lambda) -> nodes.Expression:
         place = self.place(node)

@@ -152,9 +152,10 @@ class Subscript(Expression):
 
 @node
 class Slice(Expression):
-    """`bounds` are those that are given."""
+    """`bounds` are those that are given; `names` says which: lower, upper or step."""
 
     bounds: list[Expression]
+    names: list[str]
 
 
 @node

@@ -157,7 +157,13 @@ CHANGES = {
         "possible",
     ),
     "a sorted list of one": ("held = sorted([faulty], key=str)", "held[0]", "definite"),
-    "a part of a list": ("held = [sound, faulty][1:]", "held[0]", "possible"),
+    "a part of a list": ("held = [sound, faulty][1:]", "held[0]", "definite"),
+    "a part of a list without it": ("held = [sound, faulty][:-1]", "held[0]", ""),
+    "a part of a list from where is not known": (
+        "held = [sound, faulty][len(sys.argv) :]",
+        "held[0]",
+        "possible",
+    ),
     "an item at the end": ("held = [sound, faulty]", "held[-1]", "definite"),
     "an attribute is set anew": (f"{OBJECT}\nheld.f = faulty", "held.f", "definite"),
     "an attribute is set under a flag": (

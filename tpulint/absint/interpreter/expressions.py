@@ -31,6 +31,7 @@ from tpulint.absint.domain.objects import (
 )
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import (
+    NONE,
     UNKNOWN,
     Choice,
     Const,
@@ -236,10 +237,25 @@ def _dict(frame: Frame, node: DictDisplay) -> Value:
 
 def _subscript(frame: Frame, node: Subscript) -> Value:
     base = value(frame, node.base)
-    index = value(frame, node.index)
     if isinstance(base, Sequence) and isinstance(node.index, Slice):
-        return Sequence(base.kind, list(base.items), True, frame.site(node.place), frame.context)
+        bounds = [value(frame, bound) for bound in node.index.bounds]
+        items = None if base.open else _part(base.items, node.index.names, bounds)
+        is_open, kept = (True, list(base.items)) if items is None else (False, items)
+        return Sequence(base.kind, kept, is_open, frame.site(node.place), frame.context)
+    index = value(frame, node.index)
     return operators.subscript(frame, base, index, frame.site(node.place))
+
+
+def _part(items: list[Value], names: list[str], bounds: list[Value]) -> list[Value] | None:
+    """Return the items that a slice takes; None where its bounds are not known."""
+    known = {
+        name: bound.value
+        for name, bound in zip(names, bounds, strict=True)
+        if isinstance(bound, Const) and (bound == NONE or type(bound.value) is int)
+    }
+    if len(known) < len(bounds) or known.get("step") == 0:
+        return None
+    return items[slice(known.get("lower"), known.get("upper"), known.get("step"))]
 
 
 def _slice(frame: Frame, node: Slice) -> Value:
