@@ -42,6 +42,29 @@ def evaluate(use_tpu, name):
     if name == "evaluation":
         estimator.evaluate(input_fn, steps=1)  # error: TPU610
 """,
+    "a setting decides which estimator is made": MODEL_AND_INPUT
+    + """
+def run(use_tpu, evaluates_first):
+    if not use_tpu:
+        estimator = tf.estimator.Estimator(model_fn)
+    else:
+        estimator = made(True)
+    if FLAGS.evaluates:
+        estimator.evaluate(input_fn, steps=1)  # error: TPU610
+    for _ in range(10):
+        estimator.train(input_fn, steps=1)
+        estimator.evaluate(input_fn, steps=1)  # error: TPU610
+    if evaluates_first:
+        estimator.evaluate(input_fn, steps=1)  # possible: TPU610
+""",
+    "an estimator that takes the place of another one": MODEL_AND_INPUT
+    + """
+settings = library.settings()
+estimator = tf.estimator.Estimator(model_fn)
+if settings.tpu_name:
+    estimator = made(True)
+estimator.evaluate(input_fn, steps=1)  # possible: TPU610
+""",
     "use_tpu is None": MODEL_AND_INPUT
     + """
 made(None).evaluate(input_fn, steps=1)
@@ -50,7 +73,7 @@ made(None).evaluate(input_fn, steps=1)
     + """
 made(len(sys.argv) > 1 and library.accelerated()).evaluate(input_fn, steps=1)  # error: TPU610
 estimator = made(FLAGS.use_tpu) if len(sys.argv) > 1 else made(False)
-estimator.evaluate(input_fn, steps=1)  # possible: TPU610
+estimator.evaluate(input_fn, steps=1)  # error: TPU610
 made(FLAGS.use_tpu if len(sys.argv) > 1 else False).evaluate(input_fn, steps=1)  # possible: TPU610
 """,
     "a test asks for no TPU": MODEL_AND_INPUT

@@ -9,6 +9,7 @@ from tpulint.absint.domain.context import (
     DECORATED,
     ENTRY,
     FUNCTION,
+    NAME,
     UNCONVERTED,
     WITH,
     ConditionKey,
@@ -134,11 +135,15 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
 def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
     """Return whether the callees are objects of which each is made in a branch of its own.
 
-    Then the test tells which of them is meant.
+    Then the test tells which of them is meant. A test of the call may be answered as the branches
+    are, unless it is of a flag, which the user sets.
     """
     made = [_made(option) for option in callee.options if option != NONE]
     places = [context for context in made if context is not None]
     if len(places) < len(made) or any(place.run != frame.context.run for place in places):
+        return False
+    tests = [key for place in places for key, _ in frame.context.choices_beyond(place)]
+    if any(key.kind != NAME for key in tests):
         return False
     return all(
         place.is_other_branch(other)
