@@ -63,6 +63,23 @@ with strategy.scope():
     model = {NET}
     model.compile(optimizer)
 """,
+    # A false alarm in a notebook that compares a CPU with a TPU.
+    "false alarm: trained before there is a TPU": "import tensorflow as tf\n"
+    + f"""
+model = {NET}
+model.compile(optimizer="adam", loss="mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+"""
+    + SYSTEM
+    + f"""
+with strategy.scope():
+    model = {NET}
+    model.compile(optimizer="adam", loss="mse")
+model.fit(tf.ones([8, 4]), tf.ones([8]))
+other = {NET}  # possible: TPU702
+other.compile(optimizer="adam", loss="mse")
+other.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
     "an optimizer without slots": SYSTEM
     + f"""
 optimizer = tf.keras.optimizers.SGD(0.1)

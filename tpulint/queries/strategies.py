@@ -295,10 +295,19 @@ class Scopes:
         asks = bool(call.context.forks - creation.forks)
         if asks and (creation.is_tried or not is_made):
             return  # the test may ask whether there is a TPU
+        is_used = self._is_used(strategy)
+        if is_used and self._is_earlier(call, self.made[id(strategy)]):
+            return  # without the TPU, for a comparison: there is none yet
         if scope_strategy(model.context) is None:
-            least = definite_if(not self._is_used(strategy))
+            least = definite_if(not is_used)
             for misplaced in self._taken(call, model, "model", strategy, least):
                 yield replace(misplaced, unused=True)
+
+    def _is_earlier(self, call: ApiCall, other: ApiCall) -> bool:
+        """Return whether one file makes the two calls, and `call` first."""
+        is_in_order = _start_of(call) is _start_of(other)
+        first = next(step for step in self.program.calls if step is call or step is other)
+        return is_in_order and first is call
 
     def _is_used(self, strategy: Strategy) -> bool:
         """Return whether anything runs on the strategy, or is made under its scope."""
