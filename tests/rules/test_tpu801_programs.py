@@ -35,6 +35,18 @@ PROGRAMS = {
             adam = tf.keras.optimizers.Adam(steps=3)
             model.compile(adam, "mse")
     """,
+    "missed alarms: misspelt keywords of Keras itself, whose releases are others": STRATEGY
+    + """
+        import keras
+        from keras import layers
+        from keras.optimizers import Adam
+        with strategy.scope():
+            model = keras.Sequential([layers.Dense(4, activatoin="relu")])  # error: TPU801
+            model.add(layers.Dense(4, activation="relu", input_dim=2, lora_rank=2))
+            model.compile(Adam(lerning_rate=1e-3), "mse")  # error: TPU801
+            model.compile(Adam(lr=1e-3), "mse")
+            model.compile(Adam(1e-3, fused_kernels=True), "mse")
+    """,
     "missed alarms: a keyword that later releases dropped": """
         # file: requirements.txt
         tensorflow==2.18

@@ -24,7 +24,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Target
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.environment import may_know_the_release, path_in_table, target_at
+from tpulint.queries.environment import KERAS, may_know_the_release, path_in_table, target_at
 from tpulint.rules.base import Report, Rule, register
 
 NEAR = 0.75
@@ -32,6 +32,7 @@ STRATEGY = "tensorflow.distribute.Strategy"
 TPU_STRATEGY = "tensorflow.distribute.TPUStrategy"
 EXTENDED = "tensorflow.distribute.StrategyExtended"
 MODEL = "tensorflow.keras.Model"
+KERAS_ITSELF = ("keras.", "tf_keras.")
 
 
 @register
@@ -107,12 +108,19 @@ def misspelled(call: ApiCall) -> str:
 
 def _check_keywords(program: Program, call: ApiCall, path: str, report: Report) -> set[str]:
     """Report the keywords that a function or method does not take, and return them."""
+    is_keras_itself = path.startswith(KERAS_ITSELF)
+    if is_keras_itself:
+        path = f"{KERAS}.{path.partition('.')[2]}"
     if not names.parameters(path):
         return set()
     reported: set[str] = set()
-    target = target_at(program, call.site, path)
+    # The releases of Keras itself are not those of TensorFlow.
+    of_all = Target(names.every(), stated=False)
+    target = of_all if is_keras_itself else target_at(program, call.site, path)
     certainty = definite_if(not is_guessed_call(call, path, target))
     for argument, near in unknown_keywords(call, path, target):
+        if is_keras_itself and not near:
+            continue  # it may have more than TensorFlow's
         meant = f"; did you mean `{near}`?" if near else "; remove it"
         takes = f"`{call.last}` takes no `{argument.keyword}`"
         report(
