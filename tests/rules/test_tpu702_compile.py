@@ -43,6 +43,21 @@ with strategy.scope():
     model = {NET}
     model.compile(optimizer)
 """,
+    "a missed alarm: metrics that are made beside the scope": SYSTEM
+    + f"""
+from tensorflow import keras
+share = tf.keras.metrics.CategoricalAccuracy()  # error: TPU702
+weighted = keras.metrics.Mean()  # error: TPU702
+later, several = keras.metrics.F1Score(), keras.metrics.AUC(multi_label=True)
+own, other = keras.metrics.Mean(), keras.metrics.Mean()
+plain = {NET}
+plain.compile("sgd", "mse", metrics=[own])
+with strategy.scope():
+    model = {NET}
+    inside = keras.metrics.Mean()
+    model.compile("sgd", "mse", metrics=[[share, later], "mae", inside, keras.metrics.mae])
+    model.compile("sgd", "mse", [several], weighted_metrics={{"out": weighted}})
+""",
     # A false alarm in a notebook: without a stated release, its names say which Keras it is for.
     "false alarm: names that only Keras 2 has": SYSTEM
     + """

@@ -94,6 +94,7 @@ def is_on_replica(context: Context) -> bool:
 MAX_PARTS = 256
 TRAINS = "fit"
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
+WEIGHTED = "weighted_metrics"
 CLASSES = tf_names.TPU_STRATEGIES | tf_names.OTHER_STRATEGIES
 
 
@@ -155,6 +156,8 @@ class Scopes:
         for computation in self.program.computations:
             if computation.kind in tf_names.STRATEGY_RUN and not is_built_in_graph(computation):
                 yield from self._used_by(computation)
+        for call in self.program.named.get("compile", ()):
+            yield from self._metrics(call)
         for call in self.program.calls:
             if call.last == "compile" and call.context.with_blocks(SCOPE):
                 yield from self._compiled(call)
@@ -238,8 +241,7 @@ class Scopes:
         strategy = scope.payload
         if not isinstance(strategy, Strategy) or strategy.kind == "other":
             return
-        certain = strategy.kind == "tpu" and not scope.is_uncertain
-        least = definite_if(certain)
+        least = definite_if(strategy.kind == "tpu", not scope.is_uncertain)
         yield from self._parts_outside(call, strategy, least)
         if is_model(call.receiver):
             built = definite_if(not _may_build_later(call.receiver))
@@ -282,6 +284,17 @@ class Scopes:
             yield Misplaced(
                 "optimizer", name, created, site, call.site, call.context, certainty, True
             )
+
+    def _metrics(self, call: ApiCall) -> Iterator[Misplaced]:
+        """Yield the metrics that a model of a TPU's strategy is compiled with."""
+        model = call.receiver
+        if not isinstance(model, (ExternalObject, Instance)) or not is_model(model):
+            return
+        strategy = scope_strategy(model.context)
+        if strategy is not None and strategy.kind == "tpu":
+            for argument in filter(None, (call.argument("metrics", 2), call.argument(WEIGHTED))):
+                for metric in filter(_is_metric, _parts(argument.value)):
+                    yield from self._taken(call, metric, "metric", strategy, Certainty.DEFINITE)
 
     def _trained_outside(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.fit(...)` of a model that no scope is around, where there is a TPU to train on."""
@@ -404,7 +417,8 @@ class Scopes:
         source = self.made.get(id(strategy))
         if source is not None and source.last in CLASSES and source.context.run == creation.run:
             return Certainty.DEFINITE
-        if any(_is_in_one_of(call.context, creation) for call in self.entered):
+        here = creation.run, creation.call_chain  # one call of a function
+        if any((call.context.run, call.context.call_chain) == here for call in self.entered):
             return Certainty.POSSIBLE
         return None
 
@@ -484,6 +498,16 @@ def _held(value: Value) -> list[Value]:
     return []
 
 
+# keras/src/metrics: those that make their variables when they are updated first.
+BUILT_LATER = frozenset(["F1Score", "FBetaScore", "R2Score"])
+
+
+def _is_metric(part: ExternalObject) -> bool:
+    """Return whether this is a metric of Keras that makes its variables when it is made."""
+    is_one = part.path.endswith(f"keras.metrics.{part.last}") and part.last[:1].isupper()
+    return is_one and part.last not in BUILT_LATER and part.argument("multi_label") is None
+
+
 def is_guessed(context: Context, computation: Computation) -> bool:
     """Return whether it depends on which of several things is meant here, in device code."""
     return any(
@@ -503,11 +527,6 @@ def _is_of_strategy(call: ApiCall) -> bool:
         return True
     taken = [call.receiver, *(argument.value for argument in call.arguments)]
     return any(isinstance(value, ContextManagerValue) and value.effect == SCOPE for value in taken)
-
-
-def _is_in_one_of(inner: Context, outer: Context) -> bool:
-    """Return whether both are in the same call of a function, in one run."""
-    return inner.run == outer.run and inner.call_chain == outer.call_chain
 
 
 def _least(left: Certainty, other: Certainty) -> Certainty:
