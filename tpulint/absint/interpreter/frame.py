@@ -200,6 +200,10 @@ class Library:
         """Return whether the module at `path` is read where `asking` imports it."""
         return True
 
+    def starred(self, path: str, name: str) -> External:
+        """Return what `name` is after `from path import *`, where nobody sees that module."""
+        return External(f"{path}.{name}")
+
     def is_generated(self, project: Project, path: str) -> bool:
         """Return whether the module at `path` holds nothing that runs, and is never read."""
         return False

@@ -11,7 +11,7 @@ from tpulint.absint.domain.objects import Env, Function, Mapping, Sequence
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import drop, put
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
 from tpulint.absint.interpreter import (
     attributes,
     branches,
@@ -338,6 +338,9 @@ class Interpreter(Session):
 
     def matters(self, path: str, asking: Importer | None) -> bool:
         return self.library.follows(self.project, path, asking)
+
+    def starred(self, path: str, name: str) -> External:
+        return self.library.starred(path, name)
 
     def is_generated(self, path: str) -> bool:
         return self.library.is_generated(self.project, path)

@@ -133,8 +133,12 @@ class ModuleLinker(ABC):
         """Return the name outside the project that a star import of `module` may mean."""
         for source in self._star_imports.get(module, ()):
             if isinstance(source, External) and not name.startswith("_"):
-                return External(f"{source.path}.{name}")
+                return self.starred(source.path, name)
         return None
+
+    @abstractmethod
+    def starred(self, path: str, name: str) -> External:
+        """Return what `name` is by a star import of an outside module (`Library.starred`)."""
 
     @abstractmethod
     def matters(self, path: str, asking: Importer | None) -> bool:

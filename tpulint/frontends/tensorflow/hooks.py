@@ -34,7 +34,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import attributes, transfer
 from tpulint.absint.interpreter.calls import call, traced
 from tpulint.absint.interpreter.definitions import unconverted
-from tpulint.absint.interpreter.frame import Frame, Library, Options
+from tpulint.absint.interpreter.frame import BUILTINS, Frame, Library, Options
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
 from tpulint.frontends.settings import Settings
@@ -46,7 +46,7 @@ from tpulint.frontends.tensorflow.branch_tests import (
 )
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
-from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import OF_ONE_TENSOR, PLAIN_DECORATORS
 from tpulint.frontends.tensorflow.shapes import shape_object
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
@@ -258,6 +258,19 @@ class Hooks(Library):
             return True
         makes_strategy = asking.module.holds(prefilter.may_make_tpu_strategy)
         return makes_strategy and project.holds(path, prefilter.makes_keras_objects)
+
+    def starred(self, path: str, name: str) -> External:
+        """Return what `name` is after `from path import *`, where nobody sees that module.
+
+        It hands on what it imports itself, and leaves the functions of Python as they are.
+        """
+        root = path.partition(".")[0]
+        if not tf_names.is_tensorflow(path) and root not in tf_names.NAMED_LIKE_PYTHONS:
+            if name in naming.HANDED_ON:
+                return External(naming.HANDED_ON[name])
+            if name in BUILTINS:
+                return BUILTINS[name]
+        return super().starred(path, name)
 
     def is_generated(self, project: Project, path: str) -> bool:
         """Return whether protoc made the module: it only describes messages."""

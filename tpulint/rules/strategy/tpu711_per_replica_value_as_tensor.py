@@ -26,7 +26,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.strategies import is_for_many, is_optimizer, is_run
+from tpulint.queries.strategies import is_for_many, is_optimizer, is_run, strategy_of
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
 
@@ -324,9 +324,9 @@ def value_of_all(value: Value | None) -> Tensor | None:
 
 def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty | None:
     """Return the certainty; None where the place may be one for values that are taken apart."""
-    context, strategy = taken.context, source.receiver
+    context, strategy = taken.context, strategy_of(source.receiver)
     # The current strategy may well be the default one, for one device.
-    if not isinstance(strategy, Strategy) or strategy.path.endswith(CURRENT):
+    if strategy is None or is_current(strategy):
         return None
     if asks_about(context, naming.ONE_REPLICA) or asks_about(context, naming.KIND_OF_VALUE):
         return None
@@ -351,6 +351,13 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
         is_whole or not taken.of_structures,
         not context.is_tried and not context.with_blocks(UNSEEN),
         all(key.identity == taken.site for key, _ in context.conditions if key.kind in GUESSES),
+    )
+
+
+def is_current(strategy: Strategy) -> bool:
+    """Return whether this is what TensorFlow's own `get_strategy` gives."""
+    return strategy.path.endswith(CURRENT) and (
+        tf_names.is_tensorflow(strategy.path) or strategy.path.endswith(f".distribute.{CURRENT}")
     )
 
 

@@ -124,6 +124,9 @@ TPU_WORD = _row(
     "an identifier or a string that names a TPU: a program without one has no TPU strategy",
 )
 
+# What a star import of a module that is not read gives, by the name that all programs give it.
+HANDED_ON = {"tf": "tensorflow", "np": "numpy", "os": "os", "time": "time", "random": "random"}
+
 # Calls and objects of packages that are not read.
 STRATEGY = _row(
     r"(?i)strateg|distribution|replicator",

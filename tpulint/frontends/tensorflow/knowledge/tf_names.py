@@ -286,6 +286,11 @@ KERAS_PACKAGES = words("keras_cv keras_hub keras_nlp")
 # Roots of names whose functions compute with Python values and arrays, and build no operation.
 BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", "six"}
 
+# Roots of packages with public functions of the names of Python's own, or of modules.
+NAMED_LIKE_PYTHONS = (
+    BUILDS_NOTHING | KERAS_PACKAGES | words("cupy fastai jax matplotlib paddle pylab scipy torch")
+)
+
 # Packages that report on a run: what they initialize is a service of their own.
 REPORTERS = words("clearml comet_ml mlflow neptune wandb")
 

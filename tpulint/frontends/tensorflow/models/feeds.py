@@ -44,11 +44,13 @@ from tpulint.frontends.tensorflow.hooks import COLUMN_LISTS
 from tpulint.frontends.tensorflow.keras_models import FITS, PRETRAINED, is_dataset, is_pretrained
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
+from tpulint.frontends.tensorflow.models.strategies import methods, strategy_of
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
     Call,
     force_deferred,
     model,
+    names_a_tpu,
     observe,
     parameter_count,
 )
@@ -56,17 +58,14 @@ from tpulint.frontends.tensorflow.shapes import described, dtype_of, dtype_of_ar
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
-FROM_FUNCTION = frozenset(
-    [
-        "distribute_datasets_from_function",
-        "experimental_distribute_datasets_from_function",
-        "make_input_fn_iterator",
-    ]
-)
+FROM_FUNCTION = tf_names.words("""
+    distribute_datasets_from_function experimental_distribute_datasets_from_function
+    make_input_fn_iterator
+""")
 # The arguments that TPUEstimator gives to an input_fn that asks for them.
 GIVEN = ("params", "config", "mode", "input_context")
 DISTRIBUTED = "tensorflow.distribute.DistributedDataset"
-STRATEGY, ESTIMATOR = "tf.distribute.Strategy", "tf.estimator.tpu.TPUEstimator"
+ESTIMATOR = "tf.estimator.tpu.TPUEstimator"
 
 
 # tensorflow_estimator/python/estimator/tpu/tpu_estimator.py: an input_fn runs on the host, once
@@ -123,16 +122,18 @@ def _params(params: Value) -> Value:
 
 # tensorflow/python/distribute/distribute_lib.py. Of another strategy the dataset is handed on as it
 # is.
-@model(*(f"{STRATEGY}.{name}" for name in sorted(tf_names.DISTRIBUTES)))
-def _distribute(call: Call) -> Value:
-    strategy = call.receiver
-    assert isinstance(strategy, Strategy)
+@methods(*sorted(tf_names.DISTRIBUTES))
+def _distribute(call: Call) -> Value | None:
+    strategy = strategy_of(call)
+    if strategy is None:
+        return None
     data = call.values[0] if call.values else UNKNOWN
     if strategy.kind == "tpu":
         data = force_deferred(call, data)
         _note(call, Feed("distribute", call.site, call.frame.context, strategy, data))
-        return _distributed(call, data)
-    return data
+    elif strategy is call.receiver or not names_a_tpu(call):
+        return data
+    return _distributed(call, data)
 
 
 def _distributed(call: Call, data: Value) -> ExternalObject:
@@ -159,17 +160,14 @@ def _element_of(data: Value, of_one: Tensor) -> Value | None:
     if data.last == "map":
         return None if data.inner is None else _component(data.inner, of_one)
     if data.last == "zip":
-        joined = source if isinstance(source, Sequence) else Sequence("tuple", _values(data))
+        values = [value for _, value in data.arguments]
+        joined = source if isinstance(source, Sequence) else Sequence("tuple", values)
         parts = [_element_of(dataset, of_one) or of_one for dataset in joined.items]
         return None if joined.open else Sequence("tuple", parts)
     element = None if data.source is None else _element_of(data.source, of_one)
     if element is not None and data.last == "batch":
         return transfer.each_tensor(element, _batched)
     return element if data.last in tf_names.HAND_ON else None
-
-
-def _values(data: ExternalObject) -> list[Value]:
-    return [value for _, value in data.arguments]
 
 
 def _batched(tensor: Tensor) -> Tensor:
@@ -206,14 +204,15 @@ def _share_of_batch(call: Call) -> Value:
     )
 
 
-@model(*(f"{STRATEGY}.{name}" for name in sorted(FROM_FUNCTION)))
+@methods(*sorted(FROM_FUNCTION))
 def _distribute_from_function(call: Call) -> Value | None:
-    strategy = call.receiver
-    assert isinstance(strategy, Strategy)
-    if not call.values:
-        return UNKNOWN
+    strategy = strategy_of(call)
+    if strategy is None or not call.values:
+        return None
     if strategy.kind == "tpu":
         return _distributed(call, _read(call, "distribute", strategy, call.values[0], NONE))
+    if strategy is not call.receiver and names_a_tpu(call):
+        return _distributed(call, UNKNOWN)
     return call.values[0] if "dataset" in call.name else UNKNOWN
 
 

@@ -43,7 +43,6 @@ from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow import keras_models
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import LAYERS, is_model, is_sequential, keras_base
-from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     ACTIVATION,
     CALLBACK_METHODS,
@@ -64,7 +63,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 from tpulint.frontends.tensorflow.models import table
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.feeds import batch_of
-from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, force_deferred
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, force_deferred, names_a_tpu
 from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
 
 Model = ExternalObject | Instance
@@ -369,7 +368,7 @@ def _run(call: Call, model: Model) -> None:
     if strategy is None or strategy.kind == "other":
         return
     assert model.context is not None
-    if strategy.kind == "unknown" and not _names_a_tpu(call):
+    if strategy.kind == "unknown" and not names_a_tpu(call):
         return
     scope = model.context.with_blocks(SCOPE, "")[0]
     is_definite = strategy.kind == "tpu" and not scope.is_uncertain
@@ -380,13 +379,6 @@ def _run(call: Call, model: Model) -> None:
         certainty = Certainty.DEFINITE if is_definite else Certainty.POSSIBLE
         _step(call, model, name, certainty, is_validation=name != names[0])
     _callbacks(call, model)
-
-
-def _names_a_tpu(call: Call) -> bool:
-    """Return whether a module on the way to the call names a TPU."""
-    chain = call.frame.context.call_chain
-    modules = [call.site.module, *(step.site.module for step in chain)]
-    return any(module.has_word(naming.TPU_WORD) for module in modules)
 
 
 def _step(

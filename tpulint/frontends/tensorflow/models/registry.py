@@ -112,6 +112,8 @@ class Models(Hooks):
         for note in OBSERVERS.candidates(call):
             note(call)
         result = self._evaluate(call) or operations.answer(call)
+        if result is UNKNOWN and not isinstance(callee, DeferredName):
+            result = strategies.made_by_unseen_code(call)
         record.result = result
         if isinstance(callee, DeferredName):
             frame.session.skipped_calls.add((callee.base.path, callee.path))
@@ -151,7 +153,10 @@ class Models(Hooks):
             if callee != NONE:
                 why = operations.UNRESOLVED
                 operations.note_unread(frame, path, why, UNKNOWN_FUNCTION, call.values, site)
-            return _with_frozen_arguments(frame, record, operations.unseen(call))
+            result = operations.unseen(call)
+            if result is UNKNOWN:
+                result = strategies.made_by_unseen_code(call)
+            return _with_frozen_arguments(frame, record, result)
         record.result = result
         return _with_frozen_arguments(frame, record, result)
 

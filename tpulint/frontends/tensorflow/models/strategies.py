@@ -22,7 +22,7 @@ from tpulint.frontends.tensorflow.hooks import settings_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.table import Call, M, model
+from tpulint.frontends.tensorflow.models.table import Call, M, model, names_a_tpu
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.frontends.tensorflow.strategy import (
     CROSS_REPLICA,
@@ -42,7 +42,7 @@ def methods(*names: str) -> Callable[[M], M]:
     )
 
 
-def _strategy(call: Call) -> Strategy | None:
+def strategy_of(call: Call) -> Strategy | None:
     """Return the strategy that a method is called on, None where the receiver is something else.
 
     An opaque receiver is one by its name, the same strategy each time.
@@ -60,6 +60,17 @@ def _strategy(call: Call) -> Strategy | None:
         strategy = Strategy(kind, call.site, receiver.path)
         receiver.inferred_as[Strategy] = strategy
     return strategy
+
+
+def made_by_unseen_code(call: Call) -> Value:
+    """Return what a call of unseen code gives: a value that may be a strategy by the call's name.
+
+    It keeps its identity, so that `strategy_of` recognizes it or one of its items where its methods
+    are called. Of a program that names no TPU, it is no TPU's strategy.
+    """
+    if not naming.STRATEGY.is_in(call.name) or not names_a_tpu(call):
+        return UNKNOWN
+    return Opaque(call.path)
 
 
 # tensorflow/python/distribute/tpu_strategy.py, and Sonnet's TpuReplicator.
@@ -118,7 +129,7 @@ def _kind_of_current(call: Call) -> str:
 
 @methods("scope")
 def _scope(call: Call) -> Value | None:
-    strategy = _strategy(call)
+    strategy = strategy_of(call)
     return None if strategy is None else ContextManagerValue(SCOPE, call.site, strategy)
 
 
@@ -135,7 +146,7 @@ def _reduce(call: Call) -> Value:
 @methods(tf_names.CALL_FOR_EACH_REPLICA)
 def _call_for_each_replica(call: Call) -> Value | None:
     """Model `call_for_each_replica(fn, args=(), kwargs=None)`: no computation, in any strategy."""
-    strategy = _strategy(call)
+    strategy = strategy_of(call)
     if strategy is None:
         return None
     callee, arguments = call.get("fn", 0) or UNKNOWN, _of_one(_arguments(call) or ())
@@ -153,7 +164,7 @@ def _of_another(call: Call, strategy: Strategy) -> Scope:
 @methods(*sorted(tf_names.STRATEGY_RUN))
 def _run(call: Call) -> Value | None:
     """Model `run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
-    strategy = _strategy(call)
+    strategy = strategy_of(call)
     if strategy is None:
         return None
     callee = call.get("fn", 0) or UNKNOWN

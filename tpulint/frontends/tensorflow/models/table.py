@@ -110,6 +110,13 @@ class Call:
         return calls.call(self.frame, callee, calls.by_position(self.site, *values), self.site)
 
 
+def names_a_tpu(call: Call) -> bool:
+    """Return whether a module on the way to the call names a TPU."""
+    chain = call.frame.context.call_chain
+    modules = [call.site.module, *(step.site.module for step in chain)]
+    return any(module.has_word(naming.TPU_WORD) for module in modules)
+
+
 def parameter_count(call: Call, callee: Value) -> int:
     """Return the number of positional arguments `callee` wants; one where it is not seen."""
     function = function_of(callee)
