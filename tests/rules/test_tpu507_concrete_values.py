@@ -23,7 +23,10 @@ def step(x):
     pair = tuple(tf.reduce_sum(row) for row in tf.compat.v1.shape(x))  # error: TPU507
     doubled = [row for row in 2.0 * x]  # error: TPU507
     by_number = {number: 1.0 for number in tf.range(3)}  # error: TPU507
-    return doubled, rows, pair
+    probabilities = list(tf.nn.softmax(x))  # error: TPU507
+    backwards = reversed(tf.transpose(x))  # error: TPU507
+    first, second = tf.reduce_mean(x, axis=0)  # error: TPU507
+    return doubled, rows, pair, probabilities, backwards
 """
     + RUN,
     "what has items although it is a tensor of the device, or is no single tensor": SYSTEM
@@ -46,6 +49,9 @@ def drawn(x):
 
 def step(x, pair):
     rows, columns = tf.unstack(tf.shape(x))
+    values, places = list(tf.math.top_k(x, 2))
+    mean, variance = tuple(tf.nn.moments(x, [0]))
+    in_order = sorted(tf.abs(x))
     rows, columns = tf.keras.ops.shape(x)
     rows, columns = x.shape
     rows, columns = [tf.shape(x)[axis] for axis in range(2)]
@@ -273,6 +279,19 @@ def step(x):
     if x is not None:
         value = tf.reduce_mean(x).item()  # error: TPU507
     return value
+"""
+    + RUN,
+    "a false negative: Keras's backend reads a tensor": SYSTEM
+    + """
+from tensorflow.keras import backend as K
+
+rate = tf.Variable(0.1)
+print(K.get_value(rate))
+
+def step(x):
+    print(K.eval(K.mean(x)))  # error: TPU507
+    now = K.get_value(rate)  # error: TPU507
+    return K.get_value(tf.reduce_mean(x)) * now  # error: TPU507
 """
     + RUN,
     "tests for the kind of a value": SYSTEM

@@ -32,6 +32,14 @@ def dtype_of_array(value: Value | None) -> str | None:
     return "float64" if is_python else dtype_of(value)
 
 
+def gives_one_tensor(path: str) -> bool:
+    """Return whether a function of TensorFlow's gives one tensor, whatever it is given."""
+    last = path.rpartition(".")[2]
+    if last == "shape":  # Keras's and NumPy's are tuples
+        return path.endswith(("tensorflow.shape", ".v1.shape", ".v2.shape"))
+    return last in tf_names.ONE_TENSOR and is_tensorflow(path)
+
+
 def result_dtype(call: ApiCall) -> str | None:
     """Return the dtype of what an operation makes, where that of its operands or its name tells.
 

@@ -16,6 +16,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     CONVERTED,
     METHODS,
     NUMPY_FUNCTIONS,
+    STRATEGY_RUN,
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
@@ -29,6 +30,7 @@ from tpulint.rules.base import Report, Rule, register
 ASKS, FAILS, FORMATS = "asks", "fails", "formats"
 ITERATES = "for"
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
+KERAS_VALUES = frozenset(["get_value", "eval"])  # keras/src/legacy/backend.py calls `numpy()`
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
 
@@ -139,6 +141,9 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     if seed is not None and isinstance(seed.value, Tensor) and _is_drawn(call):
         return symbolic_tensor(seed.value)
     home, _, last = call.path.rpartition(".")
+    if last in KERAS_VALUES and home.endswith("keras.backend") and _is_of_strategy(call):
+        argument = call.arguments[0].value if call.arguments else UNKNOWN
+        return _has_no_value(argument, home)
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
@@ -159,6 +164,12 @@ def _has_no_value(argument: Value, home: str) -> Tensor | Variable | None:
     # Python's own functions refuse a constant, too; what has a dtype or a shape is a tensor.
     is_tensor_too = tensor.dtype is not None or tensor.shape is not None
     return tensor if home == "builtins" and is_tensor_too else None
+
+
+def _is_of_strategy(call: ApiCall) -> bool:
+    """Return whether a strategy runs this code: a session of TensorFlow 1 may know the value."""
+    computation = call.context.computation
+    return computation is not None and computation.kind in STRATEGY_RUN
 
 
 def _weights(owner: Value | None) -> Variable | None:

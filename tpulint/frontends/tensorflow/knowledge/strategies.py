@@ -6,7 +6,7 @@ Hand-written, as `tf_names`: each set says where its fact is in TensorFlow.
 from __future__ import annotations
 
 from tpulint.frontends.tensorflow.knowledge.tables import function_preserving
-from tpulint.frontends.tensorflow.knowledge.tf_names import words
+from tpulint.frontends.tensorflow.knowledge.tf_names import ONE_TENSOR, words
 
 # Code that names one of these builds graphs (framework/ops.py, client/session.py).
 GRAPH_MODE = words("""
@@ -75,19 +75,8 @@ NUMPY_NUMBERS = words("""
     isinf isnan log mean median nanmean round sqrt std var
 """)
 # These make a tensor of what they are given (`tf.identity`, `tf.print` and `tf.nest` do not).
-OPERATIONS_ON_TENSORS = words("""
-    abs acos add add_n argmax argmin as_string assert_all_finite average_pool
-    bincount bitcast boolean_mask broadcast_to cast ceil check_numerics clip_by_norm
-    clip_by_value concat confusion_matrix constant convert_to_tensor cos cumsum divide einsum
-    encode_jpeg encode_png equal erf exp expand_dims floor floordiv floormod gather gather_nd
-    greater greater_equal histogram image in_top_k is_finite is_nan l2_loss l2_normalize less
-    less_equal log log_softmax logical_and logical_not logical_or matmul maximum minimum mod
-    moments multiply negative norm not_equal one_hot ones_like pad pow rank reciprocal
-    reduce_all reduce_any reduce_euclidean_norm reduce_logsumexp reduce_max reduce_mean
-    reduce_min reduce_prod reduce_std reduce_sum reduce_variance relu repeat reshape resize
-    reverse rint round rsqrt scalar scatter_nd segment_sum shape sigmoid sign sin size slice
-    softmax sort split sqrt square squeeze stack strided_slice subtract tanh tensordot text
-    tile top_k transpose truediv unique unsorted_segment_sum unstack where zeros_like
+OPERATIONS_ON_TENSORS = ONE_TENSOR | words("""
+    assert_all_finite histogram image moments scalar shape split text top_k unique unstack
 """)
 # tensorflow/python/distribute/values_util.py: what `SyncOnReadVariable` refuses if it sums.
 SUMS_AND_DIFFERENCES = words("assign_add assign_sub")

@@ -329,6 +329,20 @@ FIXED = words("seed name op_seed shape dtype")
 METHODS = words("numpy item tolist")
 # Autograph makes operations of these where it converts (autograph/operators/py_builtins.py).
 CONVERTED = words("float int")
+# They take tensors, or what can become one, and give one tensor.
+ONE_TENSOR = words("""
+    abs acos add add_n argmax argmin as_string average_pool bincount bitcast boolean_mask
+    broadcast_to cast ceil check_numerics clip_by_norm clip_by_value concat confusion_matrix
+    constant convert_to_tensor cos cumsum divide einsum encode_jpeg encode_png equal erf exp
+    expand_dims floor floordiv floormod gather gather_nd greater greater_equal in_top_k is_finite
+    is_nan l2_loss l2_normalize less less_equal log log_softmax logical_and logical_not logical_or
+    matmul maximum minimum mod multiply negative norm not_equal one_hot ones_like pad pow rank
+    reciprocal reduce_all reduce_any reduce_euclidean_norm reduce_logsumexp reduce_max reduce_mean
+    reduce_min reduce_prod reduce_std reduce_sum reduce_variance relu repeat reshape resize
+    reverse rint round rsqrt scatter_nd segment_sum sigmoid sign sin size slice softmax sort sqrt
+    square squeeze stack strided_slice subtract tanh tensordot tile transpose truediv
+    unsorted_segment_sum where zeros_like
+""")
 # NumPy's functions that make an array of their first argument: `Tensor.__array__` refuses.
 NUMPY_FUNCTIONS = words("""
     array asarray asanyarray ascontiguousarray copy exp exp2 expm1 log log2 log10 log1p sqrt cbrt

@@ -40,7 +40,14 @@ from tpulint.frontends.tensorflow.models.table import (
     observe,
     parameter_count,
 )
-from tpulint.frontends.tensorflow.shapes import Shape, described, dtype_of, result_dtype, shape_of
+from tpulint.frontends.tensorflow.shapes import (
+    Shape,
+    described,
+    dtype_of,
+    gives_one_tensor,
+    result_dtype,
+    shape_of,
+)
 
 UNRESOLVED = "nothing tells which function it is"  # why a call is not followed
 
@@ -114,8 +121,7 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
     tensor.data = not takes_shape and (tensor.data or is_random)
     tensor.split = tensor.split and not takes_shape
     tensor.shape = () if gives_scalar(call.record) else _kept_shape(call)
-    # Keras's and NumPy's are tuples.
-    tensor.single = call.path.endswith(("tensorflow.shape", ".v1.shape", ".v2.shape"))
+    tensor.single = gives_one_tensor(call.path)
     tensor.dtype = result_dtype(call.record)
     return tensor
 

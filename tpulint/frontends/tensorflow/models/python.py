@@ -32,7 +32,7 @@ from tpulint.absint.domain.values import (
     join,
     options,
 )
-from tpulint.absint.interpreter import attributes, calls, dataclass_fields, operators
+from tpulint.absint.interpreter import attributes, calls, dataclass_fields, operators, transfer
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import element_of, items_of
 from tpulint.frontends.tensorflow.hooks import answer_of_isinstance, running_strategy
@@ -152,6 +152,8 @@ def _list(call: Call) -> Value:
     if not call.arguments:
         return Sequence("list", [], False, call.site, call.frame.context)
     source = call.values[0]
+    if call.name != "sorted":  # which autograph converts
+        transfer.note_iteration(call.frame, source, call.site)
     source_items = items_of(source)
     kind = "tuple" if call.name == "tuple" else "list"
     if source_items is not None:
@@ -398,10 +400,8 @@ def _exit_stack(call: Call) -> Value:
 @model("builtins.next", "builtins.iter")
 def _next(call: Call) -> Value:
     """next(iterator), and iter(iterable) as the iterable itself."""
-    if not call.arguments:
-        return UNKNOWN
-    if call.name == "iter":
-        return call.values[0]
+    if not call.arguments or call.name == "iter":
+        return call.values[0] if call.arguments else UNKNOWN
     return operators.element_of(call.frame, call.values[0], call.site)
 
 
