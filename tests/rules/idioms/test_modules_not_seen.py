@@ -125,7 +125,8 @@ train(tf.zeros([]))
 
 
 @pytest.mark.parametrize(
-    ("package", "mark"), [("scripts", "  # error: TPU506"), ("torch", ""), ("tensorflow", "")]
+    ("package", "mark"),
+    [("scripts", "  # error: TPU506"), ("torch", ""), ("tensorflow", "  # error: TPU501")],
 )
 def test_the_functions_of_python_after_a_star_import(
     package: str, mark: str, tmp_path: Path
