@@ -63,6 +63,30 @@ for x in strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batc
     number += 1
     step(x, number)  # error: TPU509
 """,
+    "the counter of a loop around the one over batches": """
+data = strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True))
+for epoch in range(60):
+    for x in data:
+        step(x, epoch)  # error: TPU509
+        step(x, tf.constant(epoch), epoch % 2, epoch == 0)
+for fold in range(3):
+    for x in data:
+        step(x, fold)
+""",
+    "numbers that functions of Python compute of a counter": """
+import math
+import numpy as np
+
+count = 0
+for number in range(1000):
+    rate = 0.5 * (1 + math.cos(math.pi * number / 1000))
+    step(tokens, rate)  # error: TPU509
+    step(tokens, float(number))  # error: TPU509
+    step(tokens, min(1.0, number / 100))  # error: TPU509
+    step(tokens, min(number, 4), math.floor(number / 500), np.cos(number), float(len(tokens)))
+    count = count + 1
+    step(tokens, count)  # error: TPU509
+""",
     "a counter in a while": """
 number = 0
 while number < 100:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import FUNCTION, LOOP, TRY, Scope
@@ -27,6 +28,7 @@ from tpulint.syntax.nodes import (
     Attribute,
     AugmentedAssign,
     BinaryOperation,
+    CallArgument,
     CallNode,
     Constant,
     Define,
@@ -50,6 +52,8 @@ from tpulint.syntax.nodes import (
 FEW_ROUNDS = 8
 # These give one number in many rounds, or few numbers in turn.
 FEW_VALUES = frozenset(["FloorDivide", "Modulo"])
+NUMBERS = frozenset(["float", "max", "min"])  # functions that give Python's numbers
+ROUNDS_OFF = frozenset(["ceil", "floor", "fmod", "gcd", "remainder", "trunc"])
 # With one of these options a number becomes a tensor, or may.
 KEEPS_ONE_TRACE = frozenset(["input_signature", "reduce_retracing", "experimental_relax_shapes"])
 
@@ -183,9 +187,31 @@ def retraced_calls(program: Program) -> Iterator[Retraced]:
         if outer is None or not isinstance(outer.payload, TracedCall):
             continue
         before = computation.context.scopes[: computation.context.scopes.index(outer)]
-        loop = next((scope for scope in reversed(before) if scope.kind in (LOOP, TRY)), None)
-        if loop is not None and loop.kind == LOOP and keeps_traces(program, outer.payload.function):
-            yield from _of_loop(program, computation, loop, outer)
+        around = [scope for scope in reversed(before) if scope.kind in (LOOP, TRY)]
+        loops = list(takewhile(lambda scope: scope.kind == LOOP, around))
+        if keeps_traces(program, outer.payload.function):
+            for loop in loops[1:]:
+                yield from _of_outer_loop(program, computation, loop, outer)
+            for loop in loops[:1]:
+                yield from _of_loop(program, computation, loop, outer)
+
+
+def _of_outer_loop(
+    program: Program, computation: Computation, loop: Scope, traced: Scope
+) -> Iterator[Retraced]:
+    """Yield the arguments that are the counter of a loop around the one that calls the step."""
+    assert isinstance(traced.payload, TracedCall)
+    function, module = traced.payload.function, loop.site.module
+    node = module.node_at(loop.site.place, For)
+    if node is None or traced.site.module is not module or _has_few_rounds(loop.payload):
+        return
+    counters = _counters(program, loop, node)[1]
+    for call in walk(*node.body):
+        if isinstance(call, CallNode) and call.place == traced.site.place:
+            for argument in call.arguments:
+                place = module.site(argument.place)
+                if counter := _counted(argument.value, counters):
+                    yield Retraced(computation, function, traced.site, place, loop.site, counter)
 
 
 def _of_loop(
@@ -274,6 +300,7 @@ def _counted(value: Expression, counters: frozenset[str]) -> str:
     """Return the counters that an expression of nothing else and constants is computed of."""
     names = {path for item in walk(value) if (path := dotted_path(item))}
     names -= {name.rpartition(".")[0] for name in names}
+    names -= {name for name in names if name in NUMBERS or name.startswith("math.")}
     return ", ".join(sorted(names)) if names and names <= counters and _is_arithmetic(value) else ""
 
 
@@ -316,32 +343,42 @@ def _grows(value: Expression, name: str) -> bool:
 
 def kept_numbers(module: Module, loop: For | While) -> frozenset[str]:
     """Return the names and attributes that begin as a number, and that each round changes."""
-    paths = [
-        dotted_path(statement.target)
-        for statement in loop.body
-        if isinstance(statement, AugmentedAssign) and _is_number(statement.value)
-    ]
-    if not paths:
+    changed = {path: item for item in loop.body if (path := _changed_number(item))}
+    if not changed:
         return frozenset()
     functions = module.facts.functions_around(loop.place)
     own = next((item for item in functions if any(node is loop for node in walk(*item.body))), None)
     around = list(walk(*(own.body if own is not None else module.facts.body)))
     parameters = {item.name for item in own.parameters.named} if own is not None else set()
     numbers: set[str] = set()
-    for path in paths:
+    for path, change in changed.items():
         changes = [
             item
             for item in walk(*loop.body)
             if isinstance(item, (Assign, AugmentedAssign, For, NamedExpression))
             and _is_set(item, path)
         ]
-        if not path or len(changes) != 1 or path in parameters:
+        if len(changes) != 1 or path in parameters:
             continue
         others = module.nodes() if "." in path else around
-        set_to = [item.value for item in others if isinstance(item, Assign) and _is_set(item, path)]
+        set_to = [
+            item.value
+            for item in others
+            if isinstance(item, Assign) and item is not change and _is_set(item, path)
+        ]
         if set_to and all(map(_is_number, set_to)):
             numbers.add(path)
     return frozenset(numbers)
+
+
+def _changed_number(statement: Statement) -> str:
+    """Return what a statement changes by a number, as in `n += 1` and `rate = rate * 0.9`."""
+    if isinstance(statement, AugmentedAssign):
+        return dotted_path(statement.target) if _is_number(statement.value) else ""
+    if not isinstance(statement, Assign) or not isinstance(statement.value, BinaryOperation):
+        return ""
+    path = dotted_path(statement.targets[0]) if len(statement.targets) == 1 else ""
+    return path if path and _counted(statement.value, frozenset([path])) else ""
 
 
 def _is_set(statement: Node, path: str) -> bool:
@@ -417,8 +454,21 @@ def _named(target: Expression) -> frozenset[str]:
 
 
 def _is_arithmetic(node: Expression) -> bool:
-    """Return whether an expression computes with names and constants, and calls nothing."""
-    kinds = (Name, Attribute, Constant, BinaryOperation, UnaryOperation)
+    """Return whether an expression computes a number of Python of names and constants."""
+    kinds = (Name, Attribute, Constant, BinaryOperation, UnaryOperation, CallArgument)
     return all(
-        isinstance(part, kinds) and getattr(part, "op", "") not in FEW_VALUES for part in walk(node)
+        (isinstance(part, kinds) and getattr(part, "op", "") not in FEW_VALUES)
+        or (isinstance(part, CallNode) and _gives_numbers(part))
+        for part in walk(node)
     )
+
+
+def _gives_numbers(call: CallNode) -> bool:
+    """Return whether a call gives numbers of Python, many of them for many."""
+    function = dotted_path(call.callee)
+    home, _, name = function.rpartition(".")
+    if home == "math":
+        return name not in ROUNDS_OFF
+    is_bound = function in ("max", "min")  # of whole numbers, it may soon be one and the same
+    shares = (getattr(part, "op", "") == "Divide" for part in walk(call))
+    return function in NUMBERS and (not is_bound or any(shares))
