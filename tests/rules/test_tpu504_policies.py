@@ -129,6 +129,35 @@ def test_a_policy_in_a_script_for_tpus(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)
 
 
+SETTINGS = """
+# file: settings.py
+POLICY = "mixed_float16"
+
+class Training:
+    policy = "mixed_float16"
+"""
+SETS_POLICY = "tf.keras.mixed_precision.set_global_policy({policy})"
+
+
+@pytest.mark.parametrize(
+    ("between", "policy", "count"),
+    [
+        ("", "settings.POLICY", 1),
+        ("", "settings.Training.policy", 1),
+        ('settings.POLICY = "mixed_bfloat16"', "settings.POLICY", 0),
+        ("settings.POLICY = read_options().policy", "settings.POLICY", 0),
+        ("for name in options: setattr(settings, name, 0)", "settings.POLICY", 0),
+    ],
+)
+def test_a_policy_of_a_module_of_settings(
+    between: str, policy: str, count: int, tmp_path: Path
+) -> None:
+    """The module is read although no word in it is of a TPU; what others set there counts."""
+    script = OPENING.format(name="main") + f"import settings\n{TRAIN}\n{between}\n"
+    script += SETS_POLICY.format(policy=policy) + "\ntrain()\n"
+    assert len(reported(script + SETTINGS, tmp_path, FAMILY)) == count
+
+
 def test_a_policy_behind_a_flag_that_takes_both_values(tmp_path: Path) -> None:
     """A flag that is set in the program is read like one that comes from outside."""
     text = (

@@ -193,17 +193,22 @@ def put(frame: Frame, base: Value, name: str, item: Value) -> None:
         store, since = base.children, None
     elif isinstance(base, Class):
         store, since = base.names, None
+    elif isinstance(base, ModuleValue):
+        store, since = frame.session.globals_of(base, frame), None
     else:
         if isinstance(base, Function) and name == "__name__":
             base.hints |= {RENAMED}
         return
     before = store.get(name)
-    if before is not None and not frame.context.runs_once_with(since):
+    is_sure = frame.context.runs_once_with(since)
+    if isinstance(base, ModuleValue):
+        is_sure = is_sure and not frame.context.is_guess
+    if before is not None and not is_sure:
         item = join([before, item])
     store[name] = item
 
 
-def put_any(base: Value) -> None:
+def put_any(frame: Frame, base: Value) -> None:
     """Do `setattr(base, name, item)` with an unseen name: plain attributes may be others now.
 
     Those that hold methods, or what a library made, are not what is set so.
@@ -212,11 +217,14 @@ def put_any(base: Value) -> None:
         if isinstance(option, Instance):
             for cls in reversed(mro(option.cls)):
                 names = cls.names if isinstance(cls, Class) else {}
-                _make_unknown(option, names)
-            _make_unknown(option, dict(option.attributes))
+                _make_unknown(option.attributes, names)
+            _make_unknown(option.attributes, dict(option.attributes))
+        elif isinstance(option, ModuleValue):
+            names = frame.session.globals_of(option, frame)
+            _make_unknown(names, dict(names))
 
 
-def _make_unknown(instance: Instance, names: Names[str, Value]) -> None:
+def _make_unknown(held: dict[str, Value], names: Names[str, Value]) -> None:
     for name, value in names.items():
         if all(isinstance(option, Const) for option in options(value)):
-            instance.attributes[name] = Opaque(f"self.{name}")
+            held[name] = Opaque(f"self.{name}")

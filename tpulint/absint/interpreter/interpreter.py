@@ -52,7 +52,7 @@ def assign(frame: Frame, target: nodes.Expression, item: Value) -> None:
             at = value(frame, index)
             match base:
                 case nodes.Attribute(base=holder, name="__dict__") if not isinstance(at, Const):
-                    attributes.put_any(value(frame, holder))
+                    attributes.put_any(frame, value(frame, holder))
                 case _:
                     _assign_item(frame, value(frame, base), at, item)
         case nodes.Display():

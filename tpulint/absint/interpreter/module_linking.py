@@ -184,6 +184,11 @@ class ModuleLinker(ABC):
             else DeferredName(f"{base.dotted}.{name}", base, name)
         )
 
+    def globals_of(self, base: ModuleValue, asking: Importer) -> dict[str, Value]:
+        """Return the names of a module, to set one; those of a copy where it is not read."""
+        module = self.project.module(base.path) if self.follows(base.path, asking) else None
+        return {} if module is None else self.module_env(module).names
+
     def force_load(self, value: Value) -> Value:
         """Return `value`, its module now read: it was passed by, and given to an entry point."""
         if not isinstance(value, DeferredName):

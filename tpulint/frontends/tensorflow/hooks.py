@@ -247,8 +247,9 @@ class Hooks(Library):
         """Return whether the module at `path` is read.
 
         It is where it matters by itself, in what a TPU program runs (device code, host
-        clusters, input pipelines, a strategy's scope), and where computations are built by
-        hand in the module that imports it. Elsewhere on the host it is not.
+        clusters, input pipelines, a strategy's scope), where computations are built by hand in
+        the module that imports it, and where it has the settings of a module that makes a
+        strategy or an estimator. Elsewhere on the host it is not.
         """
         if project.holds(path, prefilter.may_matter, package=True):
             return True
@@ -256,8 +257,12 @@ class Hooks(Library):
             return False
         if is_in_program(asking.context) or asking.module.holds(prefilter.builds_computations):
             return True
-        makes_strategy = asking.module.holds(prefilter.may_make_tpu_strategy)
-        return makes_strategy and project.holds(path, prefilter.makes_keras_objects)
+        if asking.module.holds(prefilter.may_make_tpu_strategy):
+            return project.holds(path, prefilter.makes_keras_objects) or project.holds(
+                path, prefilter.holds_settings, package=False
+            )
+        makes_estimator = asking.module.holds(prefilter.may_make_tpu_estimator)
+        return makes_estimator and project.holds(path, prefilter.holds_settings, package=False)
 
     def starred(self, path: str, name: str) -> External:
         """Return what `name` is after `from path import *`, where nobody sees that module.

@@ -68,7 +68,7 @@ def _setattr(call: Call) -> Value:
     if len(values) == 3 and isinstance(values[1], Const):
         attributes.put(call.frame, values[0], str(values[1].value), values[2])
     elif len(values) == 3:
-        attributes.put_any(values[0])
+        attributes.put_any(call.frame, values[0])
     return NONE
 
 
