@@ -186,6 +186,31 @@ if "--train" in sys.argv:
             return tf.cast(x, np.complex128), wide  # error: TPU504
         result = tf.tpu.rewrite(computation, [tf.ones([2])])
     """,
+    "names of files that a dataset makes, and are given to the replicas": """
+        import tensorflow as tf
+        strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+        tf.tpu.experimental.initialize_tpu_system()
+        def named(number):
+            return tf.zeros([8]), tf.strings.as_string(number)
+        def counted(number):
+            text = tf.strings.join([tf.strings.as_string(number), "?"])
+            return tf.zeros([8]), tf.strings.length(text)
+        @tf.function
+        def predict(batch):
+            def on_replica(image, key):
+                return image * 2.0, key
+            return strategy.run(on_replica, args=batch)  # error: TPU504
+        @tf.function
+        def count(batch):
+            def on_replica(image, key):
+                return image * 2.0, key
+            return strategy.run(on_replica, args=batch)
+        rows = tf.data.Dataset.range(64)
+        for batch in strategy.experimental_distribute_dataset(rows.map(named).batch(8, True)):
+            predict(batch)
+        for batch in strategy.experimental_distribute_dataset(rows.map(counted).batch(8, True)):
+            count(batch)
+    """,
     "seconds since 1970, and a sum": """
         import tensorflow.compat.v1 as tf
         def age(written):

@@ -50,6 +50,8 @@ def result_dtype(call: ApiCall) -> str | None:
         return None
     if name in tf_names.CASTS:
         return tf_names.CASTS[name]
+    if ".strings." in call.path and name in tf_names.MAKES_TEXT:
+        return "string"
     if name in tf_names.MAKES_FLOATS:
         dtype = call.argument("dtype", tf_names.MAKES_FLOATS[name])
         is_filled = call.argument("on_value") or call.argument("off_value")

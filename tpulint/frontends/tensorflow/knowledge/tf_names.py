@@ -195,6 +195,12 @@ CASTS = {
     "to_int32": "int32",
     "to_complex128": "complex128",
 }
+COMMAND_LINE = "args"  # what is unknown of the options that `parse_args` gives
+# tensorflow/python/ops/string_ops.py: functions of `tf.strings` that give strings.
+MAKES_TEXT = words("""
+    as_string format join lower upper strip substr reduce_join regex_replace
+    unicode_encode unicode_transcode
+""")
 MAKES_FLOATS = {"one_hot": 5, "eye": 3}
 # Functions that give what they first take in its dtype.
 KEEPS_DTYPE = words("""
