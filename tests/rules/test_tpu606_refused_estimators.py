@@ -112,6 +112,29 @@ estimator.train(library.input_fn)
     assert [finding.certainty for finding in findings] == ([certainty] if certainty else [])
 
 
+OPTIONS = {(33, 8): "possible", (33, 3): "", (64, 8): ""}
+
+
+@pytest.mark.parametrize(("rows", "cores"), OPTIONS)
+def test_the_defaults_of_options_are_a_batch_size_and_replicas(
+    rows: int, cores: int, tmp_path: Path
+) -> None:
+    program = f"""
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("-b", "--batch-size", type=int, default={rows})
+parser.add_argument("--cores", type=int, default={cores})
+args = parser.parse_args()
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, train_batch_size=args.batch_size, config=config(num_shards=args.cores))
+estimator.train(library.input_fn)
+"""
+    findings = reported(BEGIN + program, tmp_path, FAMILY)
+    certainty = OPTIONS[rows, cores]
+    assert [finding.certainty for finding in findings] == ([certainty] if certainty else [])
+
+
 def test_false_alarm_what_is_not_seen_to_train_need_not_share_its_batch(tmp_path: Path) -> None:
     """TPUEstimator looks at the size when it trains; this one may only evaluate elsewhere."""
     creation = (

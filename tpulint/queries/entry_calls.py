@@ -16,7 +16,11 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, may_be_without_tpu
-from tpulint.frontends.tensorflow.knowledge.tf_names import HOST_FUNCTIONS, is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    COMMAND_LINE,
+    HOST_FUNCTIONS,
+    is_tensorflow,
+)
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
 
@@ -113,9 +117,21 @@ def constant_int(value: Value | None) -> int | None:
 
 def flag_defaults(program: Program, flag: Value) -> Iterator[int | None]:
     """Yield the numbers that the flag has where the command line does not set it."""
+    if isinstance(flag, Opaque) and flag.parent is not None and flag.parent.path == COMMAND_LINE:
+        yield from _option_defaults(program, flag.last)
     for call in program.named.get("DEFINE_integer", ()):
         name, default = call.argument("name", 0), call.argument("default", 1)
         if name and default and isinstance(flag, External) and name.value == Const(flag_name(flag)):
+            yield constant_int(default.value)
+
+
+def _option_defaults(program: Program, option: str) -> Iterator[int | None]:
+    """Yield the defaults of an option of `argparse`."""
+    for call in program.named.get("add_argument", ()):
+        default = call.argument("default")
+        spellings = [argument.value for argument in call.arguments if argument.keyword is None]
+        names = {str(name.value).lstrip("-") for name in spellings if isinstance(name, Const)}
+        if default is not None and option in {name.replace("-", "_") for name in names}:
             yield constant_int(default.value)
 
 

@@ -91,6 +91,9 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
         tpu_config_value(call, "num_cores_per_replica", 2),
     )
     count = constant_int(shards)
+    are_flags = count is None
+    if count is None and cores == NONE:
+        count = next(flag_defaults(program, shards), None)
     # A test may run on a machine of its own, with fewer cores than Cloud offers.
     if count is None and (shards != NONE or cores != NONE or is_test(call.site.module.filename)):
         return
@@ -111,6 +114,7 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
         # Evaluations and predictions may be told not to use the TPU (`eval_on_tpu=False`).
         trained = run in runs and keyword == "train_batch_size"
         is_certain = trained and count is not None and not call.context.is_guess
+        is_flag = is_flag or (are_flags and count is not None)
         report(
             argument.site.span,
             f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it;"

@@ -386,7 +386,7 @@ def _are_all(classes: Value, names: frozenset[str]) -> bool:
 @model("?.parse_args", "?.parse_known_args")
 def _parse_args(call: Call) -> Value:
     """Return the options of the command line: each is one thing, however often it is read."""
-    parsed = Opaque("args")
+    parsed = Opaque(tf_names.COMMAND_LINE)
     if call.name == "parse_known_args":
         return Sequence("tuple", [parsed, Sequence("list", [], True)])
     return parsed
