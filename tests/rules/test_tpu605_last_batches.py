@@ -8,7 +8,7 @@ import pytest
 
 from tests.rules.analysis import assert_marked, reported
 from tests.rules.openings import ESTIMATOR as TPU_ESTIMATOR
-from tests.rules.openings import INPUT_FN
+from tests.rules.openings import INPUT_FN, SYSTEM
 
 ESTIMATOR = """
 import sys
@@ -160,6 +160,29 @@ def test_a_batch_of_an_endless_dataset_is_never_the_last(dataset: str, tmp_path:
 
 TRAIN = TPU_ESTIMATOR + "\nestimator.train(input_fn, max_steps=1)\n"
 PROGRAMS = {
+    "a step that gives its share a shape": SYSTEM
+    + """
+import sys
+
+images = tf.zeros([100, 28, 28])
+rows = tf.data.Dataset.from_tensor_slices(images).shuffle(100)
+
+def train(dataset, shape):
+    @tf.function
+    def step(x):
+        def on_replica(image):
+            return tf.reduce_sum(tf.reshape(image, shape))
+        return strategy.run(on_replica, args=(x,))
+
+    for batch in strategy.experimental_distribute_dataset(dataset):
+        step(batch)
+
+train(rows.batch(8 * strategy.num_replicas_in_sync), [8, 784])  # possible: TPU605
+train(rows.batch(8 * strategy.num_replicas_in_sync, drop_remainder=True), [8, 784])
+train(rows.repeat().batch(8 * strategy.num_replicas_in_sync), [8, 784])
+train(rows.batch(8 * strategy.num_replicas_in_sync), [-1, 784])
+train(rows.batch(8 * strategy.num_replicas_in_sync), [8, -1])
+""",
     "a shape that is set by hand under a test, of one part, or of other batches": INPUT_FN
     + """
 def shaped(rows):

@@ -16,7 +16,7 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site, shared_length
-from tpulint.absint.domain.structures import parts
+from tpulint.absint.domain.structures import all_tensors, parts
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -30,7 +30,7 @@ from tpulint.absint.domain.values import (
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.shapes import described
+from tpulint.frontends.tensorflow.shapes import described, shape_of
 from tpulint.ordering import reachable
 from tpulint.syntax.nodes import CallArgument, Constant
 
@@ -44,6 +44,7 @@ BATCHES = {
     "ragged_batch": 1,
 }
 DROPS = frozenset(["batch_and_drop_remainder", "padded_batch_and_drop_remainder"])
+GIVES_SHAPE = frozenset(["reshape", "ensure_shape", "set_shape"])
 # Methods that take batches apart, or make elements of another kind.
 ENDS = frozenset(["unbatch", "rebatch", "window", "sparse_batch", "reduce"])
 NESTS = frozenset(["flat_map", "interleave", "parallel_interleave", "group_by_window"])
@@ -377,6 +378,35 @@ def takes_mean(program: Program, feed: Feed) -> bool:
         and any(call.last == "reduce_mean" and call.context.on_device for call in step.calls)
         for step in _nearest_steps(program, feed)
     )
+
+
+def fixes_rows(program: Program, feed: Feed) -> bool:
+    """Return whether a step gives its share of a batch a shape with a written number of rows."""
+    for step in _fed_steps(program, feed):
+        shares = {id(tensor) for tensor in all_tensors(step.parameters) if tensor.split}
+        if any(_is_given_rows(call, shares) for call in step.calls):
+            return True
+    return False
+
+
+def _fed_steps(program: Program, feed: Feed) -> Iterator[Computation]:
+    """Yield the steps of strategies that are given what this feed distributes."""
+    for step in program.computations:
+        arguments = [argument.value for argument in step.call.arguments]
+        places = {part.of_all.site for part in all_tensors(arguments) if part.of_all is not None}
+        if step.kind in tf_names.STRATEGY_RUN and feed.site in places:
+            yield step
+
+
+def _is_given_rows(call: ApiCall, shares: set[int]) -> bool:
+    """Return whether a call fixes the size of a whole share, on each run of the step."""
+    own = call.receiver or (call.arguments[0].value if call.arguments else None)
+    given = call.argument("shape", 1 if call.receiver is None else 0)
+    if call.last not in GIVES_SHAPE or given is None or call.context.is_guess:
+        return False
+    sizes = shape_of(given.value) or (None,)
+    is_fixed = sizes[0] is not None and (call.last != "reshape" or not {None, -1} & {*sizes})
+    return id(own) in shares and is_fixed and not call.context.conditions
 
 
 def _nearest_steps(program: Program, feed: Feed) -> list[Computation]:

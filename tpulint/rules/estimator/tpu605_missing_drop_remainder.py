@@ -28,6 +28,7 @@ from tpulint.queries.input_pipelines import (
     comes_out_even,
     data_of,
     drops_remainders,
+    fixes_rows,
     is_endless,
     is_for_inference,
     is_never_short,
@@ -87,6 +88,7 @@ class _Fault(NamedTuple):
 NO_STATIC_SIZE = "the batch has no static size, which TPUEstimator requires"
 MAY_BE_SET = "the batch has a static size only where the program sets it by hand"
 SET_BY_HAND = "its size is set by hand, and a smaller last batch does not have it"
+SET_IN_STEP = "the step gives its share a fixed shape, which that of a smaller last batch has not"
 NO_TABLE_SIZE = "a `TPUEmbedding` takes batches of one static size, and this one has none"
 OTHER_SIZE = "the TPU program is compiled for one size, and a smaller last batch may fail"
 DYNAMIC = "the batch has no static size, so the TPU compiles for sizes up to it"
@@ -249,6 +251,8 @@ def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _
         return _Fault(OTHER_SIZE, POSSIBLE) if is_forgotten and not endless else None
     if endless:  # no batch is smaller, but the program is compiled as if one could be
         return _Fault(DYNAMIC, UNLIKELY) if feed.kind == "fit" and not written else None
+    if feed.kind == "distribute" and not comes_out_even(batch) and fixes_rows(program, feed):
+        return _Fault(SET_IN_STEP, POSSIBLE)
     # A file that drops other remainders may have forgotten this one, also where it evaluates.
     drops_others = drops_remainders(batch.site.module)
     is_wanted = not drops_others and is_for_inference(program, feed)
