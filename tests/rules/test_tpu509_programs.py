@@ -25,6 +25,22 @@ tokens = tf.ones([8, 128])
 """
 )
 LOOPS = {
+    "a number of the loop around that over the data": """
+batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True))
+for epoch in range(60):
+    for batch in batches:
+        step(batch, epoch)  # error: TPU509
+        step(batch, tf.constant(epoch))
+""",
+    "a tensor with the name of a number around it": """
+batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True))
+for number in range(60):
+    for number, batch in zip(tf.range(8), batches):
+        step(batch, number)
+for epoch in range(3):
+    for batch in batches:
+        step(batch, epoch)
+""",
     "a number that each round changes": """
 rate = 0.1
 for epoch in range(60):

@@ -205,8 +205,14 @@ def _of_outer_loop(
     node = module.node_at(loop.site.place, For)
     if node is None or traced.site.module is not module or _has_few_rounds(loop.payload):
         return
-    counters = _counters(program, loop, node)[1]
-    for call in walk(*node.body):
+    inside = list(walk(*node.body))
+    # A loop inside may count with the same name.
+    counters = frozenset(
+        name
+        for name in _counters(program, loop, node)[1]
+        if not any(_is_set(item, name) for item in inside)
+    )
+    for call in inside:
         if isinstance(call, CallNode) and call.place == traced.site.place:
             for argument in call.arguments:
                 place = module.site(argument.place)
