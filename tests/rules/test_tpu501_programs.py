@@ -187,6 +187,29 @@ PROGRAMS = {
                 return x
             return strategy.run(step, args=(batch,))
     """,
+    "a summary of a step that is called under a writer": """
+        import tensorflow as tf
+        tf.tpu.experimental.initialize_tpu_system()
+        strategy = tf.distribute.TPUStrategy()
+        writer = tf.summary.create_file_writer("gs://logs")
+        def replica_step(x):
+            tf.summary.scalar("x", x, step=0)  # error: TPU501
+            return x
+        def quiet_step(x):
+            tf.summary.scalar("x", x, step=0)  # possible: TPU501
+            return x
+        @tf.function
+        def train(x):
+            return strategy.run(replica_step, args=(x,))
+        @tf.function
+        def evaluate(x):
+            return strategy.run(quiet_step, args=(x,))
+        evaluate(tf.ones([]))
+        with writer.as_default():
+            for number in range(9):
+                train(tf.ones([]))
+            evaluate(tf.ones([]))
+    """,
     "a summary beside a default that is no writer": """
         import library
         import tensorflow as tf

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import Access, ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Severity
@@ -19,6 +20,7 @@ from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed
 from tpulint.queries.environment import operation_built
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import CallNode, With, walk
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
@@ -166,15 +168,39 @@ def is_never_fetched(
 
 
 def has_writer(program: Program, computation: Computation) -> bool:
-    """Return whether the device's code makes a writer the default one: graphs have this, too."""
+    """Return whether a writer is the default one in the device's code: graphs have this, too."""
     # Projects wrap `create_file_writer` under names of their own.
     makers = [name for name in program.named if naming.WRITER.is_in(name)]
     writers = {call.site for name in makers for call in program.named[name]}
-    return any(
-        call.last == "as_default" and call.context.on_device and call.receiver.site in writers
-        for call in computation.calls
-        if isinstance(call.receiver, (Tensor, ExternalObject))
+    makes_default = [
+        call
+        for call in (*computation.calls, *program.named.get("as_default", ()))
+        if call.last == "as_default"
+        and isinstance(call.receiver, (Tensor, ExternalObject))
+        and call.receiver.site in writers
+    ]
+    if any(call.context.on_device for call in makes_default):
+        return True
+    under = {site for call in makes_default for site in calls_under(call.site)}
+    # The first call traces the step: none may be where there is no default.
+    return all(
+        not under.isdisjoint([other.site, *(step.site for step in other.context.call_chain)])
+        for other in program.computations
+        if other.site == computation.site
     )
+
+
+def calls_under(opening: Site) -> Iterator[Site]:
+    """Yield the calls in the block of the `with` statement that this call opens."""
+    module = opening.module
+    for node in module.nodes():
+        if isinstance(node, With) and any(
+            isinstance(item.manager, CallNode) and item.manager.place == opening.place
+            for item in node.items
+        ):
+            for inner in walk(*node.body):
+                if isinstance(inner, CallNode):
+                    yield module.site(inner.place)
 
 
 def folders_that_empty(program: Program) -> Iterator[str]:
