@@ -314,6 +314,22 @@ def step(x):
     return total.item() + total.numpy()  # error: TPU507
 """
     + RUN,
+    "arrays that NumPy saves, or puts to others": SYSTEM
+    + """
+import numpy as np
+
+history = np.zeros([0])
+
+def step(x):
+    total = tf.reduce_sum(x)
+    np.save("total.npy", total)  # error: TPU507
+    np.save("rows.npy", arr=total)  # error: TPU507
+    np.save("history.npy", history)
+    np.append(history, total)  # error: TPU507
+    np.append(history, 2.0)
+    return x
+"""
+    + RUN,
     "shapes, lists and the host": SYSTEM
     + """
 import math

@@ -29,6 +29,8 @@ from tpulint.rules.base import Report, Rule, register
 # formats of numbers.
 ASKS, FAILS, FORMATS = "asks", "fails", "formats"
 ITERATES = "for"
+# Functions of NumPy whose second argument becomes an array, and its keyword.
+TAKES_SECOND = {"append": "values", "save": "arr", "savetxt": "X"}
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 KERAS_VALUES = frozenset(["get_value", "eval"])  # keras/src/legacy/backend.py calls `numpy()`
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
@@ -147,8 +149,15 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
-    if home == "math" or is_python or (home == "numpy" and last in NUMPY_FUNCTIONS):
+    if (
+        home == "math"
+        or is_python
+        or (home == "numpy" and last in NUMPY_FUNCTIONS | TAKES_SECOND.keys())
+    ):
         argument = call.arguments[0].value if call.arguments else UNKNOWN
+        if home == "numpy" and last in TAKES_SECOND:
+            second = call.argument(TAKES_SECOND[last], 1)
+            argument = UNKNOWN if second is None else second.value
         needed = [_has_no_value(option, home) for option in options(argument)]
         return None if None in needed else needed[0]
     return None
