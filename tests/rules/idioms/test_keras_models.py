@@ -244,3 +244,37 @@ def test_certainty_of_what_a_model_runs(name: str, tmp_path: Path) -> None:
     text, certainty = CERTAINTIES[name]
     findings = reported(OPENING + text, tmp_path, FAMILIES)
     assert [finding.certainty for finding in findings] == [certainty]
+
+
+PARTS_OF_MODELS = """
+import numpy as np
+import tensorflow as tf
+from tensorflow.keras.layers import Concatenate, Dense, Input, Lambda
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+image = Input([8])
+with strategy.scope():
+    whole = tf.keras.Model(image, Dense(1)(Dense(3)(image)))
+    part = tf.keras.Model(whole.input, whole.layers[-2].output)
+    for layer in whole.layers[:-1]:
+        layer.trainable = False
+    both = Concatenate()([part.output, whole.layers[1].output])
+    logs = Lambda(lambda t: {call})(both){mark}
+    model = tf.keras.Model(image, Dense(1)(logs))
+    model.compile("adam", "mse")
+model.fit(tf.zeros([8, 8]), tf.zeros([8, 1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "mark"),
+    [
+        ("tf.numpy_function(np.log1p, [t], tf.float32)", "  # error: TPU501"),
+        ("tf.math.log1p(t)", ""),
+    ],
+)
+def test_a_model_of_the_inner_layers_of_another(call: str, mark: str, tmp_path: Path) -> None:
+    text = PARTS_OF_MODELS.format(call=call, mark=mark)
+    assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)

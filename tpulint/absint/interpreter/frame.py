@@ -12,7 +12,7 @@ from tpulint.absint.domain.context import ConditionKey, Scope
 from tpulint.absint.domain.events import Argument, Arguments, Computation, Context
 from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, Instance
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import UNKNOWN, External, Imported, Value, join
+from tpulint.absint.domain.values import UNKNOWN, Bound, External, Imported, Value, join
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.interpreter.session import Session
 from tpulint.absint.resolver.project import Project
@@ -136,6 +136,11 @@ class Library:
 
     def element(self, iterated: ExternalObject) -> Value:
         """Return what a loop over an object of the library gives."""
+        return UNKNOWN
+
+    def item(self, frame: Frame, base: Bound, site: Site) -> Value:
+        """Return an item of `base`, an attribute of an object that nothing says more of."""
+        frame.count_possible_operation()
         return UNKNOWN
 
     def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:

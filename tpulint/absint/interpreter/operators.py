@@ -23,6 +23,7 @@ from tpulint.absint.domain.structures import end_of, item_of, of_scalars, start_
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
+    Bound,
     Choice,
     Const,
     ContextQuery,
@@ -440,6 +441,8 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         return base.child(key, base.path + key)
     if isinstance(base, ExternalObject) and base.callee is not None and isinstance(index, Const):
         return base.item(index)
+    if isinstance(base, Bound):
+        return frame.library.item(frame, base, site)
     frame.count_possible_operation()
     return UNKNOWN
 

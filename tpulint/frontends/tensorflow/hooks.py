@@ -137,6 +137,14 @@ class Hooks(Library):
     def element(self, iterated: ExternalObject) -> Value:
         return Opaque("an element", iterated=iterated) if is_dataset(iterated) else UNKNOWN
 
+    def item(self, frame: Frame, base: Bound, site: Site) -> Value:
+        """Return a layer of `model.layers[-1]`, as `model.get_layer` does."""
+        model, named = base.receiver, base.function
+        is_layer = isinstance(named, External) and named.last == "layers"
+        if is_layer and isinstance(model, ExternalObject) and is_model(model):
+            return ExternalObject(f"{model.path}.get_layer", site, frame.context)
+        return super().item(frame, base, site)
+
     def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:
         if isinstance(base, (Instance, Class)):
             cls = base.cls if isinstance(base, Instance) else base
