@@ -187,6 +187,51 @@ PROGRAMS = {
                 return x
             return strategy.run(step, args=(batch,))
     """,
+    "checks of all operations": """
+        import tensorflow as tf
+        tf.debugging.enable_check_numerics()  # error: TPU501
+        strategy = tf.distribute.TPUStrategy()
+        tf.tpu.experimental.initialize_tpu_system()
+        @tf.function
+        def train(x):
+            return strategy.run(tf.math.log, args=(x,))
+        train(tf.ones([4]))
+    """,
+    "checks of all operations under a test": """
+        import sys
+        import tensorflow as tf
+        strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+        tf.tpu.experimental.initialize_tpu_system()
+        if "--check" in sys.argv:
+            tf.debugging.enable_check_numerics()  # possible: TPU501
+        @tf.function
+        def train(x):
+            return strategy.run(tf.math.log, args=(x,))
+        train(tf.ones([4]))
+    """,
+    "checks of all operations under soft placement": """
+        import tensorflow as tf
+        strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+        tf.tpu.experimental.initialize_tpu_system()
+        tf.config.set_soft_device_placement(True)
+        tf.debugging.enable_check_numerics()
+        @tf.function
+        def train(x):
+            return strategy.run(tf.math.log, args=(x,))
+        train(tf.ones([4]))
+    """,
+    "checks of all operations for what is no TPU's": """
+        import tensorflow as tf
+        strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+        tf.tpu.experimental.initialize_tpu_system()
+        tf.debugging.enable_check_numerics()
+        tf.reduce_sum(tf.ones([4]))
+        tf.debugging.disable_check_numerics()
+        @tf.function
+        def train(x):
+            return strategy.run(tf.math.log, args=(x,))
+        train(tf.ones([4]))
+    """,
     "a summary of a step that is called under a writer": """
         import tensorflow as tf
         tf.tpu.experimental.initialize_tpu_system()

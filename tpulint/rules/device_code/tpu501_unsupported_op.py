@@ -9,12 +9,13 @@ from tpulint.absint.domain.events import Access, ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const
+from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import Severity
+from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
-from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
+from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed
@@ -78,6 +79,7 @@ class UnsupportedOp(Rule):
                     trace=path_to_site(computation, call.context, call.site, "reads the dataset"),
                     doubt=doubt_about(program, computation, call.context),
                 )
+        check_numerics(program, report)
         for computation, access, kind in _host_state(program):
             report(
                 access.site.span,
@@ -89,6 +91,43 @@ class UnsupportedOp(Rule):
                 ),
                 doubt=doubt_about(program, computation, access.context),
             )
+
+
+# tensorflow/tensorflow#40796; tensorflow/python/debug/lib/check_numerics_callback.py
+def check_numerics(program: Program, report: Report) -> None:
+    """Report what puts a check behind each operation that is built later."""
+    if program.named.get("disable_check_numerics"):
+        return
+    for call in program.named.get("enable_check_numerics", ()):
+        built = [
+            computation
+            for computation in program.computations
+            if computation.context.run == call.context.run
+            and is_tensorflow(call.path)
+            and not is_softly_placed(program, computation)
+        ]
+        later = [computation for computation in built if is_built_after(computation, call)]
+        for computation in (later or built)[:1]:
+            is_sure = bool(later) and not (call.context.is_guess or call.context.conditions)
+            report(
+                call.site.span,
+                "`enable_check_numerics` puts `CheckNumericsV2` behind each operation, which has no"
+                " TPU kernel: use `tf.debugging.check_numerics` where you need it",
+                certainty=compiled_if(program, computation, computation.context, is_sure),
+                trace=(
+                    traces.step(HOST_LANE, call.site, "has all operations checked"),
+                    traces.entry(computation),
+                ),
+                doubt="if this is on where a TPU runs it",
+            )
+
+
+def is_built_after(computation: Computation, call: ApiCall) -> bool:
+    """Return whether a module makes the call, and builds the computation further down."""
+    way = computation.context.call_chain
+    start = way[0].site if way else computation.site
+    is_below = start.span.start.row > call.site.span.start.row
+    return not call.context.call_chain and start.module is call.site.module and is_below
 
 
 def in_release(built: BuiltOperation) -> str:
