@@ -28,6 +28,7 @@ tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=tf.estimator.tpu.Ru
 """
 SCALARS = (
     "loss",
+    "0 if library.is_first() else loss",
     "tf.reduce_sum(logits, axis=None)",
     "tf.reduce_sum(logits, keepdims=False)",
     "tf.reduce_mean(logits) if len(sys.argv) > 1 else tf.reduce_sum(logits)",
@@ -53,6 +54,7 @@ SCALARS = (
     "tf.losses.log_loss(labels, logits, reduction=tf.losses.Reduction.MEAN)",
 )
 OTHERS = (
+    "0 if library.is_first() else logits",
     "tf.expand_dims(loss, 0) if loss.shape.ndims == 0 else loss",
     "tf.reshape(loss, [1]) if len(loss.shape) == 0 else loss",
     "logits",

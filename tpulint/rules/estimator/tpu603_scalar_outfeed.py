@@ -8,7 +8,7 @@ from tpulint.absint.domain.context import LOOP
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.absint.domain.structures import is_scalar as is_scalar_value
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import Value, options
+from tpulint.absint.domain.values import Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.diagnostics.traces import in_argument
@@ -48,7 +48,9 @@ class ScalarOutfeed(Rule):
                 )
                 # A loop that reshapes scalars knows which values are some.
                 if scalars and not is_reshaped:
-                    is_scalar = len(scalars) == len(sent)
+                    # A number fails, too: it has no dtype.
+                    numbers = [option for option in sent if is_number(option)]
+                    is_scalar = len(scalars) + len(numbers) == len(sent)
                     are_scalars = all(
                         id(option) in rates or _is_scalar_tensor(option) for option in scalars
                     )
@@ -70,6 +72,10 @@ class ScalarOutfeed(Rule):
                         report,
                         must_be=not are_scalars,
                     )
+
+
+def is_number(value: Value) -> bool:
+    return isinstance(value, Const) and type(value.value) in (int, float)
 
 
 def is_sent(argument: Argument, cluster: Cluster) -> bool:
