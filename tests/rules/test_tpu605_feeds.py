@@ -60,6 +60,16 @@ def foreign_even(params):
 def foreign_stack(params):
     return library.rows().batch(8)
 
+def taken(params):
+    row = ragged(params).make_one_shot_iterator().get_next()
+    return row, row["label"]
+
+def drawn(params):
+    return tf.data.Dataset.from_tensors(tf.zeros([64])).repeat()
+
+def taken_or_drawn(params):
+    return drawn(params) if params["synthetic"] else taken(params)
+
 def train_and_evaluate(which, train, evaluate):
     train = tf.estimator.TrainSpec(train, max_steps=9)
     evaluate = tf.estimator.EvalSpec(input_fn=evaluate)
@@ -71,6 +81,9 @@ ASKED = [
     ("estimator().train(ragged)", "definite"),
     ("estimator().train(input_fn=ragged, max_steps=9)", "definite"),
     ("estimator().train(even)", ""),
+    ("estimator().train(taken)", "definite"),
+    ("estimator().train(taken_or_drawn)", "possible"),
+    ("estimator().train(drawn)", ""),
     ("estimator().train(lambda params: ragged(params))", "definite"),
     ("estimator().train(ragged if flag else even)", "possible"),
     ("estimator().train(foreign)", "definite"),

@@ -62,12 +62,18 @@ SEQUENCES = frozenset(["Sequence", "PyDataset"])  # keras/src/utils, trainers/da
 
 
 def data_of(program: Program, feed: Feed) -> Value:
-    """Return the dataset that feeds the TPU: the one handed over, or the one it was taken from."""
-    if any(is_dataset(option) for option in options(feed.data)):
+    """Return the dataset that feeds the TPU: the one handed over, or the one it was taken from.
+
+    An input function may do either, in branches of its own.
+    """
+    handed_over = [option for option in options(feed.data) if is_dataset(option)]
+    if len(handed_over) == len(options(feed.data)):
         return feed.data
     taken = iterated_of(program, feed)
     # Of several iterators nobody sees which one feeds the TPU.
-    return taken[0] if len(taken) == 1 else UNKNOWN
+    if len(taken) != 1:
+        return feed.data if handed_over else UNKNOWN
+    return join([*handed_over, taken[0]])
 
 
 def seen_data_of(program: Program, feed: Feed) -> Value:
