@@ -480,7 +480,8 @@ def _amounts_of(step: Value, depth: int) -> list[Amount | None]:
         return [None]
     source = before(step)
     if source is None:
-        return [_amount_of_source(step)]
+        is_zip = step.last == "zip"
+        return [_amount_of_zip(step, depth) if is_zip else _amount_of_source(step)]
     earlier = [amount for option in options(source) for amount in _amounts_of(option, depth - 1)]
     return [amount and _handed_on(step, amount) for amount in earlier]
 
@@ -496,6 +497,19 @@ def _amount_of_source(step: ExternalObject) -> Amount | None:
         are_known = len(bounds) == len(arguments) and all(type(bound) is int for bound in bounds)
         return Amount(len(range(*bounds)) if are_known and 0 not in bounds[2:] else None, step)
     return Amount(None, step) if step.last in READ_ONCE else None
+
+
+def _amount_of_zip(step: ExternalObject, depth: int) -> Amount | None:
+    """Return how many elements datasets have together: as many as the one that ends first."""
+    ends: list[Amount] = []
+    for _, zipped in step.arguments:
+        for part in parts(zipped) if isinstance(zipped, (Mapping, Sequence)) else [zipped]:
+            ways = _amounts_of(part, depth - 1)
+            ends += [amount for amount in ways if amount is not None and len(ways) == 1]
+    if not ends or any(amount.is_batched for amount in ends):
+        return None
+    counts = [amount.count for amount in ends if amount.count is not None]
+    return Amount(min(counts, default=None), step)
 
 
 def _rows(arguments: list[Value]) -> int | None:

@@ -1,0 +1,56 @@
+"""Programs with TPU612, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import V1
+
+TRAINED = (
+    V1
+    + """
+def model_fn(features, labels, mode, params):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
+
+def rows(name):
+    return tf.data.FixedLengthRecordDataset("gs://bucket/" + name, 784)
+
+def constant():
+    return tf.data.Dataset.from_tensors(0)
+
+def input_fn(params):
+    rows_of_all = {dataset}{mark}
+    return rows_of_all.shuffle(100).batch(params["batch_size"], drop_remainder=True)
+
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, use_tpu=True, train_batch_size=8, config=tf.estimator.tpu.RunConfig()
+)
+estimator.train(input_fn, max_steps=1000)
+"""
+)
+ZIPPED = {
+    "two files": ("tf.data.Dataset.zip((rows('images'), rows('labels')))", "possible"),
+    "a file beside constants": (
+        "tf.data.Dataset.zip({'x': rows('images'), 'y': constant().repeat()})",
+        "possible",
+    ),
+    "numbers beside constants": (
+        "tf.data.Dataset.zip((tf.data.Dataset.range(100), constant().repeat()))",
+        "error",
+    ),
+    "constants": ("tf.data.Dataset.zip((constant().repeat(), constant().repeat()))", ""),
+    "files that repeat": (
+        "tf.data.Dataset.zip((rows('images').repeat(), rows('labels').repeat()))",
+        "",
+    ),
+    "all repeat": ("tf.data.Dataset.zip((rows('images'), rows('labels'))).repeat()", ""),
+}
+
+
+@pytest.mark.parametrize(("dataset", "mark"), ZIPPED.values(), ids=ZIPPED)
+def test_datasets_that_are_zipped(dataset: str, mark: str, tmp_path: Path) -> None:
+    comment = f"  # {mark}: TPU612" if mark else ""
+    assert_marked(TRAINED.replace("{dataset}", dataset).replace("{mark}", comment), tmp_path)
