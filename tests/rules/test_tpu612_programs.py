@@ -54,3 +54,20 @@ ZIPPED = {
 def test_datasets_that_are_zipped(dataset: str, mark: str, tmp_path: Path) -> None:
     comment = f"  # {mark}: TPU612" if mark else ""
     assert_marked(TRAINED.replace("{dataset}", dataset).replace("{mark}", comment), tmp_path)
+
+
+TAKEN = {
+    "by the function of tf.data": "tf.data.make_one_shot_iterator({}).get_next()",
+    "by a method": "{}.make_one_shot_iterator().get_next()",
+}
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+@pytest.mark.parametrize("taken", TAKEN.values(), ids=TAKEN)
+def test_what_an_iterator_gives(taken: str, repeats: bool, tmp_path: Path) -> None:
+    source = "tf.data.Dataset.zip((rows('a'), rows('b')))"
+    text = TRAINED.replace("{dataset}", f"{source}.repeat()" if repeats else source)
+    batched = 'rows_of_all.shuffle(100).batch(params["batch_size"], drop_remainder=True)'
+    mark = "" if repeats else "  # possible: TPU612"
+    text = text.replace(batched, taken.format(batched)).replace("{mark}", mark)
+    assert_marked(text, tmp_path)

@@ -531,7 +531,7 @@ def _handed_on(step: ExternalObject, amount: Amount) -> Amount | None:
     """Return how many examples are left behind a step; None where there may be any number."""
     if step.last in ("batch", "padded_batch"):
         return replace(amount, is_batched=True)
-    if step.last in NO_MORE or step.last in ITERATORS:
+    if step.last in NO_MORE or step.last in ITERATORS or step.last == "get_next":
         return amount
     if step.last in ("repeat", "take"):
         count = step.argument("count", 0)
