@@ -23,10 +23,11 @@ def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tupl
     """Yield collectives of device code, each with the traced control flow around it."""
     for computation in program.computations:
         for call in computation.calls:
-            scopes = call.context.control() + _returns(computation, call)
-            if not scopes or not call.context.on_device:
+            waits = synchronizes(computation, call) or combines_copies(program, computation, call)
+            if not waits or not call.context.on_device:
                 continue
-            if synchronizes(computation, call) or combines_copies(program, computation, call):
+            scopes = call.context.control() + _returns(computation, call)
+            if scopes:
                 yield computation, call, scopes
 
 

@@ -103,8 +103,8 @@ def _target(program: Program, call: ApiCall) -> tuple[Value, Value, Argument | N
 def callbacks(program: Program) -> Iterator[SavedFile]:
     """Yield the places that callbacks of `fit` write to, for models of a TPUStrategy."""
     for call in program.calls:
-        argument = call.argument("callbacks")
-        if call.last != "fit" or argument is None or call.receiver is None:
+        argument = call.argument("callbacks") if call.last == "fit" else None
+        if argument is None or call.receiver is None:
             continue
         strategy = _strategy_of(program, call.receiver, 0)
         callbacks_given = argument.value.items if isinstance(argument.value, Sequence) else []
@@ -319,9 +319,10 @@ def is_local_place(path: Value) -> bool:
 def _check_initial(computation: Computation, report: Report) -> None:
     """Check the checkpoint from which a model_fn initializes its variables."""
     certainty = remoteness(computation.call.result)
-    for call in computation.calls:
-        path = call.argument("ckpt_dir_or_file", 0)
-        if call.last != "init_from_checkpoint" or path is None or certainty is None:
+    for call in computation.calls if certainty is not None else ():
+        is_initial = call.last == "init_from_checkpoint"
+        path = call.argument("ckpt_dir_or_file", 0) if is_initial else None
+        if path is None:
             continue
         if is_local_place(path.value):
             # A library reads it: which folder that is, its caller says.

@@ -64,10 +64,10 @@ class WrongEstimatorSpec(Rule):
 def _check_configurations(program: Program, report: Report) -> None:
     """Check the class of an estimator's configuration: tpu_estimator.py, `__init__`."""
     for estimator in program.all_calls():
-        argument = estimator.argument("config", 2)
-        if estimator.last != "TPUEstimator" or argument is None:
+        if estimator.last != "TPUEstimator" or not is_tensorflow(estimator.path):
             continue
-        if not is_tensorflow(estimator.path) or not all(map(is_plain, options(argument.value))):
+        argument = estimator.argument("config", 2)
+        if argument is None or not all(map(is_plain, options(argument.value))):
             continue
         report(
             argument.site.span,
@@ -139,8 +139,10 @@ def _check_predictions(program: Program, report: Report) -> None:
             continue
         single_tensors = _single_tensors(computation)
         for call in computation.calls:
+            if call.last != "TPUEstimatorSpec" or serves_others(call):
+                continue
             argument = call.argument("predictions", 1)
-            if call.last != "TPUEstimatorSpec" or argument is None or serves_others(call):
+            if argument is None:
                 continue
             if all(is_no_dict(option, single_tensors) for option in options(argument.value)):
                 report(
@@ -156,8 +158,8 @@ def _check_scaffolds(program: Program, report: Report) -> None:
     """Check that a plain specification gets a scaffold: model_fn.py, `_validate_scaffold`."""
     for computation in program.computations:
         for call in computation.calls if computation.kind == MODEL_FN else ():
-            argument = call.argument("scaffold", 8)
-            if call.last != "EstimatorSpec" or argument is None:
+            argument = call.argument("scaffold", 8) if call.last == "EstimatorSpec" else None
+            if argument is None:
                 continue
             if all(function_of(option) is not None for option in options(argument.value)):
                 report(

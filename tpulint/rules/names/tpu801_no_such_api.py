@@ -55,8 +55,10 @@ class NoSuchApi(Rule):
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
+            keyed = any([argument.keyword for argument in call.arguments])
+            if not keyed and call.receiver is None:
+                continue  # most calls: their names are checked above
             path = path_in_table(call)
-            keyed = any(argument.keyword for argument in call.arguments)
             reported = _check_keywords(program, call, path, report) if path and keyed else set()
             for argument, near in misspelt_keywords(call):
                 if argument.keyword not in reported:
