@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.absint.resolver.import_graph import (
+    NOTEBOOK,
     ImportGraph,
     Written,
     above,
@@ -134,7 +135,7 @@ def prefilter(
 def _facts(filename: str, data: bytes, settings: Settings, graph: ImportGraph | None) -> FileFacts:
     code = code_in(filename, data)
     written = tuple(statements(code))
-    if graph is not None:
+    if graph is not None and (code is not data or not filename.endswith(NOTEBOOK)):
         graph.learn(os.path.abspath(filename), written)
     return facts_in(code, settings, written)
 
@@ -168,8 +169,11 @@ def facts_in(data: bytes, settings: Settings, written: Iterable[Written]) -> Fil
 
 
 def code_in(filename: str, data: bytes) -> bytes:
-    """Return the code in the bytes of a file: most of a notebook is what its cells have printed."""
-    if not filename.endswith(".ipynb"):
+    """Return the code in the bytes of a file: most of a notebook is what its cells have printed.
+
+    A notebook that is broken is given back as it is.
+    """
+    if not filename.endswith(NOTEBOOK):
         return data
     try:
         return python_cells(data).encode(errors="replace")

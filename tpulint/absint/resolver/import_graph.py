@@ -443,16 +443,12 @@ class ImportGraph:
         """Return the files of the project that the file at `path` imports, each once."""
         cached = self.known.get(path)
         if cached is None:
-            self._learn(path, statements(self._text(path)))
+            self.learn(path, statements(self._text(path)))
             cached = self.known[path]
         return cached
 
     def learn(self, path: str, written: Iterable[Written]) -> None:
         """Take the import statements of the file at `path` from who has read it."""
-        if not path.endswith(NOTEBOOK):
-            self._learn(path, written)
-
-    def _learn(self, path: str, written: Iterable[Written]) -> None:
         rows = list(written)
         self._files.learn_added(path, rows)
         self.known[path] = self._meant(path, rows)
