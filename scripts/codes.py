@@ -15,9 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tpulint.codes import TABLE  # noqa: E402  (the checkout comes first)
+from tpulint import codes  # noqa: E402  (the checkout comes first)
 from tpulint.rules import HERE  # noqa: E402
 from tpulint.rules.base import REGISTERED, Rule  # noqa: E402
+
+TABLE = Path(codes.TABLE)
 
 
 def main() -> int:

@@ -7,8 +7,8 @@ its family: `tpulint/rules/clusters/tpu201_nested_outside_compilation.py`, its p
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from tpulint.finding import Applicability, Severity
@@ -66,15 +66,16 @@ class Code(NamedTuple):
 HOME = "https://github.com/tpulint/tpulint"
 PAGES = f"{HOME}/blob/main/tpulint/rules"
 SHAPE = r"[A-Z]{3}\d{3}"
-TABLE = Path(__file__).with_name("codes.tsv")
+TABLE = os.path.join(os.path.dirname(__file__), "codes.tsv")
 
 
-def _read(table: Path) -> Iterator[Code]:
+def _read(table: str) -> Iterator[Code]:
     """Yield the rows of a table; `scripts/codes.py` writes it from the rules' classes."""
-    for line in table.read_text(encoding="utf-8").splitlines():
-        code, name, severity, fixes, summary = line.split("\t")
-        kinds = tuple(map(Applicability, fixes.split()))
-        yield Code(code, name, Severity(severity), summary, kinds)
+    with open(table, encoding="utf-8") as lines:
+        for line in lines:
+            code, name, severity, fixes, summary = line.rstrip("\n").split("\t")
+            kinds = tuple(map(Applicability, fixes.split()))
+            yield Code(code, name, Severity(severity), summary, kinds)
 
 
 # Reported by the tool itself, without a rule.

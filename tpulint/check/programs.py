@@ -42,7 +42,6 @@ from tpulint.frontends.settings import Settings
 from tpulint.incremental.disk import digest_of
 from tpulint.incremental.model import Batch, FileFacts, Job, ProgramFailure, describe
 from tpulint.incremental.queries import SearchedFile
-from tpulint.notebook import BrokenNotebook, python_cells
 from tpulint.ordering import reachable
 from tpulint.source import UnreadableSource
 
@@ -175,6 +174,8 @@ def code_in(filename: str, data: bytes) -> bytes:
     """
     if not filename.endswith(NOTEBOOK):
         return data
+    from tpulint.notebook import BrokenNotebook, python_cells
+
     try:
         return python_cells(data).encode(errors="replace")
     except BrokenNotebook:

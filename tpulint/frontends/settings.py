@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 from typing import NamedTuple
 
 from tpulint.config import Config, ConfigError
@@ -55,6 +54,6 @@ def mtime_ns(path: str) -> int:
 def _rows_in(path: str, _: int) -> tuple[CallFacts, ...]:
     """Return the rows of a file; the settings of each file of a check are asked for."""
     try:
-        return load(Path(path))
+        return load(path)
     except (BadRow, ValueError) as error:
         raise ConfigError(f"models: {path}: {error}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from tpulint.codes import CODES, OF_NAMES, RULES, TABLE
 
 
 def test_the_table_of_codes_is_that_of_the_classes() -> None:
-    assert TABLE.read_text("utf-8") == codes.table()
+    assert Path(TABLE).read_text("utf-8") == codes.table()
 
 
 def test_a_rule_is_one_class_in_one_module_beside_its_page() -> None:

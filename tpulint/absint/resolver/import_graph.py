@@ -15,7 +15,6 @@ from itertools import chain, starmap
 from typing import NamedTuple, TypeAlias
 
 from tpulint.disk import CHILD_FOLDERS, MODULES, Disk, may_be_folder
-from tpulint.notebook import BrokenNotebook, python_cells
 
 PACKAGE = "__init__.py"
 MAX_PARENT_FOLDERS = 8  # folders above a file's outermost package in which its imports may start
@@ -475,6 +474,8 @@ class ImportGraph:
         data = self._files.data(path)
         if not path.endswith(NOTEBOOK):
             return data
+        from tpulint.notebook import BrokenNotebook, python_cells
+
         try:
             return python_cells(data).encode(errors="replace")
         except BrokenNotebook:

@@ -55,7 +55,7 @@ class NoSuchApi(Rule):
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
-            keyed = any([argument.keyword for argument in call.arguments])
+            keyed = any(argument.keyword for argument in call.arguments)
             if not keyed and call.receiver is None:
                 continue  # most calls: their names are checked above
             path = path_in_table(call)

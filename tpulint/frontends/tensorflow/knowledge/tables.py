@@ -9,14 +9,14 @@ file of the format of `calls.toml`.
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from collections.abc import Collection, Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 
-def load_toml(path: str | Path) -> dict[str, Any]:
+def load_toml(path: str) -> dict[str, Any]:
     """Return the content of the TOML file at `path`."""
     # The standard library reads TOML only from Python 3.11 on.
     if sys.version_info >= (3, 11):
@@ -24,11 +24,13 @@ def load_toml(path: str | Path) -> dict[str, Any]:
     else:
         import tomli as tomllib
 
-    return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    with open(path, "rb") as file:
+        return tomllib.load(file)
 
 
-FOLDERS = Path(__file__).with_name("folders.toml")
-RAISED_ERRORS = Path(__file__).with_name("raised_errors.toml")
+HERE = os.path.dirname(__file__)
+FOLDERS = os.path.join(HERE, "folders.toml")
+RAISED_ERRORS = os.path.join(HERE, "raised_errors.toml")
 
 
 LISTED_HERE = "file://"  # how some path starts that Python lists on this machine
@@ -124,7 +126,7 @@ def runtime_fault(rule: str) -> FaultRow:
     return runtime_faults().get(rule, FaultRow((), False))
 
 
-TABLE = Path(__file__).with_name("calls.toml")
+TABLE = os.path.join(HERE, "calls.toml")
 # What a call may return (`returns`), which function it may call (`calls`), what a row may say.
 RETURNS = frozenset(
     [
@@ -179,7 +181,7 @@ def parse_row(row: dict[str, Any]) -> CallFacts:
     return facts
 
 
-def load(path: Path) -> tuple[CallFacts, ...]:
+def load(path: str) -> tuple[CallFacts, ...]:
     """Return the rows of the file at `path`.
 
     Raises:

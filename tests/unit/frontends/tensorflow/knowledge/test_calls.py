@@ -59,7 +59,7 @@ def test_a_context_has_a_known_effect() -> None:
 
 
 def test_the_head_names_every_word() -> None:
-    head = TABLE.read_text(encoding="utf-8").split("\n\n")[0]
+    head = Path(TABLE).read_text(encoding="utf-8").split("\n\n")[0]
     words = set(re.findall(r'"(\w+)"', head))
     assert words >= RETURNS | CALLS
 
