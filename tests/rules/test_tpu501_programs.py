@@ -47,6 +47,24 @@ PROGRAMS = {
             return tpu.TPUEstimatorSpec(mode, loss=loss)
         tpu.TPUEstimator(model_fn, use_tpu=True, train_batch_size=64, config=tpu.RunConfig())
     """,
+    # A false alarm: a name that the user sets chooses among the functions of a module.
+    "a function that cannot take the arguments is not called": """
+        import sys
+        import tensorflow.compat.v1 as tf
+        def sigmoid(x):
+            return x
+        def relu(x, slope=0.1):
+            tf.print(slope)  # possible: TPU501
+            return x * slope
+        def axes(axis, rank):
+            tf.print(axis)
+            return rank
+        def named(name):
+            return {"sigmoid": sigmoid, "relu": relu, "axes": axes}[name]
+        def computation(x):
+            return named(sys.argv[1])(x)
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
     # A false alarm: on a TPU such a function answers no.
     "a summary where summaries are asked for": """
         import tensorflow as tf

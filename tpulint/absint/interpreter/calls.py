@@ -110,7 +110,7 @@ def by_position(site: Site, *values: Value) -> Arguments:
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
     """Each alternative is called, under the condition that it is the one."""
-    callees = _callees(frame, callee)
+    callees = _callees(frame, callee, args)
     are_told_apart = _are_made_in_other_branches(frame, callee)
     if len(callees) == 1:
         with frame.at(_where_made(frame.context, callees[0]) if are_told_apart else frame.context):
@@ -167,10 +167,10 @@ def _made(callee: Value) -> Context | None:
     return owner.context if isinstance(owner, (ExternalObject, Instance)) else None
 
 
-def _callees(frame: Frame, choice: Choice) -> list[Value]:
+def _callees(frame: Frame, choice: Choice, args: Arguments) -> list[Value]:
     """Return the callees among the options: none is None, for calling that ends in an error."""
     callees = [option for option in choice.options if option != NONE]
-    return _of_one_body(frame.library.callees(frame.context, callees) or list(choice.options))
+    return _of_one_body(frame.library.callees(frame.context, callees, args) or list(choice.options))
 
 
 def _of_one_body(callees: list[Value]) -> list[Value]:

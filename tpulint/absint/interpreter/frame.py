@@ -121,7 +121,7 @@ class Library:
     ) -> None:
         """Note that a method of a class of the project is called."""
 
-    def callees(self, context: Context, callees: list[Value]) -> list[Value]:
+    def callees(self, context: Context, callees: list[Value], args: Arguments) -> list[Value]:
         """Return those of several callees that a program on the device may mean."""
         return callees
 
@@ -244,9 +244,9 @@ class Libraries(Library):
         owner = next((part for part in self._parts if root in part.packages), self._parts[0])
         return owner.call(frame, callee, receiver, args, site)
 
-    def callees(self, context: Context, callees: list[Value]) -> list[Value]:
+    def callees(self, context: Context, callees: list[Value], args: Arguments) -> list[Value]:
         for part in self._parts:
-            callees = part.callees(context, callees)
+            callees = part.callees(context, callees, args)
         return callees
 
     def follows(self, project: Project, path: str, asking: Importer | None) -> bool:

@@ -39,6 +39,7 @@ from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
 from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import keras_models, prefilter
+from tpulint.frontends.tensorflow.arity import misfit
 from tpulint.frontends.tensorflow.branch_tests import (
     answer_on_tpu,
     are_answered_differently,
@@ -106,12 +107,13 @@ class Hooks(Library):
             update = ApiCall(f"?.{name}", site, frame.context, args, receiver, UNKNOWN)
             computation.updates.append(update)
 
-    def callees(self, context: Context, callees: list[Value]) -> list[Value]:
-        """Leave the methods of the TPU's strategy, of those of several strategies.
+    def callees(self, context: Context, callees: list[Value], args: Arguments) -> list[Value]:
+        """Leave the methods of the TPU's strategy, and what can take the arguments.
 
         That a program runs on a TPU is no doubt, but the premise of what is said of it.
         """
-        left = [callee for callee in callees if not _is_left_aside(callee, context)] or callees
+        left = [callee for callee in callees if misfit(callee, args) is None] or callees
+        left = [callee for callee in left if not _is_left_aside(callee, context)] or left
         left = [callee for callee in left if not _is_made_elsewhere(callee, context)] or left
         if any(_is_of_tpu(callee) for callee in left):
             left = [callee for callee in left if _strategy_of(callee) is None or _is_of_tpu(callee)]
