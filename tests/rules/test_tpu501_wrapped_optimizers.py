@@ -1,4 +1,4 @@
-"""Optimizers of the project in a `CrossShardOptimizer`: what they do is done on the device."""
+"""Optimizers and schedules of the project: what they do is done on the device."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked
+from tests.rules.openings import SYSTEM
 
 PROGRAM = """
 import tensorflow.compat.v1 as tf
@@ -56,3 +57,35 @@ def test_the_update_of_a_wrapped_optimizer_is_read(
 ) -> None:
     text = PROGRAM.replace("OPTIMIZER", optimizer).replace("UPDATE", update)
     assert_marked(text.replace("MARK", mark), tmp_path)
+
+
+STEP = (
+    SYSTEM
+    + """
+class Decay(tf.keras.optimizers.schedules.LearningRateSchedule):
+    def __call__(self, step):
+        tf.print(step)  # MARK
+        return 1.0 / tf.cast(step, tf.float32)
+
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+    optimizer = tf.keras.optimizers.Adam(RATE)
+
+@tf.function
+def train(x):
+    def step(x):
+        optimizer.apply_gradients([(x, kernel)])
+
+    strategy.run(step, args=(x,))
+"""
+)
+RATES = {
+    "by position": ("Decay()", "error: TPU501"),
+    "by name": ("learning_rate=Decay()", "error: TPU501"),
+    "as another argument": ("0.1, epsilon=Decay()", "not on the device"),
+}
+
+
+@pytest.mark.parametrize(("rate", "mark"), RATES.values(), ids=RATES)
+def test_the_schedule_of_an_optimizer_is_read(rate: str, mark: str, tmp_path: Path) -> None:
+    assert_marked(STEP.replace("RATE", rate).replace("MARK", mark), tmp_path)

@@ -54,6 +54,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     LABELS,
     LAMBDA,
     OPTIMIZER_STEPS,
+    OPTIMIZER_UPDATES,
     OUTPUTS,
     RUNS_LOSSES,
     RUNS_METRICS,
@@ -63,7 +64,13 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 from tpulint.frontends.tensorflow.models import table
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.feeds import batch_of
-from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, force_deferred, names_a_tpu
+from tpulint.frontends.tensorflow.models.table import (
+    CALLABLE,
+    Call,
+    force_deferred,
+    names_a_tpu,
+    observe,
+)
 from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
 
 Model = ExternalObject | Instance
@@ -526,11 +533,7 @@ def _update(call: Call, model: Model, loss: Value) -> None:
         step = None
         if isinstance(optimizer, ExternalObject):
             step = attributes.get(frame, optimizer, "iterations", site)
-            rate = optimizer.argument("learning_rate", 0)
-            if isinstance(rate, Instance):
-                count = transfer.result(frame, [loss], site)
-                count.shape, count.uniform = (), True
-                call.call_with(rate, count)
+            _call_schedule(call, optimizer, [loss])
         elif isinstance(optimizer, Instance):
             for name in sorted(OPTIMIZER_STEPS & _own_names(optimizer)):
                 method = attributes.get(frame, optimizer, name, site)
@@ -541,6 +544,23 @@ def _update(call: Call, model: Model, loss: Value) -> None:
                 call.call_with(method, *taken)
         if isinstance(step, Variable):
             transfer.access(frame, step, "write", "apply_gradients", site)
+
+
+@observe(*(f"?.{name}" for name in OPTIMIZER_UPDATES))
+def _step_of_optimizer(call: Call) -> None:
+    if call.frame.context.computation is not None:
+        for optimizer in options(call.receiver or UNKNOWN):
+            if isinstance(optimizer, ExternalObject):
+                _call_schedule(call, optimizer, call.values)
+
+
+def _call_schedule(call: Call, optimizer: ExternalObject, taken: list[Value]) -> None:
+    """Call the project's own schedule, which the optimizer asks for its rate in each step."""
+    rate = optimizer.argument("learning_rate", 0)
+    if isinstance(rate, Instance):
+        count = transfer.result(call.frame, taken, call.site)
+        count.shape, count.uniform = (), True
+        call.call_with(rate, count)
 
 
 def _flatten(value: Value | None, depth: int = 0) -> list[Value]:
