@@ -32,6 +32,11 @@ LAST_FOR_PYTHON = {"3.5": "2.3", "3.6": "2.6", "3.7": "2.11", "3.8": "2.13"}
 _KERNEL = re.compile(
     rb'"language_info"\s*:\s*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*"version"\s*:\s*"(3\.\d+)'
 )
+# What `print("Tensorflow version " + tf.__version__)` and the like left in a notebook.
+_PRINTED = re.compile(
+    rb'"[^"]{0,16}\b(?:[Tt]ensor[Ff]low|TF|tf)(?: [Vv]|\.__v)ersion(?:__)?(?: is|:| =)?'
+    rb"\s+([12]\.\d+)"
+)
 _KERAS = re.compile(r"tensorflow(?:\.compat\.v[12])?\.keras\b")
 CLIMB = 12  # folders above a file that are looked into
 
@@ -83,10 +88,13 @@ def keeps_keras_2(data: bytes) -> bool:
     return LEGACY_KERAS in data
 
 
-def python_of_kernel(notebook: bytes) -> str:
-    """Return the version of Python that ran a notebook last, like `3.7`; "" if it says none."""
-    match = _KERNEL.search(notebook)
-    return match[1].decode() if match else ""
+def last_for(notebook: bytes) -> str | None:
+    """Return the last release that can have run a notebook: it printed one, or by its Python."""
+    printed = _PRINTED.search(notebook)
+    if printed:
+        return printed[1].decode()
+    kernel = _KERNEL.search(notebook)
+    return LAST_FOR_PYTHON.get(kernel[1].decode()) if kernel else None
 
 
 class Targets:
@@ -116,10 +124,9 @@ class Targets:
             return names.every()
         if notebook not in self._run_on:
             try:
-                python = python_of_kernel(self._disk.read(os.path.abspath(notebook)))
+                last = last_for(self._disk.read(os.path.abspath(notebook)))
             except OSError:
-                python = ""
-            last = LAST_FOR_PYTHON.get(python)
+                last = None
             self._run_on[notebook] = allowed([("<=", last)]) if last else names.every()
         return self._run_on[notebook]
 
