@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import certainties
+from tests.rules.analysis import assert_marked, certainties
 from tests.rules.openings import V1
 
 BLOCK = """
@@ -108,3 +108,54 @@ def test_what_clears_may_be_imported_from_where_it_is_defined(tmp_path: Path) ->
     text = BLOCK.replace("{manager}", "ops.control_dependencies(None)")
     opening = V1 + "from tensorflow.python.framework import ops\n"
     assert certainties(opening + text, tmp_path, "TPU302") == ["definite"]
+
+
+BY_HAND = """
+import contextlib
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+strategy = tf.distribute.TPUStrategy(resolver)
+data = tf.data.Dataset.from_tensors((tf.zeros([8, 4]), tf.zeros([8, 4]))).repeat()
+
+def make(function):
+    inputs = tf.keras.Input([4])
+    model = tf.keras.Model(inputs, tf.keras.layers.Lambda(function)(inputs))
+    model.compile("adam", "mse")
+    return model
+
+def on_tpu(x):
+    return tf.py_function(abs, [x], tf.float32)  # error: TPU501
+
+def on_host(x):
+    return tf.py_function(abs, [x], tf.float32)
+"""
+SCOPES_BY_HAND = {
+    "a scope on a stack": """
+with contextlib.ExitStack() as stack:
+    stack.enter_context(strategy.scope())
+    model = make(on_tpu)
+model.fit(data, steps_per_epoch=4)
+other = make(on_host)
+other.fit(data, steps_per_epoch=4)
+""",
+    "a scope that is entered and left": """
+def train():
+    scope = strategy.scope()
+    scope.__enter__()
+    model = make(on_tpu)
+    scope.__exit__(None, None, None)
+    other = make(on_host)
+    model.fit(data, steps_per_epoch=4)
+    other.fit(data, steps_per_epoch=4)
+
+train()
+again = make(on_host)
+again.fit(data, steps_per_epoch=4)
+""",
+}
+
+
+@pytest.mark.parametrize("name", SCOPES_BY_HAND)
+def test_a_scope_of_a_strategy_that_is_entered_by_hand(name: str, tmp_path: Path) -> None:
+    assert_marked(BY_HAND + SCOPES_BY_HAND[name], tmp_path)

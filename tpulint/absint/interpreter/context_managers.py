@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope
+from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope, ScopeStack
 from tpulint.absint.domain.events import ContextChange, Dependencies
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
@@ -118,19 +118,43 @@ def by_hand(
     """Call a method of a context manager by hand: `__enter__`, `Enter`, `close`, ..."""
     if name in ("__enter__", "Enter"):
         change(frame, manager, "enter", site)
+        _open_for_rest(frame, manager, site)
         return manager.payload
     if name in ("__exit__", "Exit", "close"):
         change(frame, manager, "exit", site)
+        _close(frame, manager)
         return UNKNOWN
     if name == "pop_all":
         return _moved_to_new_stack(frame, manager, site)
     if name == "enter_context" and items:
+        _open_for_rest(frame, items[0], site)
         for option in options(items[0]):
             if isinstance(option, ContextManagerValue):
                 note(frame, option.effect, "enter", site, manager)
                 return option.payload
         return UNKNOWN
     return UNKNOWN
+
+
+def _open_for_rest(frame: Frame, manager: Value, site: Site) -> None:
+    """Open the scope of an owner for the rest of the function, or of the stack's block.
+
+    Device code has a record of what it enters by hand.
+    """
+    if frame.context.computation is None and all(
+        isinstance(option, ContextManagerValue)
+        and frame.library.scope_owner(option.payload) is not None
+        for option in options(manager)
+    ):
+        enter(frame, manager, site)
+
+
+def _close(frame: Frame, manager: ContextManagerValue) -> None:
+    """Close the scope of an owner that was opened by hand."""
+    opened = [scope.payload for scope in frame.context.scopes]
+    if frame.library.scope_owner(manager.payload) is not None and manager.payload in opened:
+        left = [scope for scope in frame.context.scopes if scope.payload is not manager.payload]
+        frame.context = frame.context._replace(scopes=ScopeStack().and_inside(*left))
 
 
 def _moved_to_new_stack(
