@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import expected, reported
+from tests.rules.analysis import assert_marked, expected, reported
 
 FAMILIES = ("TPU5", "TPU604", "TPU605", "TPU607", "TPU7")
 
@@ -255,3 +255,45 @@ def train(d):
 def test_what_takes_part_is_read(name: str, tmp_path: Path) -> None:
     text = PROGRAMS[name]
     assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
+LOOPED_OVER = """
+# file: data.py
+import tensorflow as tf
+
+def rows(size):
+    data = tf.data.Dataset.from_tensor_slices((tf.zeros([64, 4]), tf.zeros([64])))
+    return data.shuffle(64).batch(size, drop_remainder=True)
+# file: train.py
+import tensorflow as tf
+import data
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+strategy = tf.distribute.TPUStrategy(resolver)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])
+    optimizer = tf.keras.optimizers.SGD(0.1)
+
+@tf.function
+def train_step(x, y):
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(model(x) - y)) / 32
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    strategy.run(step, args=(x, y)){mark}
+
+rows = data.rows(32)
+for epoch in range(8):
+    for x, y in {rows}:
+        train_step(x, y)
+"""
+
+
+def test_data_of_a_module_without_a_tpu_that_reaches_run(tmp_path: Path) -> None:
+    given = LOOPED_OVER.replace("{rows}", "rows").replace("{mark}", "  # error: TPU714")
+    assert_marked(given, tmp_path / "given")
+    distributed = "strategy.experimental_distribute_dataset(rows)"
+    assert_marked(
+        LOOPED_OVER.replace("{rows}", distributed).replace("{mark}", ""), tmp_path / "own"
+    )

@@ -127,6 +127,15 @@ def force(frame: Frame, value: Value, site: Site) -> Value:
     return value
 
 
+def force_data(frame: Frame, element: Opaque, site: Site) -> None:
+    """Read now what made the dataset of which this is an element, or a part of one."""
+    part: Opaque | None = element
+    while part is not None and part.iterated is None:
+        part = part.parent
+    if part is not None and part.iterated is not None:
+        part.iterated = force(frame, part.iterated, site)
+
+
 def _result(frame: Frame, deferred: ExternalObject) -> Value:
     """Return what the call gives: it is made once, where the program makes it."""
     if deferred.result is None:

@@ -23,6 +23,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.deferred import force_data
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.table import Call, force_deferred, model, snapshot
 
@@ -101,6 +102,8 @@ def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) 
 
     if isinstance(value, Choice):
         return join(map(own, value.options))
+    if isinstance(value, Opaque):
+        force_data(frame, value, site)
     if isinstance(value, Sequence) and not value.open:
         return Sequence(value.kind, list(map(own, value.items)))
     if isinstance(value, Mapping) and not value.open:
