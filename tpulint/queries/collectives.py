@@ -8,12 +8,11 @@ from tpulint.absint.domain.context import AFTER_RETURN, Scope
 from tpulint.absint.domain.events import ApiCall, Computation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import tensors, uniform
-from tpulint.absint.domain.values import Const, Value, options
+from tpulint.absint.domain.values import Const, External, Value, options
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering import Truth
-from tpulint.queries.strategies import aggregation_of, synchronization_of
 
 # Keras' way to say that gradients are already summed, in older and newer releases.
 ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}
@@ -177,3 +176,27 @@ def alike(decider: Tensor | Variable) -> Truth:
         return Truth.YES
     has_own = isinstance(decider, Tensor) and decider.per_replica
     return Truth.NO if has_own else Truth.MAYBE
+
+
+def variable_option(program: Program, variable: Variable, option: str, position: int) -> str | None:
+    """Return the member of an enumeration that `tf.Variable` was given, "NONE" without.
+
+    None where the variable was not made by `tf.Variable`, or something else was given.
+    """
+    creation = next(iter(program.by_result.get(id(variable), ())), None)
+    if creation is None or creation.last != "Variable":
+        return None
+    argument = creation.argument(option, position)
+    if argument is None:
+        return None if any(argument.star for argument in creation.arguments) else "NONE"
+    return argument.value.last if isinstance(argument.value, External) else None
+
+
+def aggregation_of(program: Program, variable: Variable) -> str | None:
+    """Return the member of `tf.VariableAggregation` that the variable was made with."""
+    return variable_option(program, variable, "aggregation", 11)
+
+
+def synchronization_of(program: Program, variable: Variable) -> str | None:
+    """Return the member of `tf.VariableSynchronization` that the variable was made with."""
+    return variable_option(program, variable, "synchronization", 10)

@@ -32,7 +32,7 @@ from tpulint.absint.domain.objects import (
     Sequence,
 )
 from tpulint.absint.domain.site import Module, Site, shared_length
-from tpulint.absint.domain.values import Const, External, Opaque, Text, Value, options
+from tpulint.absint.domain.values import Const, Opaque, Text, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
 from tpulint.frontends.tensorflow.keras_models import is_model, is_pretrained
@@ -582,27 +582,3 @@ def _begins_with_input(layers: Value | None) -> bool:
     if not isinstance(first, ExternalObject):
         return False
     return first.last in INPUTS or any(keyword in INPUT_SHAPES for keyword, _ in first.arguments)
-
-
-def variable_option(program: Program, variable: Variable, option: str, position: int) -> str | None:
-    """Return the member of an enumeration that `tf.Variable` was given, "NONE" without.
-
-    None where the variable was not made by `tf.Variable`, or something else was given.
-    """
-    creation = next(iter(program.by_result.get(id(variable), ())), None)
-    if creation is None or creation.last != "Variable":
-        return None
-    argument = creation.argument(option, position)
-    if argument is None:
-        return None if any(argument.star for argument in creation.arguments) else "NONE"
-    return argument.value.last if isinstance(argument.value, External) else None
-
-
-def aggregation_of(program: Program, variable: Variable) -> str | None:
-    """Return the member of `tf.VariableAggregation` that the variable was made with."""
-    return variable_option(program, variable, "aggregation", 11)
-
-
-def synchronization_of(program: Program, variable: Variable) -> str | None:
-    """Return the member of `tf.VariableSynchronization` that the variable was made with."""
-    return variable_option(program, variable, "synchronization", 10)

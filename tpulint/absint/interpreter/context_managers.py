@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope, ScopeStack
+from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope
 from tpulint.absint.domain.events import ContextChange, Dependencies
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
@@ -153,8 +153,7 @@ def _close(frame: Frame, manager: ContextManagerValue) -> None:
     """Close the scope of an owner that was opened by hand."""
     opened = [scope.payload for scope in frame.context.scopes]
     if frame.library.scope_owner(manager.payload) is not None and manager.payload in opened:
-        left = [scope for scope in frame.context.scopes if scope.payload is not manager.payload]
-        frame.context = frame.context._replace(scopes=ScopeStack().and_inside(*left))
+        frame.close(manager.payload)
 
 
 def _moved_to_new_stack(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from tpulint.absint.domain.context import ConditionKey, Scope
+from tpulint.absint.domain.context import ConditionKey, Scope, ScopeStack
 from tpulint.absint.domain.events import Argument, Arguments, Computation, Context
 from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, Instance
 from tpulint.absint.domain.site import Module, Site
@@ -334,6 +334,11 @@ class Frame(ABC):
     def open(self, *scopes: Scope) -> None:
         """Enter scopes that stay open until the enclosing `scopes_closed` block ends."""
         self.context = self.context._replace(scopes=self.context.scopes.and_inside(*scopes))
+
+    def close(self, payload: object) -> None:
+        """Close the scopes of what was entered by hand."""
+        left = [scope for scope in self.context.scopes if scope.payload is not payload]
+        self.context = self.context._replace(scopes=ScopeStack().and_inside(*left))
 
     def scopes_closed(self) -> Scoped:
         """Close at the end of the block what was opened in it; conditions stay."""

@@ -17,7 +17,8 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import STRATEGY_RUN, is_ten
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import EACH_REPLICA, SCOPE, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.strategies import UPDATES, aggregation_of, is_optimizer, synchronization_of
+from tpulint.queries.collectives import aggregation_of, synchronization_of
+from tpulint.queries.strategies import UPDATES, is_optimizer
 from tpulint.rules.base import Report, Rule, register
 
 INSTEAD = "move it into the function that `strategy.run` is given"
