@@ -159,6 +159,26 @@ def test_without_soft_placement_it_is_the_error(run: Any) -> None:
     assert caught.value.rule in ("TPU501", "TPU504")
 
 
+@pytest.mark.filterwarnings("ignore::tpulint.runtime.PartialNanWarning")
+def test_checks_of_numbers_are_added_to_no_operation_of_the_emulator() -> None:
+    @tf.function
+    def step(x: Any) -> Any:
+        return tpu.replicate(tf.math.log, [[x], [x]])
+
+    tf.config.set_soft_device_placement(True)
+    tf.debugging.enable_check_numerics()
+    try:
+        assert [float(replica[0]) for replica in step(tf.constant(1.0))] == [0.0, 0.0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Detected Infinity or NaN"):
+            step(tf.constant(-1.0))
+        tf.config.set_soft_device_placement(False)
+        with pytest.raises(tpu.UnsupportedOpError, match="DebugNumericSummaryV2") as caught:
+            tf.function(step.python_function)(tf.constant(1.0))
+    finally:
+        tf.debugging.disable_check_numerics()
+    assert caught.value.rule == "TPU501"
+
+
 def test_one_function_in_both_ways() -> None:
     """Soft placement is decided when a computation is built, also for what it calls."""
     called = tf.function(lambda x: tf.strings.length(tf.strings.as_string(x)))

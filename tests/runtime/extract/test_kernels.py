@@ -103,6 +103,31 @@ def test_a_shape_that_hangs_on_chance(in_session):
         assert names_the_line(caught.value, "must be a compile-time constant")
 
 
+@pytest.mark.parametrize("is_loop", [True, False], ids=["a loop", "a single element"])
+def test_a_dataset_in_the_step_that_uses_a_variable_is_refused_at_once(is_loop):
+    dataset = tf.data.Dataset.from_tensor_slices(tf.ones([8])).batch(4)
+    with tpu.emulated_tpu(num_replicas=2):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+        with strategy.scope():
+            rate = tf.Variable(1.0)
+
+        def step():
+            if is_loop:
+                return dataset.reduce(0.0, lambda total, x: total + rate * tf.reduce_sum(x))
+            return tf.reduce_sum(dataset.map(lambda x: x * rate).take(1).get_single_element())
+
+        @tf.function
+        def train():
+            return strategy.run(step)
+
+        with pytest.raises(UnsupportedOpError, match="never ends") as caught:
+            train()
+    assert caught.value.rule == "TPU501"
+    assert __file__ in str(caught.value.place)
+
+
 def test_tensor_lists_on_the_device_are_compiled():
     def computation(x):
         array = tf.TensorArray(tf.float32, size=3)

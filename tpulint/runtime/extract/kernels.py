@@ -111,6 +111,42 @@ def _dtype_fault(_: Region, op: Operation) -> UnsupportedOpError | None:
     return _fault(op, f"Unsupported data type for TPU: {dtype}", "TPU504")
 
 
+# dataset_ops.py, `_resource_resolver`: the operations whose datasets it searches for variables.
+_READS_WHOLE_DATASET = frozenset({"DatasetToSingleElement", "DatasetToTFRecord", "ReduceDataset"})
+
+
+def refuse_endless_tracing(ops: Iterable[Operation]) -> None:
+    """Raise the fault of an operation for which TensorFlow would trace the function forever.
+
+    Each time the resolver above adds the handle of a strategy's variable that a function of the
+    dataset captures, tpu_ops.py's `tpu_replicated_input_resolver` replaces it.
+    """
+    for op in ops:
+        if op.type not in _READS_WHOLE_DATASET or not _gives_replicated_handle(op):
+            continue
+        message = (
+            f"{op.type} of a dataset in whose functions a variable of the strategy is used:"
+            " TensorFlow never ends to trace it, and no TPU has a kernel for it"
+        )
+        raise UnsupportedOpError(message, place=operation_location(op), rule="TPU501")
+
+
+def _gives_replicated_handle(op: Operation) -> bool:
+    """Return whether `op` or a dataset that leads to it captures a handle that replicas share."""
+    unread, seen = [op], set[str]()
+    while unread:
+        current = unread.pop()
+        if current.name in seen:
+            continue
+        seen.add(current.name)
+        for tensor in current.inputs:
+            if tensor.dtype == tf.resource and tensor.op.type == "TPUReplicatedInput":
+                return True
+            if _is_variant(tensor):
+                unread.append(tensor.op)
+    return False
+
+
 def needs_the_host(region: Region, op: Operation) -> bool:
     """Return whether TensorFlow's bridge cannot compile `op` itself, leaving its bodies aside.
 
@@ -148,7 +184,7 @@ def _kernels(device: str) -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
 
     @tf.function(jit_compile=True)  # type: ignore[untyped-decorator]
     def registers_the_kernels() -> Any:
-        return tf.constant(1.0) + 1.0
+        return tf.constant(1) + 1  # integers: `enable_check_numerics` adds checks to floats
 
     # In this process, whose kernels they are, also where the program is connected to others.
     with graphs.eager_mode(), tf.device(devices.COORDINATORS_CPU):

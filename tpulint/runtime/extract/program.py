@@ -12,7 +12,7 @@ from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.constants import DeviceConstant, captured_constants
 from tpulint.runtime.extract.flat import is_flat, reached_operations
 from tpulint.runtime.extract.functionalize import functionalize
-from tpulint.runtime.extract.kernels import find_automatic_clusters
+from tpulint.runtime.extract.kernels import find_automatic_clusters, refuse_endless_tracing
 from tpulint.runtime.extract.order import UnorderedAccesses
 from tpulint.runtime.extract.region import (
     Operation,
@@ -109,6 +109,7 @@ def extract(marked: Marked) -> ReplicatedProgram:
     """Return the program that `marked` describes."""
     # In a tf.function the order of the program is the order of its effects.
     if marked.mode != "graph":
+        refuse_endless_tracing(marked.graph.get_operations())
         graphs.add_automatic_dependencies(marked.graph)
     marked_region, from_outside = _marked_region(marked)
     region, unordered = marked_region, list[UnorderedAccesses]()

@@ -17,7 +17,7 @@ from tpulint.runtime.errors import (
     as_fault,
 )
 from tpulint.runtime.mark.marked import POST_DEVICE_REWRITE, bool_attr
-from tpulint.runtime.tensorflow_internals import operations, tpu
+from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
 
 Tensor = Any
 
@@ -136,9 +136,9 @@ def fan_in(flat: list[list[Tensor]]) -> list[Tensor]:
     inputs_of_replicas = []
     for number, copies in enumerate(zip(*flat, strict=True)):
         try:
-            inputs_of_replicas.append(
-                tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}")
-            )
+            with graphs.without_callbacks():
+                merged = tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}")
+            inputs_of_replicas.append(merged)
         except ValueError as error:
             raise as_fault(UnequalInputsError, error) from None
     return inputs_of_replicas

@@ -278,6 +278,17 @@ def eager_mode() -> Any:
     return eager_context.eager_mode()
 
 
+@contextmanager
+def without_callbacks() -> Iterator[None]:
+    """Call no operation callback on what is built here: `enable_check_numerics` adds checks."""
+    context = eager_context.context()
+    previous, context.invoking_op_callbacks = context.invoking_op_callbacks, True
+    try:
+        yield
+    finally:
+        context.invoking_op_callbacks = previous
+
+
 def function_graph(graph: Graph, name: str) -> Graph:
     """Return the FuncGraph of the function `name` that `graph`, or one around it, calls."""
     for holder in graphs_outwards(graph):
