@@ -66,6 +66,40 @@ DATASETS = {
     ).replace("image, name = batch", "name = batch"),
 }
 PROGRAMS = DATASETS | {
+    "a missed alarm: strings that a step makes and returns": SYSTEM
+    + """
+def named(x):
+    return {"loss": x * 2.0, "name": "train"}  # error: TPU504
+
+def logged(x):
+    return x, ("done", [tf.constant("a")])  # error: TPU504 # error: TPU504
+
+def either(x, flag):
+    if flag:
+        return x, "first"  # possible: TPU504
+    return x, 1.0
+
+def shaped(x):
+    label = tf.constant("dense")
+    return tf.reshape(x, [-1], name="flat"), {"dense": tf.add(x, x, name=str(label))}, None, True
+
+@tf.function
+def train(x, flag):
+    strategy.run(named, args=(x,))
+    strategy.run(logged, args=(x,))
+    strategy.run(lambda x: either(x, flag), args=(x,))
+    named(x)
+    return strategy.run(shaped, args=(x,))
+""",
+    "strings that go to the host by themselves, or that no TPU returns": SYSTEM
+    + """
+tf.config.set_soft_device_placement(True)
+
+@tf.function
+def train(x):
+    tf.distribute.MirroredStrategy().run(lambda x: (x, "done"), args=(x,))
+    return strategy.run(lambda x: (x, "done"), args=(x,))
+""",
     "a missed alarm: arrays of NumPy themselves": NETWORK
     + """
 import library

@@ -23,6 +23,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 )
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
+from tpulint.queries.strategies import is_run
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -61,6 +62,19 @@ def replicate_calls(
 ) -> Iterator[Computation]:
     """Return the computations that a call of one of `kinds` builds."""
     return (computation for computation in program.computations if computation.kind in kinds)
+
+
+def is_replicated(computation: Computation) -> bool:
+    """Return whether a function of TensorFlow's `tpu` module builds it."""
+    return computation.kind in SIGNATURES and is_from_tensorflow(computation)
+
+
+def returned_structures(computation: Computation) -> Iterator[Argument]:
+    """Yield the structures that its function returns, as if they were arguments."""
+    if computation.result is not None and (is_run(computation) or is_replicated(computation)):
+        for returned in options(computation.result):
+            if isinstance(returned, (Sequence, Mapping)) and returned.site is not None:
+                yield Argument(None, "", returned, returned.site)
 
 
 def argument(entry: Computation, name: str) -> Argument | None:

@@ -16,8 +16,8 @@ from tpulint.absint.domain.events import (
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import all_tensors, with_alternatives
-from tpulint.absint.domain.values import UNKNOWN, Const, External, Value, options
+from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
+from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Severity
@@ -31,17 +31,26 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     SETS_POLICY,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.shapes import described, mixable
+from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.queries.certainty import compiled_if, definite_if, doubt_about, is_compiled_for_tpu
+from tpulint.queries.certainty import (
+    compiled_if,
+    definite_if,
+    doubt_about,
+    doubt_about_guess,
+    is_compiled_for_tpu,
+    on_tpu_if,
+)
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, moved_calls
+from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.queries.entry_calls import returned_structures
 from tpulint.queries.environment import (
     entry_modules,
     makes_ragged,
     may_share_a_process,
     operation_built,
 )
-from tpulint.queries.input_pipelines import data_of, steps
+from tpulint.queries.input_pipelines import data_of, element_made, sent_dtypes, steps
 from tpulint.rules.base import Report, Rule, register
 
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
@@ -99,8 +108,6 @@ PROMOTES = frozenset(["experimental_enable_numpy_behavior", "enable_numpy_behavi
 # Steps of a pipeline whose elements are those before, or batches of them.
 KEEP_ELEMENTS = frozenset(["batch", "cache", "prefetch", "repeat", "shuffle", "take", "skip"])
 KEEP_ELEMENTS |= {"with_options"}
-MAPS = ("map", "map_and_batch", "map_and_batch_with_legacy_function")
-SOURCES = ("from_tensors", "from_tensor_slices")
 NOT_FED = ("string", "complex128", "float64", "float16")  # what no infeed takes
 NO_TPU_HAS = ("string", "complex128")
 LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
@@ -118,6 +125,7 @@ class UnsupportedDtype(Rule):
         _check_calls(program, report)
         _check_kernels(program, report)
         _check_inputs(program, report)
+        _check_results(program, report)
         _check_ragged(program, report)
         _check_infeeds(program, report)
         check_transfers(program, report)
@@ -283,6 +291,40 @@ def _check_inputs(program: Program, report: Report) -> None:
             )
 
 
+def _check_results(program: Program, report: Report) -> None:
+    """Check what computations return for strings that they make themselves."""
+    for computation in program.computations:
+        if not may_be_tpus(computation) or is_softly_placed(program, computation):
+            continue
+        for returned in returned_structures(computation):
+            for text in texts_in(program, returned.value):
+                report(
+                    traces.in_argument(returned, text).span,
+                    f"the function given to `{computation.kind}` returns a string, which no TPU"
+                    " supports: remove it from the results",
+                    certainty=on_tpu_if(
+                        computation,
+                        computation.context,
+                        not isinstance(computation.result, Choice),
+                    ),
+                    trace=(traces.entry(computation),),
+                    doubt=doubt_about_guess(computation.context) or "if the strategy is a TPU's",
+                )
+
+
+def texts_in(program: Program, value: Value) -> Iterator[Value]:
+    """Yield the strings in a result: Python's, and constants of the device."""
+    if isinstance(value, (Sequence, Mapping)):
+        for item in parts(value):
+            yield from texts_in(program, item)
+    elif isinstance(value, Const) and isinstance(value.value, (str, bytes)):
+        yield value
+    elif isinstance(value, Tensor) and value.dtype == "string":
+        calls = program.by_result.get(id(value), ())
+        if any(call.last == "constant" and is_compiled(call.context) for call in calls):
+            yield value
+
+
 def _check_ragged(program: Program, report: Report) -> None:
     """Check datasets of ragged tensors: tpu_strategy.py, `_check_spec`."""
     for feed in program.feeds:
@@ -333,30 +375,6 @@ def _check_infeeds(program: Program, report: Report) -> None:
                     ),
                 )
                 break
-
-
-def element_made(step: ExternalObject) -> Value | None:
-    """Return an element of what a step makes; None where it is not seen."""
-    transformation = step.arguments[0][1] if step.last == "apply" and step.arguments else step
-    if isinstance(transformation, ExternalObject) and transformation.last in MAPS:
-        return transformation.inner
-    is_source = step.last in SOURCES and len(step.arguments) == 1
-    return step.arguments[0][1] if is_source else None
-
-
-def sent_dtypes(value: Value) -> Iterator[tuple[str | None, bool]]:
-    """Yield the dtypes in an element, and whether it may lack them or hold others instead."""
-    if isinstance(value, Mapping):
-        for key, item in value.items.items():
-            for dtype, is_alternative in sent_dtypes(item):
-                yield dtype, is_alternative or key in value.maybe_absent
-    elif isinstance(value, Sequence):
-        for item in value.items:
-            yield from sent_dtypes(item)
-    elif isinstance(value, ExternalObject):  # an array of NumPy
-        yield described(value)[0], False
-    else:
-        yield from ((tensor.dtype, chosen) for tensor, chosen in with_alternatives(value))
 
 
 def may_stay_on_host(program: Program, feed: Feed) -> bool:

@@ -12,17 +12,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import Argument, Computation
-from tpulint.absint.domain.objects import (
-    Class,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    mro,
-)
+from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
-from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value, options
+from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
@@ -31,7 +23,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import doubt_about_guess, on_tpu_if
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.entry_calls import SIGNATURES, argument, is_from_tensorflow
+from tpulint.queries.entry_calls import argument, is_replicated, returned_structures
 from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
 
@@ -82,7 +74,7 @@ class ObjectAsTensor(Rule):
             if may_be_tpus(computation):
                 for passed in inputs(computation):
                     _check(computation, passed, INPUT, report)
-                for returned in outputs(computation):
+                for returned in returned_structures(computation):
                     _check(computation, returned, OUTPUT, report)
 
 
@@ -119,19 +111,6 @@ def inputs(computation: Computation) -> Iterator[Argument]:
         passed = argument(computation, "inputs")
         if passed is not None:
             yield passed
-
-
-def outputs(computation: Computation) -> Iterator[Argument]:
-    """Yield the structures that the function returns, as if they were arguments."""
-    if computation.result is not None and (is_run(computation) or is_replicated(computation)):
-        for returned in options(computation.result):
-            if isinstance(returned, (Sequence, Mapping)) and returned.site is not None:
-                yield Argument(None, "", returned, returned.site)
-
-
-def is_replicated(computation: Computation) -> bool:
-    """Return whether a function of TensorFlow's `tpu` module builds it."""
-    return computation.kind in SIGNATURES and is_from_tensorflow(computation)
 
 
 def objects_in(value: Value, depth: int = 0) -> Iterator[Value]:
