@@ -221,6 +221,36 @@ def train(of, batch):
 
 train(batches, next(batches))
 """,
+    "a missed alarm: a step that reads a whole dataset": CONNECTED
+    + """
+import library
+records = tf.data.TFRecordDataset("gs://bucket/records").repeat(2).batch(8)
+
+def squares(sizes):
+    total = tf.constant(0.0)
+    for row in records.map(lambda x: x):  # error: TPU501
+        total += tf.reduce_sum(row)
+    for size, (row, label) in zip(sizes, [(1.0, 2.0)]):
+        total += size * tf.constant(row)
+    for row in library.rows():
+        total += tf.reduce_sum(row)
+    return total + records.reduce(0.0, lambda total, x: total)  # error: TPU501
+
+@tf.function
+def train(batch):
+    def step(batch):
+        single = records.take(1).get_single_element()  # error: TPU501
+        for row in batch:
+            single += tf.reduce_sum(row)
+        return squares([1, 2]), single, tf.reduce_sum(batch)
+
+    return strategy.run(step, args=(batch,))
+
+for batch in records:
+    train(tf.reduce_mean(batch))
+for row in records.map(lambda x: [tf.reduce_sum(x) for y in records]):
+    print(tf.reduce_sum(row))
+""",
     "layers that turn images, which they do only while they train": CONNECTED
     + """
 with strategy.scope():

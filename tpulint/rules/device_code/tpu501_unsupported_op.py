@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from tpulint.absint.domain.context import COMPUTATION, DATA, LOOP, WHILE
 from tpulint.absint.domain.events import Access, ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
@@ -21,13 +22,14 @@ from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed
 from tpulint.queries.environment import operation_built
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import CallNode, With, walk
+from tpulint.syntax.nodes import CallNode, For, With, first_place, walk
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
 CALL = "__call__"
 NEXT = "builtins.next"
-DATASET = "tensorflow.data.Dataset."
+DATA_MODULE = "tensorflow.data."
+READS_WHOLE = frozenset(["get_single_element", "reduce"])  # methods of datasets
 EARLIER = "do it in the input pipeline"
 # Functions that a model_fn calls to drop the summaries that its helpers made.
 EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
@@ -70,13 +72,13 @@ class UnsupportedOp(Rule):
                 doubt=_doubt(program, computation, call, built),
             )
         for computation, call in compiled_calls(program):
-            if takes_batch_of_host(call):
+            for site, how in reads_of_dataset(call):
                 report(
-                    call.site.span,
-                    f"`{call.last}` reads a dataset on the host, whose operations have no TPU"
+                    site.span,
+                    f"`{how}` reads a dataset on the host, whose operations have no TPU"
                     " kernel: read the batch before the step, and pass it",
                     certainty=compiled_if(program, computation, call.context),
-                    trace=path_to_site(computation, call.context, call.site, "reads the dataset"),
+                    trace=path_to_site(computation, call.context, site, "reads the dataset"),
                     doubt=doubt_about(program, computation, call.context),
                 )
         check_numerics(program, report)
@@ -192,10 +194,26 @@ def is_under_condition(call: ApiCall, computation: Computation) -> bool:
     return not call.context.conditions <= computation.context.conditions
 
 
-def takes_batch_of_host(call: ApiCall) -> bool:
-    """Return whether this is `next` of a dataset's iterator: TPU705 reports those of replicas."""
-    dataset = call.arguments[0].value if call.path == NEXT and call.arguments else None
-    return isinstance(dataset, ExternalObject) and dataset.path.startswith(DATASET)
+def reads_of_dataset(call: ApiCall) -> Iterator[tuple[Site, str]]:
+    """Yield where a call, or a loop around it, reads a dataset: TPU705 has those of replicas."""
+    iterator = call.arguments[0].value if call.path == NEXT and call.arguments else None
+    if is_of_host(iterator) or (call.last in READS_WHOLE and is_of_host(call.receiver)):
+        yield call.site, call.last
+    scopes = list(call.context.since(COMPUTATION))
+    if any(scope.kind == DATA for scope in scopes):
+        return  # a function of another dataset
+    for scope in scopes:
+        if scope.kind in (LOOP, WHILE) and is_of_host(scope.payload):
+            loop = scope.site.module.node_at(scope.site.place, For)
+            if loop is not None:
+                yield Site(scope.site.module, first_place(loop.iterated)), "for"
+
+
+def is_of_host(value: object) -> bool:
+    """Return whether this is a dataset of TensorFlow's, or an iterator over one."""
+    if not isinstance(value, ExternalObject) or not value.path.startswith(DATA_MODULE):
+        return False
+    return value.path.removeprefix(DATA_MODULE).partition(".")[0].endswith("Dataset")
 
 
 def is_never_fetched(
