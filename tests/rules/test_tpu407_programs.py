@@ -7,9 +7,42 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked
-from tests.rules.openings import V1
+from tests.rules.openings import SYSTEM, V1
 
 PROGRAMS = {
+    "a missed alarm: operations that a function given to run returns": SYSTEM
+    + """
+def in_tuple(x):
+    return tf.reduce_sum(x), tf.group(x * 2.0)  # error: TPU407
+
+def in_dict(x):
+    return {"loss": tf.reduce_sum(x), "done": tf.no_op()}  # error: TPU407
+
+def first(x):
+    return [tf.no_op(), x * 2.0]  # error: TPU407
+
+def nested(x):
+    return [x, [tf.debugging.assert_positive(x)]]  # error: TPU407
+
+def last_of_list(x):
+    return [x, tf.no_op()]
+
+def alone(x):
+    return tf.group(x)
+
+def updated(x):
+    return x, optimizer.apply_gradients([(x, weight)]), weight.assign(1.0), None
+
+with strategy.scope():
+    weight = tf.Variable(1.0)
+    optimizer = tf.keras.optimizers.SGD()
+
+@tf.function
+def train(x):
+    for function in (in_tuple, in_dict, first, nested, last_of_list, alone, updated):
+        strategy.run(function, args=(x,))
+    return in_tuple(x)
+""",
     "outputs in an order that TensorFlow takes": V1
     + """
 from elsewhere import make

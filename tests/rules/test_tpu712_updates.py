@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import certainties
-from tests.rules.openings import STRATEGY
+from tests.rules.analysis import assert_marked, certainties
+from tests.rules.openings import STRATEGY, SYSTEM
 
 PROGRAM = (
     STRATEGY.replace("strategy =", "tpu =")
@@ -96,3 +96,44 @@ def test_false_positive_where_a_class_stands_in_for_a_strategy(tmp_path: Path) -
     # Its own `train` is no strategy's, so it may well run under the scope.
     own = STAND_IN.format(run="train", called="train")
     assert certainties(own, tmp_path, "TPU712") == ["possible"]
+
+
+def test_a_missed_alarm_methods_of_the_replica_context(tmp_path: Path) -> None:
+    """Under the scope there is no replica context, and outside it is that of one device."""
+    assert_marked(
+        SYSTEM
+        + """
+def total(x):
+    return tf.distribute.get_replica_context().all_reduce("SUM", x)
+
+def guarded(x):
+    context = tf.distribute.get_replica_context()
+    if context:
+        x = context.all_gather(x, axis=0)
+    if context is None:
+        return x
+    return context.all_reduce("SUM", x)
+
+def merged(x):
+    context = tf.distribute.get_replica_context()
+    return context.merge_call(lambda strategy, x: x, args=(x,))  # error: TPU712
+
+def on_replicas(x):
+    if tf.distribute.in_cross_replica_context():
+        return x
+    return tf.distribute.get_replica_context().all_reduce("SUM", x)
+
+with strategy.scope():
+    ones = tf.ones([2])
+    tf.distribute.get_replica_context().all_reduce("SUM", ones)  # error: TPU712
+    guarded(ones), merged(ones), on_replicas(ones)
+
+@tf.function
+def step(x):
+    with strategy.scope():
+        return strategy.run(total, args=(x,))
+
+step(total(ones))
+""",
+        tmp_path,
+    )

@@ -106,6 +106,10 @@ tf.tpu.experimental.initialize_tpu_system(resolver)
 strategy = tf.distribute.TPUStrategy(resolver)
 """
 STEPS = [
+    ("TPU407", "(x, tf.group(x * 2.0))"),
+    ("TPU407", "(x, {'done': tf.no_op()})"),
+    ("TPU501", "tf.data.Dataset.range(8).reduce(x, lambda total, _: total + x)"),
+    ("TPU504", "(x * 2.0, 'done')"),
     ("TPU507", "x.item()"),
     ("TPU507", "x.tolist()"),
     ("TPU507", "math.log(x)"),
@@ -231,6 +235,17 @@ step(tf.constant(1.0))
 """
     error = error_of(program, tmp_path)
     assert linked(error, tmp_path) == [(rule, rule)], error
+
+
+@pytest.mark.parametrize("joined", ["all_reduce('SUM', one)", "all_gather(one, axis=0)"])
+def test_the_absent_context_of_a_replica_leads_to_its_call(joined: str, tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+one = tf.ones([1])
+with strategy.scope():
+    tf.distribute.get_replica_context().{joined}
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [("TPU712", "TPU712")], error
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,18 @@ from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.values import Choice, Value, options
 from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import doubt_about_guess, on_tpu_if
+from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import is_from_tensorflow, replicate_calls
+from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
+
+# tensorflow/python/ops/control_flow_ops.py, logging_ops.py and check_ops.py
+OPERATIONS = frozenset(
+    ["group", "no_op", "print", "assert_equal", "assert_greater", "assert_less", "assert_positive"]
+)
 
 
 @register
@@ -19,6 +28,7 @@ class BadOutputOrder(Rule):
     summary = "an operation where a tensor must be in the outputs"
 
     def check(self, program: Program, report: Report) -> None:
+        _check_runs(program, report)
         for entry in replicate_calls(program):
             if entry.mode != "graph" or entry.result is None:
                 continue
@@ -34,6 +44,43 @@ class BadOutputOrder(Rule):
                     message,
                     certainty=entry.certainty if is_certain else Certainty.POSSIBLE,
                 )
+
+
+def _check_runs(program: Program, report: Report) -> None:
+    """Check what the functions given to `run` of a TPUStrategy return."""
+    for entry in program.computations:
+        if not is_run(entry) or entry.result is None or not may_be_tpus(entry):
+            continue
+        for output in options(entry.result):
+            if not isinstance(output, (Sequence, Mapping)) or output.site is None:
+                continue
+            # What a function of Keras or of TensorFlow 1 returns depends on the release.
+            if not all(is_built(program, leaf) for leaf in _leaves(output) if is_operation(leaf)):
+                continue
+            message = fault(output) or _fault_of_tuple(output)
+            if message is not None:
+                report(
+                    output.site.span,
+                    message,
+                    certainty=on_tpu_if(entry, entry.context, not isinstance(entry.result, Choice)),
+                    doubt=doubt_about_guess(entry.context) or "if the strategy is a TPU's",
+                )
+
+
+def is_built(program: Program, value: Value) -> bool:
+    """Return whether this certainly is an operation in a traced function, in all releases."""
+    calls = program.by_result.get(id(value), ())
+    return any(call.last in OPERATIONS and is_tensorflow(call.path) for call in calls)
+
+
+# tensorflow/python/distribute/tpu_strategy.py, `tpu_function`: only of a list are they taken out.
+def _fault_of_tuple(output: Sequence | Mapping) -> str | None:
+    """Return the objection of `run` to an operation in a tuple: it packs the tensors alone."""
+    if not isinstance(output, Sequence) or output.kind != "tuple":
+        return None
+    if not any(is_operation(item) for item in output.items):
+        return None
+    return "`run` packs only tensors into this tuple, which holds an operation: return the tensors"
 
 
 def fault(output: Value) -> str | None:

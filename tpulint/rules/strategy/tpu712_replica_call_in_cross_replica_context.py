@@ -21,6 +21,9 @@ from tpulint.queries.collectives import aggregation_of, synchronization_of
 from tpulint.queries.strategies import UPDATES, is_optimizer
 from tpulint.rules.base import Report, Rule, register
 
+# tensorflow/python/distribute/distribute_lib.py, `ReplicaContext`
+REPLICA_CONTEXT = "tensorflow.distribute.get_replica_context"
+OF_CONTEXT = frozenset(["all_gather", "all_reduce", "merge_call"])
 INSTEAD = "move it into the function that `strategy.run` is given"
 
 
@@ -34,7 +37,9 @@ class ReplicaCallInCrossReplicaContext(Rule):
     def check(self, program: Program, report: Report) -> None:
         for call in program.calls:
             if call.last in UPDATES and takes_replicas(call.receiver):
-                optimizer_update(call, report)
+                under_scope(call, "sums the gradients of all replicas", report)
+            elif is_of_replica_context(call) and not call.context.conditions:
+                under_scope(call, "needs the context of a replica", report)
         for access in program.accesses:
             written(program, access, report)
 
@@ -52,8 +57,18 @@ def takes_replicas(optimizer: Value | None) -> bool:
     )
 
 
-def optimizer_update(call: ApiCall, report: Report) -> None:
-    """Report an update under the scope: an optimizer sums the gradients of replicas."""
+def is_of_replica_context(call: ApiCall) -> bool:
+    """Return whether this calls a method of `get_replica_context()`, which gives None there.
+
+    What is under a test may be under one of that.
+    """
+    context = call.receiver
+    is_current = isinstance(context, ExternalObject) and context.path == REPLICA_CONTEXT
+    return is_current and call.last in OF_CONTEXT
+
+
+def under_scope(call: ApiCall, does: str, report: Report) -> None:
+    """Report a call under the scope, outside every `run`, of what works for one replica."""
     scope = open_scope(call.context)
     if scope is None or not isinstance(scope.payload, Strategy):
         return
@@ -62,8 +77,8 @@ def optimizer_update(call: ApiCall, report: Report) -> None:
         return
     report(
         call.site.span,
-        f"`{call.last}` sums the gradients of all replicas, but here no replica runs: the code is"
-        f" under `scope()` and in no `run`: {INSTEAD}",
+        f"`{call.last}` {does}, but here no replica runs: the code is under `scope()` and in no"
+        f" `run`: {INSTEAD}",
         certainty=certainty,
         trace=(
             traces.step(HOST_LANE, scope.site, "enters the scope, so code is for all replicas"),
