@@ -36,6 +36,10 @@ MULTIPLIES = words("""
     Multiply Divide MatrixMultiply MatMult Power Mult Div Pow multiply divide matmul matvec einsum
     tensordot square sqrt exp log tanh sigmoid relu gelu softmax log_softmax pow layer_norm
 """)
+LAYER_FUNCTIONS = words("""
+    dense conv1d conv2d conv3d conv2d_transpose separable_conv2d fully_connected convolution2d
+    linear batch_norm batch_normalization layer_norm
+""")
 
 
 class UnboundedLoop(NamedTuple):
@@ -110,8 +114,10 @@ def unbounded_loops(
     for scope in scopes.values():
         inside = [operation for operation in upstream.values() if _is_in(operation.context, scope)]
         needed = _closed(inside, stops)
-        trained = [access for access in computation.accesses if _is_trained(access, needed)]
-        remedy = remedy_of(program, computation, scope) if trained else ""
+        is_trained = any(_is_trained(access, needed) for access in computation.accesses) or any(
+            _makes_weights(call, needed) for call in computation.calls
+        )
+        remedy = remedy_of(program, computation, scope) if is_trained else ""
         if remedy:
             reached = all(place.context.reached_whenever(gradient.context) for place in inside)
             is_sure = reached and multiplies(computation, scope)
@@ -163,6 +169,16 @@ def _is_trained(access: Access, needed: dict[int, Operation]) -> bool:
         and access.variable.sort in ("variable", "weights")
         and not access.variable.counts
         and id(access.operation) in needed
+    )
+
+
+# tensorflow/python/layers, and tf.contrib.layers: functions that make variables and use them.
+def _makes_weights(call: ApiCall, needed: dict[int, Operation]) -> bool:
+    """Return whether a function of TensorFlow 1 makes a layer that the gradient reaches."""
+    return (
+        call.last in LAYER_FUNCTIONS
+        and ".layers." in call.path
+        and any(id(tensor.operation) in needed for tensor in tensors(call.result))
     )
 
 
