@@ -129,6 +129,29 @@ def model_fn(features, labels, mode, params):
 estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, predict_batch_size=8)
 estimator.predict(lambda params: tf.data.Dataset.range(8))
 """,
+    "a false positive: predictions of no mode": """
+def model_fn(features, labels, mode, params):
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"x": features})
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions=tf.nn.softmax(features))
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, predict_batch_size=8)
+estimator.predict(lambda params: tf.data.Dataset.range(8))
+""",
+    "a false negative: predictions that are one tensor": """
+def model_fn(features, labels, mode, params):
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode,
+        predictions=tf.nn.softmax(features),  # error: TPU608
+    )
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, predict_batch_size=8)
+estimator.predict(lambda params: tf.data.Dataset.range(8))
+""",
     "input functions in every call": MODEL_FN
     + ESTIMATOR
     + """

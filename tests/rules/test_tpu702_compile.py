@@ -61,7 +61,7 @@ with strategy.scope():
     # A false alarm in a notebook: without a stated release, its names say which Keras it is for.
     "false alarm: names that only Keras 2 has": SYSTEM
     + """
-optimizer = tf.keras.optimizers.Adam()  # possible: TPU702
+optimizer = tf.keras.optimizers.Adam()
 with strategy.scope():
     scale = tf.keras.layers.experimental.preprocessing.Normalization()
     model = tf.keras.Sequential([scale, tf.keras.layers.Dense(1)])
@@ -427,6 +427,35 @@ model.fit(tf.ones([8, 4]), tf.ones([8, 1]))
     metadata = {"language_info": info}
     notebook = {"cells": [cell], "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     (tmp_path / "train.ipynb").write_text(json.dumps(notebook))
+    config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
+    request = driver.Request(config, frozenset(["TPU702"]), (str(tmp_path),))
+    assert len(driver.check(driver.discover(request)).findings) == count
+
+
+@pytest.mark.parametrize(("method", "count"), [("run", 1), ("experimental_run_v2", 0)])
+def test_an_optimizer_of_a_release_before_keras_3(method: str, count: int, tmp_path: Path) -> None:
+    text = (
+        SYSTEM
+        + f"""
+with strategy.scope():
+    model = {NET}
+optimizer = tf.keras.optimizers.Adam(1e-3)
+
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(x)) / 8.0
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+@tf.function
+def train(x):
+    strategy.{method}(step, args=(x,))
+
+train(tf.ones([8, 4]))
+model.predict(tf.ones([8, 4]))
+"""
+    )
+    (tmp_path / "train.py").write_text(text)
     config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
     request = driver.Request(config, frozenset(["TPU702"]), (str(tmp_path),))
     assert len(driver.check(driver.discover(request)).findings) == count

@@ -20,6 +20,8 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     FILE_READERS,
     KERAS_2_KEYWORD,
     KERAS_3,
+    RUN_BEFORE_KERAS_3,
+    RUNS_ON_REPLICAS,
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
@@ -223,13 +225,23 @@ def is_for_keras_2(program: Program, site: Site) -> bool:
         return True
     answer: bool | None = program.answers.get(is_for_keras_2)
     if answer is None:  # each optimizer asks
-        answer = program.answers[is_for_keras_2] = is_written_for(program, KERAS, ~keras_3) or any(
-            call.path.startswith(OPTIMIZERS)
-            and not call.context.conditions
-            and any(argument.keyword == KERAS_2_KEYWORD for argument in call.arguments)
-            for call in program.all_calls()
+        answer = program.answers[is_for_keras_2] = (
+            is_written_for(program, KERAS, ~keras_3)
+            or _runs_only_by(program, RUN_BEFORE_KERAS_3)
+            or any(
+                call.path.startswith(OPTIMIZERS)
+                and not call.context.conditions
+                and any(argument.keyword == KERAS_2_KEYWORD for argument in call.arguments)
+                for call in program.all_calls()
+            )
         )
     return answer
+
+
+def _runs_only_by(program: Program, name: str) -> bool:
+    """Return whether a strategy runs steps by a method of this name, and by none of another."""
+    called = {computation.call.last for computation in program.computations}
+    return called & RUNS_ON_REPLICAS == {name}
 
 
 def is_for_tensorflow_1(program: Program, site: Site) -> bool:

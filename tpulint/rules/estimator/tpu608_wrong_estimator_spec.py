@@ -14,7 +14,7 @@ from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
-from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, words_of
+from tpulint.frontends.tensorflow.branch_tests import asked, asks_about, is_for, words_of
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     GIVES_ONE_TENSOR,
@@ -141,6 +141,8 @@ def _check_predictions(program: Program, report: Report) -> None:
         for call in computation.calls:
             if call.last != "TPUEstimatorSpec" or serves_others(call):
                 continue
+            if excludes_prediction(call.context):
+                continue
             argument = call.argument("predictions", 1)
             if argument is None:
                 continue
@@ -170,6 +172,14 @@ def _check_scaffolds(program: Program, report: Report) -> None:
                     certainty=on_tpu_if(computation, call.context),
                     trace=device_path(computation, call.context),
                 )
+
+
+def excludes_prediction(context: Context) -> bool:
+    """Return whether a test on the way rules out that the mode is PREDICT."""
+    return any(
+        naming.PREDICTION.is_in(word.name) and branch is not word.is_affirmed
+        for word, branch in asked(context)
+    )
 
 
 def serves_others(specification: ApiCall) -> bool:

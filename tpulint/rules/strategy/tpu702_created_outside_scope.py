@@ -62,17 +62,17 @@ def certainty(program: Program, misplaced: Misplaced) -> Certainty | None:
     target = target_at(program, misplaced.site, KERAS)
     if not target.newest & allowed([KERAS_3]):
         return None
-    if misplaced.compiled and not target.stated and is_for_keras_2(program, misplaced.site):
+    if not target.stated and is_for_keras_2(program, misplaced.site):
         return None
     return Certainty.POSSIBLE if may_be_keras_2(program, misplaced) else misplaced.certainty
 
 
 def may_be_keras_2(program: Program, misplaced: Misplaced) -> bool:
-    """Return whether the requirements allow Keras 2, too, or names say that it is meant."""
+    """Return whether the requirements allow Keras 2, too; `compile` is much used with it."""
     target = target_at(program, misplaced.site, KERAS)
     if target.stated:
         return bool(target.mask & ~allowed([KERAS_3]))
-    return misplaced.compiled or is_for_keras_2(program, misplaced.site)
+    return misplaced.compiled
 
 
 def doubt(program: Program, misplaced: Misplaced) -> str:

@@ -57,6 +57,7 @@ CONTEXT_STATE = frozenset(
 )
 
 # tensorflow/python/distribute/distribute_lib.py, and its older names.
+RUN_BEFORE_KERAS_3 = "experimental_run_v2"  # no release with Keras 3 has it
 RUNS_ON_REPLICAS = words("run experimental_run_v2")
 STRATEGY_RUN = RUNS_ON_REPLICAS | {"experimental_run"}
 DISTRIBUTES = words("experimental_distribute_dataset make_dataset_iterator")
