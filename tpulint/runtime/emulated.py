@@ -20,7 +20,11 @@ from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
 from tpulint.runtime.pods.connections import split_address
 from tpulint.runtime.pods.devices import Pod, current_pod
-from tpulint.runtime.pods.hosts import device_scope_restored, function_optimizer_disabled
+from tpulint.runtime.pods.hosts import (
+    device_scope_restored,
+    function_optimizer_disabled,
+    operations_at_the_start,
+)
 from tpulint.runtime.pods.sessions import is_on_emulated_tpu
 from tpulint.runtime.replicate import split_compile_and_replicate
 from tpulint.runtime.tensorflow_internals.modules import (
@@ -296,6 +300,8 @@ def emulated_tpu(
     """
     hosts = _number_of_hosts(hosts, workers)
     system = system_of(num_replicas, topology, cores_per_replica, hosts)
+    if remote:
+        operations_at_the_start()
     pod = Pod(hosts, system.num_cores // hosts, workers=tuple(workers), is_apart=remote)
     outer = emulator.current()
     # Functions that are made under one emulator may be called under another.

@@ -345,7 +345,7 @@ class LostVariableError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[
 
 
 class HostOnlyInputError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]
-    """An input pipeline on a host of a pod calls Python, which is on the program's machine."""
+    """A pipeline on a host calls Python, or a package, that only the program's machine has."""
 
     rule = "TPU607"
 

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
+from tpulint.runtime.pods import hosts
 
 WORDS = r"File system scheme '\[local\]' not implemented \(file: '{}"
 Dataset = tf.data.Dataset
@@ -115,6 +116,38 @@ def test_python_in_a_pipeline_is_refused(strategy: Any) -> None:
     rows = Dataset.from_generator(lambda: range(4), tf.int64)
     with pytest.raises(tpu.HostOnlyInputError, match="No registered 'PyFunc' OpKernel"):
         iter(strategy.experimental_distribute_dataset(rows.batch(2, drop_remainder=True)))
+
+
+class Rows(Dataset):  # type: ignore[misc]
+    """A dataset of a package outside TensorFlow, as its class says."""
+
+    element_spec = tf.TensorSpec([], tf.int64)
+
+    def __init__(self) -> None:
+        super().__init__(Dataset.range(4)._variant_tensor)
+
+    def _inputs(self) -> list[Any]:
+        return []
+
+
+def test_the_operation_of_a_package_is_refused(
+    strategy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package registers its operations when its library is loaded, as `RangeDataset` here."""
+    assert next(iter(Rows().batch(4))).numpy().tolist() == [0, 1, 2, 3]
+    before = hosts.operations_at_the_start() - {"RangeDataset"}
+    monkeypatch.setattr(hosts, "operations_at_the_start", lambda: before)
+    words = "Op type not registered 'RangeDataset' in binary running on a host of the TPU"
+    with pytest.raises(tpu.HostOnlyInputError, match=words) as caught:
+        Rows()
+    assert caught.value.rule == "TPU607"
+    assert (caught.value.place or "").startswith(f"{__file__}:")
+    with pytest.raises(tpu.HostOnlyInputError, match=words):
+        tf.function(lambda: Rows().reduce(tf.constant(0, tf.int64), tf.add))()
+    with tf.device("/job:localhost"):
+        assert len(list(Rows())) == 4
+    with tpu.emulated_tpu(2):  # a TPU VM
+        Rows()
 
 
 def test_a_session_of_the_host_marks_what_has_no_device(strategy: Any, files: Path) -> None:

@@ -19,9 +19,11 @@ from tpulint.runtime.pods.sessions import SERVED
 from tpulint.runtime.source_location import operation_location, user_location
 from tpulint.runtime.tensorflow_internals.graphs import device_of_graph, graphs_outwards
 from tpulint.runtime.tensorflow_internals.modules import (
+    c_api,
     device_util,
     eager_context,
     eager_core,
+    op_def_pb2,
     op_def_registry,
     ops,
 )
@@ -163,6 +165,52 @@ def refuse_python(dataset: Any, host: str) -> None:
             f"No registered '{op.type}' OpKernel on '{host}': the pipeline runs on a host of the "
             "TPU, and the Python function is in the process of the program",
             place=operation_location(op),
+        )
+
+
+@functools.cache
+def operations_at_the_start() -> frozenset[str]:
+    """Return the operations that were registered at the first call: those of TensorFlow itself."""
+    serialized = c_api.TF_GetBuffer(c_api.TF_GetAllOpList())
+    registered = op_def_pb2.OpList.FromString(serialized)
+    return frozenset(operation.name for operation in registered.op)
+
+
+def foreign_operation(dataset: Any) -> str | None:
+    """Return an operation that makes `dataset` and that a package outside TensorFlow has, or None.
+
+    Operations in the functions of the pipeline do not count: a host of Cloud TPU has some of them,
+    as those of TensorFlow Text.
+    """
+    variant = dataset._variant_tensor
+    if not hasattr(variant, "numpy"):
+        names = [variant.op.type]
+    else:
+        try:
+            graph = tf.compat.v1.GraphDef.FromString(dataset._as_serialized_graph().numpy())
+        except tf.errors.OpError:  # a kernel need not be able to do this
+            return None
+        names = [node.op for node in graph.node]
+    return next((name for name in names if name not in operations_at_the_start()), None)
+
+
+@emulated_patch(
+    "tensorflow.python.data.ops.dataset_ops.DatasetV2.__init__",
+    why="the hosts of a remote TPU have no package of the program's machine",
+)
+def _refuse_foreign_datasets(
+    original: Callable[..., None], self: Any, variant_tensor: Any, *args: Any, **kwargs: Any
+) -> None:
+    """Refuse what a host of the TPU has no kernel for, where the program makes it."""
+    original(self, variant_tensor, *args, **kwargs)
+    is_foreign = not type(self).__module__.startswith("tensorflow.")
+    if not (is_foreign and _refuses_local_files()):
+        return
+    name = foreign_operation(self)
+    if name is not None:
+        raise HostOnlyInputError(
+            f"Op type not registered '{name}' in binary running on a host of the TPU: it is of a "
+            "package that only the program's machine has"
         )
 
 

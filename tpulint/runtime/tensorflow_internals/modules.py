@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tensorflow.compiler.tf2xla.python import xla as tf2xla
+from tensorflow.core.framework import op_def_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.tpu import topology_pb2, tpu_embedding_configuration_pb2
 from tensorflow.python import eager, pywrap_tfe
