@@ -52,6 +52,56 @@ def train_on_next():
     return strategy.run(step, args=(next(batches),))
 """
     + RUN,
+    "a missed alarm: a loop over the batches of all replicas": SYSTEM
+    + """
+import library
+dataset = tf.data.Dataset.range(64).batch(8, True)
+batches = strategy.experimental_distribute_dataset(dataset)
+iterator = iter(batches)
+
+def total(data, start):
+    for y in data:  # error: TPU705
+        start += tf.reduce_sum(y)
+    return start
+
+def step(x):
+    for y in iterator:  # error: TPU705
+        x += tf.cast(tf.reduce_sum(y), tf.float32)
+    return total(batches, x), iterator.get_next(), x.get_next()  # error: TPU705
+
+def sums(x, parts):
+    for part in parts:
+        x += tf.reduce_sum(part)
+    for part in library.parts(batches):
+        x += tf.reduce_sum(part)
+    return tf.distribute.get_replica_context().merge_call(everywhere, args=(x,))
+
+def everywhere(strategy, x):
+    for y in batches:
+        print(tf.shape(y))
+    return x
+
+@tf.function
+def train_on_all():
+    for y in batches:
+        strategy.run(sums, args=(1.0, [1.0, 2.0]))
+        strategy.run(lambda y: tf.reduce_sum(y), args=(y,))
+
+train_on_all()
+"""
+    + RUN,
+    "a loop over batches of the default strategy": """
+import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True))
+
+def step(x):
+    for y in batches:
+        x += tf.cast(tf.reduce_sum(y), tf.float32)
+    return x
+"""
+    + RUN,
     "methods of others that have the name": SYSTEM
     + """
 import functools

@@ -44,7 +44,7 @@ from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value,
 from tpulint.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.syntax.nodes import CallNode
+from tpulint.syntax.nodes import CallNode, For, first_place
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
@@ -203,6 +203,16 @@ def _is_in(call: ApiCall, places: set[Site]) -> bool:
 def is_compiled(context: Context) -> bool:
     """Return whether what is built at `context` is the device's, as far as one sees."""
     return context.on_device and LEADS_OUT.isdisjoint(entered_effects(context))
+
+
+def loops_around(call: ApiCall) -> Iterator[tuple[object, Site]]:
+    """Yield what each `for` of the computation around a call iterates over, and where."""
+    for scope in call.context.since(COMPUTATION):
+        if scope.kind in (LOOP, WHILE):
+            module = scope.site.module
+            loop = module.node_at(scope.site.place, For)
+            if loop is not None:
+                yield scope.payload, Site(module, first_place(loop.iterated))
 
 
 def entered_effects(context: Context) -> list[str]:

@@ -254,12 +254,21 @@ with strategy.scope():
         "next(batches)",
         "strategy.experimental_distribute_values_from_function(lambda _: tf.constant(1.0)) + x",
         "[y for y in strategy.experimental_distribute_dataset(dataset)]",
+        "batches.get_next()",
+        "batches.get_next_as_optional()",
+        "total(batches)",
     ],
 )
 def test_an_error_of_what_all_replicas_have_leads_to_its_call(batch: str, tmp_path: Path) -> None:
     program = f"""{STRATEGY}
 dataset = tf.data.Dataset.from_tensor_slices(tf.ones([8])).batch(4, drop_remainder=True)
 batches = iter(strategy.experimental_distribute_dataset(dataset))
+
+def total(data):
+    total = 0.0
+    for y in data:
+        total += tf.reduce_sum(y)
+    return total
 
 def replica_step(x):
     return {batch}

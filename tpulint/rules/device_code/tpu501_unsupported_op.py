@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import COMPUTATION, DATA, LOOP, WHILE
+from tpulint.absint.domain.context import COMPUTATION, DATA
 from tpulint.absint.domain.events import Access, ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
@@ -19,10 +19,10 @@ from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import compiled_if, doubt_about
-from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed
+from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, loops_around
 from tpulint.queries.environment import operation_built
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import CallNode, For, With, first_place, walk
+from tpulint.syntax.nodes import CallNode, With, walk
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
@@ -199,14 +199,11 @@ def reads_of_dataset(call: ApiCall) -> Iterator[tuple[Site, str]]:
     iterator = call.arguments[0].value if call.path == NEXT and call.arguments else None
     if is_of_host(iterator) or (call.last in READS_WHOLE and is_of_host(call.receiver)):
         yield call.site, call.last
-    scopes = list(call.context.since(COMPUTATION))
-    if any(scope.kind == DATA for scope in scopes):
+    if any(scope.kind == DATA for scope in call.context.since(COMPUTATION)):
         return  # a function of another dataset
-    for scope in scopes:
-        if scope.kind in (LOOP, WHILE) and is_of_host(scope.payload):
-            loop = scope.site.module.node_at(scope.site.place, For)
-            if loop is not None:
-                yield Site(scope.site.module, first_place(loop.iterated)), "for"
+    for looped, site in loops_around(call):
+        if is_of_host(looped):
+            yield site, "for"
 
 
 def is_of_host(value: object) -> bool:

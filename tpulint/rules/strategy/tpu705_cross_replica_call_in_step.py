@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -14,13 +17,18 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     REFUSED_ON_REPLICAS,
 )
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.device_code import loops_around
 from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
 METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS
 NEXT = "builtins.next"
+TAKES_NEXT = frozenset(["get_next", "get_next_as_optional"])  # methods of iterators
+FOR = "for"
+PASS_IT = "pass it: `{run}(step, args=(next(iterator),))`"
 INSTEAD = {
-    "next": "pass it: `{run}(step, args=(next(iterator),))`",
+    "next": PASS_IT,
+    **dict.fromkeys(TAKES_NEXT, PASS_IT),
     "reduce": "sum with `all_reduce` of the replica context, or reduce what `{run}` returns",
     "gather": "use `all_gather` of the replica context, or gather what `{run}` returns",
 }
@@ -39,49 +47,66 @@ class CrossReplicaCallInStep(Rule):
             if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
             for call in computation.calls:
-                is_refused = call.last in METHODS and strategy_of(call.receiver) is not None
-                if not is_refused and not takes_next_batch(computation, call):
-                    continue
-                if is_on_replica(call.context):
+                for site, method in refused(computation, call):
                     lane = DEVICE_LANE if call.context.on_device else HOST_LANE
+                    what = "loops over the dataset" if method == FOR else f"calls `{method}`"
                     report(
-                        call.site.span,
-                        message(computation, call),
-                        certainty=certainty(computation, call),
+                        site.span,
+                        message(computation, method),
+                        certainty=certainty(computation, call, method),
                         trace=(
                             traces.entry(computation),
                             *traces.calls(lane, computation.context, call.context, skip=1),
-                            traces.step(lane, call.site, f"calls `{call.last}` on a replica"),
+                            traces.step(lane, site, f"{what} on a replica"),
                         ),
                     )
 
 
-def takes_next_batch(computation: Computation, call: ApiCall) -> bool:
-    """Return whether a replica asks the iterator of all replicas for a batch."""
+def refused(computation: Computation, call: ApiCall) -> Iterator[tuple[Site, str]]:
+    """Yield what a replica is refused: the call, and the loops around it over all batches."""
+    if not is_on_replica(call.context):
+        return
+    iterator = call.arguments[0].value if call.path == NEXT and call.arguments else None
+    if call.last in TAKES_NEXT:
+        iterator = call.receiver
+    is_method = call.last in METHODS and strategy_of(call.receiver) is not None
+    if is_method or has_all_batches(computation, iterator):
+        yield call.site, call.last
+    for looped, site in loops_around(call):
+        if has_all_batches(computation, looped):
+            yield site, FOR
+
+
+def has_all_batches(computation: Computation, value: object) -> bool:
+    """Return whether this is a dataset of all replicas, or its iterator, made outside the step."""
     # tensorflow/python/distribute/input_lib.py, `DistributedIteratorBase.get_next`
-    if computation.kind == "experimental_run" or call.path != NEXT or not call.arguments:
+    if computation.kind == "experimental_run":
         return False
-    iterator = call.arguments[0].value
-    if not isinstance(iterator, ExternalObject) or iterator.last != "DistributedDataset":
+    if not isinstance(value, ExternalObject) or value.last != "DistributedDataset":
         return False
-    return iterator.context is None or iterator.context.computation is not computation
+    return value.context is None or value.context.computation is not computation
 
 
-def certainty(computation: Computation, call: ApiCall) -> Certainty:
+def certainty(computation: Computation, call: ApiCall, method: str) -> Certainty:
     """Return the certainty: values made for all replicas do no harm until something takes them."""
     is_unseen = bool(call.context.with_blocks(UNSEEN)) or call.context.is_guess
     # Nothing fails before a replica takes its part of the value.
-    if is_unseen or call.last not in (*REFUSED_ON_REPLICAS, "next"):
+    if is_unseen or method in OF_ALL_REPLICAS:
         return Certainty.POSSIBLE
-    return Certainty.DEFINITE if call.last in REFUSED_BY_EACH else computation.certainty
+    return Certainty.DEFINITE if method in REFUSED_BY_EACH else computation.certainty
 
 
-def message(computation: Computation, call: ApiCall) -> str:
+def message(computation: Computation, method: str) -> str:
     run = computation.kind
-    if call.last in OF_ALL_REPLICAS:
+    if method == FOR:
         return (
-            f"`{call.last}` makes values for all replicas, but in the function given to `{run}` a"
+            f"the function given to `{run}` cannot loop over the dataset of all replicas: loop"
+            f" outside, and pass each batch: `{run}(step, args=(batch,))`"
+        )
+    if method in OF_ALL_REPLICAS:
+        return (
+            f"`{method}` makes values for all replicas, but in the function given to `{run}` a"
             " single replica cannot use them: call it outside, and pass the values"
         )
-    instead = INSTEAD.get(call.last, OTHERWISE).format(run=run)
-    return f"`{call.last}` cannot be called in the function given to `{run}`: {instead}"
+    instead = INSTEAD.get(method, OTHERWISE).format(run=run)
+    return f"`{method}` cannot be called in the function given to `{run}`: {instead}"
