@@ -28,7 +28,14 @@ LOSSES = {
     "compute_gradients": ("loss", 0),
 }
 # No gradient flows back through these.
-STOPS = frozenset(["stop_gradient", "argmax", "argmin", "shape", "size", "rank", "zeros_like"])
+STOPS = words("""
+    stop_gradient argmax argmin shape size rank zeros_like bitcast equal not_equal greater
+    greater_equal less less_equal logical_and logical_or logical_not logical_xor bitwise_and
+    bitwise_or bitwise_xor left_shift right_shift
+""")
+COMPARES = frozenset(
+    ["Equal", "NotEqual", "LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual"]
+)
 LABELS_AND_OUTPUT = 2  # what an unseen loss takes: of more tensors it may take some only
 # Operators and calls whose gradient needs what a round has computed. A sum's needs nothing, and
 # then no list of unknown length is made.
@@ -150,7 +157,11 @@ def before(value: Value, stops: set[int]) -> dict[int, Operation]:
 
 def _closed(operations: Iterable[Operation], stops: set[int]) -> dict[int, Operation]:
     def outside(operations: Iterable[Operation]) -> Iterable[Operation]:
-        return (operation for operation in operations if id(operation) not in stops)
+        return (
+            operation
+            for operation in operations
+            if id(operation) not in stops and operation.operator not in COMPARES
+        )
 
     def taken(operation: Operation) -> Iterable[Operation]:
         takes_some = operation.unseen and len(operation.sources) > LABELS_AND_OUTPUT
