@@ -257,6 +257,7 @@ with strategy.scope():
         "batches.get_next()",
         "batches.get_next_as_optional()",
         "total(batches)",
+        "first(batches)",
     ],
 )
 def test_an_error_of_what_all_replicas_have_leads_to_its_call(batch: str, tmp_path: Path) -> None:
@@ -268,6 +269,13 @@ def total(data):
     total = 0.0
     for y in data:
         total += tf.reduce_sum(y)
+    return total
+
+def first(data):
+    total = 0.0
+    for y in data:
+        total += tf.reduce_sum(y)
+        break
     return total
 
 def replica_step(x):
