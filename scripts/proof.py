@@ -71,7 +71,16 @@ Three more faults have no rule:
   and the operation's line, but no rule.
 
 An error that TensorFlow or Keras raises is linked to a rule if `raised_errors.toml` has its text.
-Other errors are left as they are. Most of them are not specific to TPUs.
+Other errors are left as they are. Most of them are not specific to TPUs. These have no text that
+could be linked:
+
+- `NotImplementedError` with no text: variables of a strategy lack `scatter_nd_add`, `count_up_to`
+  and `batch_scatter_update`, and those that are `ON_READ` also lack `scatter_add`.
+- `AttributeError` with no text: variables of a strategy lack `gather_nd` and `sparse_read`. The
+  functions `tf.gather_nd` and `tf.gather` accept them.
+- `IndexError: list index out of range` where a dataset of scalars without `batch` is distributed.
+- `AttributeError` where something else than a dataset is distributed, such as a list or a
+  distributed dataset.
 """
 REFUSED = """
 These errors of TensorFlow and Keras in a step, or around it, belong to no rule. `tpulint run` shows
@@ -83,6 +92,8 @@ them with the line of the program:
 ANY_STRATEGY = (
     "Every strategy raises it at the line that is wrong, and its text says what to write."
 )
+AT_THE_LINE = "It is raised at the line that is wrong, and its text says what to write."
+ASSIGNMENT = "It depends on the cores of a replica, which the device assignment decides."
 ANY_DEVICE = "It is raised on every device, and its text says what is wrong."
 
 
@@ -96,10 +107,17 @@ class Refusal(NamedTuple):
 
 _DISTRIBUTE = "tensorflow/python/distribute"
 REFUSALS = (
-    Refusal(
-        "cannot handle Variables passed to *args.",
-        f"{_DISTRIBUTE}/tpu_strategy.py",
-        "The text says what to write, and few programs pass variables.",
+    *(
+        Refusal(
+            text,
+            f"{_DISTRIBUTE}/tpu_strategy.py",
+            "The text says what to write, and few programs pass variables.",
+        )
+        for text in (
+            "cannot handle Variables passed to *args.",
+            "cannot handle both Variables and a mix of positional args and *args.",
+            "Mixing Variables and positional-only parameters not supported",
+        )
     ),
     Refusal(
         "to TPUStrategy.run() has unknown rank, which is not allowed",
@@ -111,6 +129,14 @@ REFUSALS = (
         f"{_DISTRIBUTE}/tpu_strategy.py",
         "The program asks for it in so many words.",
     ),
+    *(
+        Refusal(text, f"{_DISTRIBUTE}/tpu_strategy.py", ASSIGNMENT)
+        for text in (
+            "to assign must be lower then total number of logical devices per replica",
+            "The product of `partition_dimensions` should be the same as the number",
+            "`logical_device_id` not in range",
+        )
+    ),
     Refusal("out of range for `value` with rank", f"{_DISTRIBUTE}/distribute_lib.py", ANY_STRATEGY),
     Refusal("Expected `reduce_op` to be", f"{_DISTRIBUTE}/distribute_lib.py", ANY_STRATEGY),
     Refusal(
@@ -118,10 +144,47 @@ REFUSALS = (
         f"{_DISTRIBUTE}/distribute_lib.py",
         "It depends on the number of replicas, and the report says with which it works.",
     ),
+    *(
+        Refusal(text, file, ANY_STRATEGY)
+        for text, file in (
+            ("gather does not support IndexedSlices", f"{_DISTRIBUTE}/distribute_lib.py"),
+            (
+                "Must not be called inside a `tf.distribute.Strategy`",
+                f"{_DISTRIBUTE}/distribute_lib.py",
+            ),
+            ("cannot be reduced with the given reduce op", f"{_DISTRIBUTE}/cross_device_ops.py"),
+            ("`NONE` variable synchronization mode is not", f"{_DISTRIBUTE}/distribute_utils.py"),
+            ("Invalid variable synchronization mode:", f"{_DISTRIBUTE}/distribute_utils.py"),
+            ("Invalid variable aggregation mode:", f"{_DISTRIBUTE}/distribute_utils.py"),
+            ("When `experimental_place_dataset_on_device` is set", f"{_DISTRIBUTE}/input_util.py"),
+            ("enumerate not supported with", f"{_DISTRIBUTE}/input_lib.py"),
+        )
+    ),
     Refusal(
-        "all_gather does not support IndexedSlices",
-        f"{_DISTRIBUTE}/distribute_lib.py",
-        ANY_STRATEGY,
+        "break and return statements are not yet supported in",
+        "tensorflow/python/autograph/operators/control_flow.py",
+        "Every strategy raises it for such a loop outside a step. TPU705 reports loops in a step.",
+    ),
+    *(
+        Refusal(text, f"tensorflow/python/tpu/{file}.py", AT_THE_LINE)
+        for text, file in (
+            ("is an unsupported optimizer class", "tpu_embedding_v2"),
+            ("Tables must have a unique name", "tpu_embedding_v2"),
+            ("called on unbuilt TPUEmbedding object", "tpu_embedding_v2"),
+            ("Found gradient of shape", "tpu_embedding_v2"),
+            ("Weight specified for dense input", "tpu_embedding_v2"),
+            ("Rank 2 or above dense tensor should have last dimension as 1", "tpu_embedding_v2"),
+            ("Unable to retrieve embedding tables when using a TPU strategy", "tpu_embedding_v2"),
+            ("CrossShardOptimizer only works with tf.training.Optimizer", "tpu_optimizer"),
+            ("inputs must be a list of Tensors or None", "tpu"),
+            ("Length of input_shard_axes must be equal", "tpu"),
+            ("Length of output_shard_axes must be equal", "tpu"),
+            ("num_shards must be a positive integer", "tpu"),
+            ("TPU training loop body must return zero or more Tensor", "training_loop"),
+            ("Mismatch between input types and output types for training loop", "training_loop"),
+            ("Can't generate two dequeue Ops from the same queue", "tpu_feed"),
+            ("Can't freeze an InfeedQueue without setting all tuple", "tpu_feed"),
+        )
     ),
     Refusal(
         "creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype",
@@ -129,6 +192,18 @@ REFUSALS = (
         ANY_STRATEGY,
     ),
     Refusal("is only supported for mirrored", f"{_DISTRIBUTE}/values_util.py", ANY_STRATEGY),
+    *(
+        Refusal(text, f"{_DISTRIBUTE}/tpu_strategy.py", AT_THE_LINE)
+        for text in (
+            "Length of `partition_dimensions` must equal to the rank",
+            "must be divisible by corresponding value specified by `partition_dimensions`",
+        )
+    ),
+    Refusal(
+        "not accessible within a TPU context",
+        f"{_DISTRIBUTE}/tpu_values.py",
+        "The error names an attribute that variables of a strategy do not have.",
+    ),
     Refusal("Tensor is unhashable.", "tensorflow/python/framework/tensor.py", ANY_DEVICE),
     Refusal(
         "No gradients provided for any variable",
