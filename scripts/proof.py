@@ -95,14 +95,19 @@ ANY_STRATEGY = (
 AT_THE_LINE = "It is raised at the line that is wrong, and its text says what to write."
 ASSIGNMENT = "It depends on the cores of a replica, which the device assignment decides."
 ANY_DEVICE = "It is raised on every device, and its text says what is wrong."
+LOSS_SCALE = "Only an optimizer for float16 raises it, and bfloat16 needs none on a TPU."
 
 
 class Refusal(NamedTuple):
-    """A text of an error, a file of an installed package that raises it, and why it has no rule."""
+    """A text of an error, a file of an installed package that raises it, and why it has no rule.
+
+    The file is that of Keras 3 and of the TensorFlow that has it, or, with `is_old`, of 2.12.
+    """
 
     text: str
     file: str
     reason: str
+    is_old: bool = False
 
 
 _DISTRIBUTE = "tensorflow/python/distribute"
@@ -211,6 +216,29 @@ REFUSALS = (
         ANY_DEVICE,
     ),
     Refusal("does not have a `call()`", "keras/src/models/model.py", ANY_DEVICE),
+    Refusal(
+        "apply() must be called in a replica context.",
+        "keras/src/optimizers/loss_scale_optimizer.py",
+        LOSS_SCALE,
+    ),
+    Refusal(
+        "Loss scaling is not supported with TPUStrategy.",
+        "keras/mixed_precision/loss_scale_optimizer.py",
+        LOSS_SCALE,
+        is_old=True,
+    ),
+    Refusal(
+        "When providing a distributed dataset, you must specify the number of steps to run.",
+        "keras/engine/data_adapter.py",
+        ANY_STRATEGY,
+        is_old=True,
+    ),
+    Refusal(
+        "`distribute` argument in compile is not available in TF 2.0.",
+        "keras/engine/training.py",
+        ANY_STRATEGY,
+        is_old=True,
+    ),
 )
 UNPROVEN = """
 ## What is not proven
@@ -315,7 +343,8 @@ def proof_row(row: Proof) -> str:
 def refusal_row(row: Refusal) -> str:
     """Return the line of one error of TensorFlow or Keras."""
     text = f"`` {row.text} ``" if "`" in row.text else f"`{row.text}`"
-    return f"| {text} | `{row.file}` | {row.reason} |\n"
+    release = " (2.12)" if row.is_old else ""
+    return f"| {text} | `{row.file}`{release} | {row.reason} |\n"
 
 
 def _errors(blocks: Iterable[Block]) -> str:
