@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from tpulint.absint.domain.events import ApiCall, Argument, Cluster, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, may_be_without_tpu
@@ -22,6 +23,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.shapes import described
 from tpulint.ordering import Truth
 from tpulint.queries.strategies import is_run
 
@@ -303,3 +305,32 @@ def host_calls(program: Program) -> Iterator[tuple[Computation, Cluster]]:
         for cluster in computation.clusters:
             if cluster.kind in HOST_FUNCTIONS:
                 yield computation, cluster
+
+
+# tensorflow/python/data/ops: what makes the elements that a computation is fed.
+MAPS = ("map", "map_and_batch", "map_and_batch_with_legacy_function")
+SOURCES = ("from_tensors", "from_tensor_slices")
+
+
+def element_made(step: ExternalObject) -> Value | None:
+    """Return an element of what a step makes; None where it is not seen."""
+    transformation = step.arguments[0][1] if step.last == "apply" and step.arguments else step
+    if isinstance(transformation, ExternalObject) and transformation.last in MAPS:
+        return transformation.inner
+    is_source = step.last in SOURCES and len(step.arguments) == 1
+    return step.arguments[0][1] if is_source else None
+
+
+def sent_dtypes(value: Value) -> Iterator[tuple[str | None, bool]]:
+    """Yield the dtypes in an element, and whether it may lack them or hold others instead."""
+    if isinstance(value, Mapping):
+        for key, item in value.items.items():
+            for dtype, is_alternative in sent_dtypes(item):
+                yield dtype, is_alternative or key in value.maybe_absent
+    elif isinstance(value, Sequence):
+        for item in value.items:
+            yield from sent_dtypes(item)
+    elif isinstance(value, ExternalObject):  # an array of NumPy
+        yield described(value)[0], False
+    else:
+        yield from ((tensor.dtype, chosen) for tensor, chosen in with_alternatives(value))

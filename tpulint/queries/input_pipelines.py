@@ -16,7 +16,7 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site, shared_length
-from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
+from tpulint.absint.domain.structures import all_tensors, parts
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -589,31 +589,3 @@ def most_elements(data: Value, depth: int = STEPS) -> float:
 def _keeps_count(step: ExternalObject) -> bool:
     """Return whether no step of this kind makes more elements, but for a `repeat`."""
     return step.last in NO_MORE or step.last in ("repeat", "take", "batch", "padded_batch")
-
-
-MAPS = ("map", "map_and_batch", "map_and_batch_with_legacy_function")
-SOURCES = ("from_tensors", "from_tensor_slices")
-
-
-def element_made(step: ExternalObject) -> Value | None:
-    """Return an element of what a step makes; None where it is not seen."""
-    transformation = step.arguments[0][1] if step.last == "apply" and step.arguments else step
-    if isinstance(transformation, ExternalObject) and transformation.last in MAPS:
-        return transformation.inner
-    is_source = step.last in SOURCES and len(step.arguments) == 1
-    return step.arguments[0][1] if is_source else None
-
-
-def sent_dtypes(value: Value) -> Iterator[tuple[str | None, bool]]:
-    """Yield the dtypes in an element, and whether it may lack them or hold others instead."""
-    if isinstance(value, Mapping):
-        for key, item in value.items.items():
-            for dtype, is_alternative in sent_dtypes(item):
-                yield dtype, is_alternative or key in value.maybe_absent
-    elif isinstance(value, Sequence):
-        for item in value.items:
-            yield from sent_dtypes(item)
-    elif isinstance(value, ExternalObject):  # an array of NumPy
-        yield described(value)[0], False
-    else:
-        yield from ((tensor.dtype, chosen) for tensor, chosen in with_alternatives(value))

@@ -43,14 +43,14 @@ from tpulint.queries.certainty import (
 )
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, moved_calls
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.entry_calls import returned_structures
+from tpulint.queries.entry_calls import element_made, returned_structures, sent_dtypes
 from tpulint.queries.environment import (
     entry_modules,
     makes_ragged,
     may_share_a_process,
     operation_built,
 )
-from tpulint.queries.input_pipelines import data_of, element_made, sent_dtypes, steps
+from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.rules.base import Report, Rule, register
 
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
