@@ -407,10 +407,10 @@ def _fed_steps(program: Program, feed: Feed) -> Iterator[Computation]:
 def _is_given_rows(call: ApiCall, shares: set[int]) -> bool:
     """Return whether a call fixes the size of a whole share, on each run of the step."""
     own = call.receiver or (call.arguments[0].value if call.arguments else None)
-    given = call.argument("shape", 1 if call.receiver is None else 0)
-    if call.last not in GIVES_SHAPE or given is None or call.context.is_guess:
+    shape = call.argument("shape", 1 if call.receiver is None else 0)
+    if call.last not in GIVES_SHAPE or shape is None or call.context.is_guess:
         return False
-    sizes = shape_of(given.value) or (None,)
+    sizes = shape_of(shape.value) or (None,)
     is_fixed = sizes[0] is not None and (call.last != "reshape" or not {None, -1} & {*sizes})
     return id(own) in shares and is_fixed and not call.context.conditions
 

@@ -291,8 +291,8 @@ for epoch in range(8):
 
 
 def test_data_of_a_module_without_a_tpu_that_reaches_run(tmp_path: Path) -> None:
-    given = LOOPED_OVER.replace("{rows}", "rows").replace("{mark}", "  # error: TPU714")
-    assert_marked(given, tmp_path / "given")
+    taken = LOOPED_OVER.replace("{rows}", "rows").replace("{mark}", "  # error: TPU714")
+    assert_marked(taken, tmp_path / "given")
     distributed = "strategy.experimental_distribute_dataset(rows)"
     assert_marked(
         LOOPED_OVER.replace("{rows}", distributed).replace("{mark}", ""), tmp_path / "own"

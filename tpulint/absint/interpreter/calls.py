@@ -138,9 +138,9 @@ def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
     Then the test tells which of them is meant. A test of the call may be answered as the branches
     are, unless it is of a flag, which the user sets.
     """
-    made = [_made(option) for option in callee.options if option != NONE]
-    places = [context for context in made if context is not None]
-    if len(places) < len(made) or any(place.run != frame.context.run for place in places):
+    owned = [_where_owner_is_made(option) for option in callee.options if option != NONE]
+    places = [context for context in owned if context is not None]
+    if len(places) < len(owned) or any(place.run != frame.context.run for place in places):
         return False
     tests = [key for place in places for key, _ in frame.context.choices_beyond(place)]
     if any(key.kind != NAME for key in tests):
@@ -154,14 +154,15 @@ def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
 
 def _where_made(context: Context, callee: Value) -> Context:
     """Return `context` under the conditions under which the object that is called was made."""
-    made = _made(callee)
-    if made is None:
+    creation = _where_owner_is_made(callee)
+    if creation is None:
         return context
-    conditions, assumed = context.conditions | made.conditions, context.assumed | made.assumed
+    conditions = context.conditions | creation.conditions
+    assumed = context.assumed | creation.assumed
     return context._replace(conditions=conditions, assumed=assumed)
 
 
-def _made(callee: Value) -> Context | None:
+def _where_owner_is_made(callee: Value) -> Context | None:
     """Return where the object was made that is called, or whose method is."""
     owner = callee.receiver if isinstance(callee, Bound) else callee
     return owner.context if isinstance(owner, (ExternalObject, Instance)) else None

@@ -248,14 +248,14 @@ def _subscript(frame: Frame, node: Subscript) -> Value:
 
 def _part(items: list[Value], names: list[str], bounds: list[Value]) -> list[Value] | None:
     """Return the items that a slice takes; None where its bounds are not known."""
-    known = {
+    numbers = {
         name: bound.value
         for name, bound in zip(names, bounds, strict=True)
         if isinstance(bound, Const) and (bound == NONE or type(bound.value) is int)
     }
-    if len(known) < len(bounds) or known.get("step") == 0:
+    if len(numbers) < len(bounds) or numbers.get("step") == 0:
         return None
-    return items[slice(known.get("lower"), known.get("upper"), known.get("step"))]
+    return items[slice(numbers.get("lower"), numbers.get("upper"), numbers.get("step"))]
 
 
 def _slice(frame: Frame, node: Slice) -> Value:
