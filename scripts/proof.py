@@ -62,13 +62,16 @@ REASONS = {
     "UnorderedAccessWarning": "The program may still compute what its author means.",
 }
 OTHERS = """
-Three more faults have no rule:
+Four more faults have no rule:
 
 - `DeadlockError` names none if no variable holds the lanes. The cause may be a thread or a queue
   outside the program's source.
 - A step that exceeds its `--deadline` is only too slow.
 - XLA refuses some shapes and attributes when it compiles. `UnsupportedOpError` then has XLA's words
   and the operation's line, but no rule.
+- TensorFlow raises a `TypeError` (`'>' not supported between instances of 'int' and 'NoneType'`)
+  where the first replica's input has a fixed size and a later replica's has none. So does `predict`
+  of Keras 3 if only the later replicas' part of the last batch is smaller. The rows are data.
 
 An error that TensorFlow or Keras raises is linked to a rule if `raised_errors.toml` has its text.
 Other errors are left as they are. Most of them are not specific to TPUs. These have no text that

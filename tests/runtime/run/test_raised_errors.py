@@ -484,3 +484,23 @@ model.fit(tf.ones([4, 4]), tf.ones([4, 1]), batch_size=4, verbose=0)
 """
         error = error_of(program, tmp_path)
         assert linked(error, tmp_path) == [("TPU501", "TPU501")], error
+
+
+def test_sizes_that_tensorflow_cannot_compare_belong_to_no_rule(tmp_path: Path) -> None:
+    """As in `predict` of Keras 3 with a last batch that differs: no `maximum_shapes` is wrong."""
+    program = f"""{STRATEGY}
+@tf.function(reduce_retracing=True)
+def step(x):
+    return strategy.run(lambda x: 2.0 * x, args=(x,))
+
+for last in (2, 1):
+    rows = [tf.ones([2, 4]), tf.ones([last, 4])]
+    step(strategy.experimental_distribute_values_from_function(
+        lambda context: rows[context.replica_id_in_sync_group]
+    ))
+"""
+    error = error_of(program, tmp_path)
+    assert isinstance(error, TypeError)
+    assert "'>' not supported between instances of 'int' and 'NoneType'" in str(error)
+    assert not isinstance(error, tpu.RuntimeFault)
+    assert linked(error, tmp_path) == []

@@ -187,12 +187,14 @@ def pad_inputs(
     know it. So a single replica is never padded. A dimension without a maximum is padded to the
     largest size among the replicas; `PaddingSpec.POWER_OF_TWO` rounds that up.
 
+    TensorFlow fails (TypeError) where the first replica knows a size that a later one does not.
+
     Raises:
         MaximumShapesError: an input has no rank, or a rank other than its maximum's.
     """
     try:
         return _pad_inputs(flat, shapes, spec)
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, IndexError) as error:
         raise as_fault(MaximumShapesError, error) from None
 
 
