@@ -39,7 +39,7 @@ def computation(x, dtype=None):
     f = tf.zeros([2], tf.int16)
     g = np.zeros([2], np.float64)
     h = tf.constant("once", dtype=tf.string)
-    return a, b, c, d, e, f, g, h
+    return a, b, c, d, e, f, g
 """
     + REWRITE,
     "dtypes that no TPU has, and those that are slow": V1

@@ -294,7 +294,10 @@ def main(name, flags):
 # file: registry.py
 import os
 
-TRAINERS = {name: os.environ for name in os.listdir()}
+def load(name):
+    return os.environ[name]
+
+TRAINERS = {name: load(name) for name in os.listdir()}
 """
 
 
