@@ -16,7 +16,7 @@ import tensorflow as tf
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute import waiting
+from tpulint.runtime.execute import feeds, waiting
 from tpulint.runtime.schedule.locks import Wait
 
 LIMIT = 1.0
@@ -102,6 +102,20 @@ def test_an_outfeed_that_no_device_program_fills_in_a_function() -> None:
 def test_an_outfeed_that_no_device_program_fills_eagerly() -> None:
     with pytest.raises(tpu.DeadlockError, match="the outfeed of core 0"):
         takes_outfeed()
+
+
+def test_looks_that_cost_much_are_no_work(monkeypatch: Any) -> None:
+    """After other pods, asking the hosts took the processor for more than a tenth of the time."""
+
+    def ask() -> None:
+        end = time.thread_time() + 0.1
+        while time.thread_time() < end:
+            pass
+
+    monkeypatch.setattr(feeds, "ask_hosts_now", ask)
+    thread, results = in_a_thread(takes_outfeed)
+    thread.join(30)
+    assert [type(result) for result in results] == [tpu.DeadlockError]
 
 
 def test_a_deadline_limits_the_host_whatever_is_at_work(session: Any, monkeypatch: Any) -> None:

@@ -163,7 +163,7 @@ class HostDequeue:
 
     def _take_eagerly(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
         limit, thread = WaitLimit(self._seconds), threading.get_ident()
-        began = time.monotonic()
+        began, used = time.monotonic(), time.thread_time()
         while True:
             # Between the look and the take no other thread may take the tuple.
             with _eager_takes:
@@ -171,6 +171,9 @@ class HostDequeue:
                     idle_time.forget([thread])
                     return exchanges.dequeue(handle, dtypes)
             ask_hosts_now()
+            # All that this thread does is to look, which is no work that could end the wait.
+            before, used = used, time.thread_time()
+            idle_time.leave_out(used - before)
             if limit.is_over([self._wait], [thread]):
                 raise self._fault([thread])
             # An eager dequeue that waits could not be given up. A process that looks all the time

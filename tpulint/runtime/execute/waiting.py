@@ -118,6 +118,11 @@ class IdleTime:
                     self._since = self._closed_since = now
                 self._answers[host] = (now, seconds or 0.0)
 
+    def leave_out(self, seconds: float) -> None:
+        """Leave out the processor time that a thread has spent on its looks while it waits."""
+        with self._lock:
+            self._computed += seconds
+
     def waits(self) -> tuple[Wait, ...]:
         """Return the waits that were noted a moment ago."""
         with self._lock:
