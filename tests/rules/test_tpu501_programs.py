@@ -9,6 +9,12 @@ import pytest
 from tests.rules.analysis import assert_marked
 from tests.rules.openings import REWRITTEN, REWRITTEN_PAIR, STRATEGY, TRAINED, V1
 
+LOGARITHMS = """
+        @tf.function
+        def train(x):
+            return strategy.run(tf.math.log, args=(x,))
+        train(tf.ones([4]))
+"""
 PROGRAMS = {
     "prints over the GPUs": """
         import tensorflow.compat.v1 as tf
@@ -210,11 +216,8 @@ PROGRAMS = {
         tf.debugging.enable_check_numerics()  # error: TPU501
         strategy = tf.distribute.TPUStrategy()
         tf.tpu.experimental.initialize_tpu_system()
-        @tf.function
-        def train(x):
-            return strategy.run(tf.math.log, args=(x,))
-        train(tf.ones([4]))
-    """,
+    """
+    + LOGARITHMS,
     "checks of all operations under a test": """
         import sys
         import tensorflow as tf
@@ -222,22 +225,16 @@ PROGRAMS = {
         tf.tpu.experimental.initialize_tpu_system()
         if "--check" in sys.argv:
             tf.debugging.enable_check_numerics()  # possible: TPU501
-        @tf.function
-        def train(x):
-            return strategy.run(tf.math.log, args=(x,))
-        train(tf.ones([4]))
-    """,
+    """
+    + LOGARITHMS,
     "checks of all operations under soft placement": """
         import tensorflow as tf
         strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
         tf.tpu.experimental.initialize_tpu_system()
         tf.config.set_soft_device_placement(True)
         tf.debugging.enable_check_numerics()
-        @tf.function
-        def train(x):
-            return strategy.run(tf.math.log, args=(x,))
-        train(tf.ones([4]))
-    """,
+    """
+    + LOGARITHMS,
     "checks of all operations for what is no TPU's": """
         import tensorflow as tf
         strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
@@ -245,11 +242,8 @@ PROGRAMS = {
         tf.debugging.enable_check_numerics()
         tf.reduce_sum(tf.ones([4]))
         tf.debugging.disable_check_numerics()
-        @tf.function
-        def train(x):
-            return strategy.run(tf.math.log, args=(x,))
-        train(tf.ones([4]))
-    """,
+    """
+    + LOGARITHMS,
     "a summary of a step that is called under a writer": """
         import tensorflow as tf
         tf.tpu.experimental.initialize_tpu_system()

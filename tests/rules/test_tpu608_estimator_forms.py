@@ -56,6 +56,10 @@ MODEL_FN = """
 def model_fn(features, labels, mode, params):
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
 """
+PREDICTS = """
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, predict_batch_size=8)
+estimator.predict(lambda params: tf.data.Dataset.range(8))
+"""
 PROGRAMS = {
     "a missed alarm: metrics of one mode that are a dict": """
 def model_fn(features, labels, mode, params):
@@ -125,10 +129,8 @@ def model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.EVAL:
         return tf.estimator.EstimatorSpec(mode, loss=loss)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
-
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, predict_batch_size=8)
-estimator.predict(lambda params: tf.data.Dataset.range(8))
-""",
+"""
+    + PREDICTS,
     "a false positive: predictions of no mode": """
 def model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.TRAIN:
@@ -136,10 +138,8 @@ def model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.PREDICT:
         return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"x": features})
     return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions=tf.nn.softmax(features))
-
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, predict_batch_size=8)
-estimator.predict(lambda params: tf.data.Dataset.range(8))
-""",
+"""
+    + PREDICTS,
     "a false negative: predictions that are one tensor": """
 def model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.TRAIN:
@@ -148,10 +148,8 @@ def model_fn(features, labels, mode, params):
         mode,
         predictions=tf.nn.softmax(features),  # error: TPU608
     )
-
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, predict_batch_size=8)
-estimator.predict(lambda params: tf.data.Dataset.range(8))
-""",
+"""
+    + PREDICTS,
     "input functions in every call": MODEL_FN
     + ESTIMATOR
     + """

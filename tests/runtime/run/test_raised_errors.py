@@ -240,10 +240,10 @@ step(tf.constant(1.0))
     assert linked(error, tmp_path) == [(rule, rule)], error
 
 
-@pytest.mark.parametrize("joined", ["all_reduce('SUM', one)", "all_gather(one, axis=0)"])
+@pytest.mark.parametrize("joined", ["all_reduce('SUM', x)", "all_gather(x, axis=0)"])
 def test_the_absent_context_of_a_replica_leads_to_its_call(joined: str, tmp_path: Path) -> None:
     program = f"""{STRATEGY}
-one = tf.ones([1])
+x = tf.ones([1])
 with strategy.scope():
     tf.distribute.get_replica_context().{joined}
 """

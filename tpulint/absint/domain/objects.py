@@ -236,8 +236,8 @@ class ExternalObject(Value):
     """The result of calling something external: a layer, an optimizer, a dataset.
 
     source, inner: what a dataset's method was called on, what the function given to it gives.
-    callee, given: who was called with what, where a module was passed by; result: what that
-    gives, once the module is read; whole, index: of which this is an item, if it is one.
+    callee, call_arguments: who was called with what, where a module was passed by; result: what
+    that gives, once the module is read; whole, index: of which this is an item, if it is one.
     element: what a loop over it gives.
     """
 
@@ -249,7 +249,7 @@ class ExternalObject(Value):
     source: Value | None = None
     inner: Value | None = None
     callee: DeferredName | None = None
-    given: Arguments = ()
+    call_arguments: Arguments = ()
     element: Value | None = None
     result: Value | None = None
     whole: ExternalObject | None = None
@@ -273,7 +273,7 @@ class ExternalObject(Value):
             self.site,
             self.context,
             callee=self.callee,
-            given=self.given,
+            call_arguments=self.call_arguments,
             whole=self,
             index=index,
         )

@@ -92,7 +92,7 @@ def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> 
     if result is UNKNOWN or (is_unseen and naming.HOST_CALL.is_in(callee.name)):
         result = ExternalObject(callee.path, record.site, record.context)
     if isinstance(result, ExternalObject):
-        result.callee, result.given = callee, record.arguments
+        result.callee, result.call_arguments = callee, record.arguments
     return result
 
 
@@ -106,7 +106,7 @@ def with_deferred_method(record: ApiCall, receiver: ExternalObject, result: Valu
         record.site,
         record.context,
         callee=receiver.callee,
-        given=record.arguments,
+        call_arguments=record.arguments,
         whole=receiver,
     )
 
@@ -147,7 +147,7 @@ def _result(frame: Frame, deferred: ExternalObject) -> Value:
         callee = frame.session.force_load(deferred.callee)
         if not isinstance(callee, External):
             with frame.at(deferred.context):
-                result = calls.call(frame, callee, deferred.given, deferred.site)
+                result = calls.call(frame, callee, deferred.call_arguments, deferred.site)
             deferred.result = force(frame, result, deferred.site)
     return deferred.result
 
@@ -162,7 +162,7 @@ def _part_of(frame: Frame, part: ExternalObject, container: Value) -> Value:
         return part
     with frame.at(part.context):
         method = attributes.get(frame, container, part.last, part.site)
-        return force(frame, calls.call(frame, method, part.given, part.site), part.site)
+        return force(frame, calls.call(frame, method, part.call_arguments, part.site), part.site)
 
 
 def complete(session: Session, cls: Class) -> None:

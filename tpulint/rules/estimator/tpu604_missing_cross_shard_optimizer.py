@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import GUESSES
-from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
+from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
@@ -162,16 +162,11 @@ def _gets_update(spec: ApiCall) -> bool:
 def _leads_to(updates: list[ApiCall], specs: list[ApiCall]) -> bool:
     """Return whether a run of the model_fn may make both an update and a spec."""
     return any(
-        not update.context.excludes(spec.context) and not _are_apart(update.context, spec.context)
+        not update.context.excludes(spec.context)
+        and not update.context.is_other_branch(spec.context)
         for update in updates
         for spec in specs
     )
-
-
-def _are_apart(one: Context, other: Context) -> bool:
-    """Return whether the two are in branches of one `if`."""
-    branches = dict(one.conditions)
-    return any(branches.get(key, branch) != branch for key, branch in other.conditions)
 
 
 def is_definite(computation: Computation) -> bool:
