@@ -179,7 +179,7 @@ def alike(decider: Tensor | Variable) -> Truth:
 
 
 def variable_option(program: Program, variable: Variable, option: str, position: int) -> str | None:
-    """Return the member of an enumeration that `tf.Variable` was given, "NONE" without.
+    """Return the member of an enumeration that `tf.Variable` was given, "NONE" by default.
 
     None where the variable was not made by `tf.Variable`, or something else was given.
     """

@@ -133,7 +133,7 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
 
 
 def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
-    """Return whether the callees are objects of which each is made in a branch of its own.
+    """Return whether each callee is an object that is made in a branch of its own.
 
     Then the test tells which of them is meant. A test of the call may be answered as the branches
     are, unless it is of a flag, which the user sets.
@@ -163,7 +163,7 @@ def _where_made(context: Context, callee: Value) -> Context:
 
 
 def _where_owner_is_made(callee: Value) -> Context | None:
-    """Return where the object was made that is called, or whose method is."""
+    """Return where the called object, or the object of a called method, was made."""
     owner = callee.receiver if isinstance(callee, Bound) else callee
     return owner.context if isinstance(owner, (ExternalObject, Instance)) else None
 

@@ -139,7 +139,7 @@ class Library:
         return UNKNOWN
 
     def item(self, frame: Frame, base: Bound, site: Site) -> Value:
-        """Return an item of `base`, an attribute of an object that nothing says more of."""
+        """Return an item of `base`, an attribute of an object of which nothing else is known."""
         frame.count_possible_operation()
         return UNKNOWN
 
@@ -206,7 +206,7 @@ class Library:
         return True
 
     def starred(self, path: str, name: str) -> External:
-        """Return what `name` is after `from path import *`, where nobody sees that module."""
+        """Return what `name` is after `from path import *`, where that module is not read."""
         return External(f"{path}.{name}")
 
     def is_generated(self, project: Project, path: str) -> bool:

@@ -128,7 +128,7 @@ def force(frame: Frame, value: Value, site: Site) -> Value:
 
 
 def force_data(frame: Frame, element: Opaque, site: Site) -> None:
-    """Read now what made the dataset of which this is an element, or a part of one."""
+    """Read the code that made the dataset of which this is an element, or part of one."""
     part: Opaque | None = element
     while part is not None and part.iterated is None:
         part = part.parent

@@ -108,7 +108,7 @@ class Hooks(Library):
             computation.updates.append(update)
 
     def callees(self, context: Context, callees: list[Value], args: Arguments) -> list[Value]:
-        """Leave the methods of the TPU's strategy, and what can take the arguments.
+        """Keep the methods of the TPU's strategy, and what can take the arguments.
 
         That a program runs on a TPU is no doubt, but the premise of what is said of it.
         """
@@ -275,7 +275,7 @@ class Hooks(Library):
         return makes_estimator and project.holds(path, prefilter.holds_settings, package=False)
 
     def starred(self, path: str, name: str) -> External:
-        """Return what `name` is after `from path import *`, where nobody sees that module.
+        """Return what `name` is after `from path import *`, where that module is not read.
 
         It hands on what it imports itself, and leaves the functions of Python as they are.
         """

@@ -470,7 +470,7 @@ def _is_arithmetic(node: Expression) -> bool:
 
 
 def _gives_numbers(call: CallNode) -> bool:
-    """Return whether a call gives numbers of Python, many of them for many."""
+    """Return whether a call gives Python numbers: different ones for different arguments."""
     function = dotted_path(call.callee)
     home, _, name = function.rpartition(".")
     if home == "math":

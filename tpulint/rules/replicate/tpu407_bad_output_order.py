@@ -75,7 +75,7 @@ def is_built(program: Program, value: Value) -> bool:
 
 # tensorflow/python/distribute/tpu_strategy.py, `tpu_function`: only of a list are they taken out.
 def _fault_of_tuple(output: Sequence | Mapping) -> str | None:
-    """Return the objection of `run` to an operation in a tuple: it packs the tensors alone."""
+    """Return why `run` refuses an operation in a tuple: it packs only tensors."""
     if not isinstance(output, Sequence) or output.kind != "tuple":
         return None
     if not any(is_operation(item) for item in output.items):

@@ -68,7 +68,7 @@ def certainty(program: Program, misplaced: Misplaced) -> Certainty | None:
 
 
 def may_be_keras_2(program: Program, misplaced: Misplaced) -> bool:
-    """Return whether the requirements allow Keras 2, too; `compile` is much used with it."""
+    """Return whether the requirements allow Keras 2, too; `compile` often runs on it."""
     target = target_at(program, misplaced.site, KERAS)
     if target.stated:
         return bool(target.mask & ~allowed([KERAS_3]))
