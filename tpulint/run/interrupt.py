@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from abc import ABCMeta
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
     from tpulint.runtime.run_statistics import Watch
 
 
-_MAKES_ERRORS = (os.path.join("", "tpulint", "runtime", ""), "errors_impl.py")
+_LOSES_ERRORS = (
+    os.path.join("", "tpulint", "runtime", ""),
+    "errors_impl.py",
+    os.path.join("", "tensorflow", "python", "util", "nest"),
+    ABCMeta.__subclasscheck__.__code__.co_filename,
+)
+"""Where C++ has Python make an error, or asks for a class and ignores what that raises."""
 _INNERMOST = 4
 _LOOK = 0.02
 _HEARS = 0.2
@@ -80,17 +87,16 @@ class Interrupts:
     def _raise(self, number: int, frame: FrameType | None) -> None:
         """Raise KeyboardInterrupt in the main thread, as Python does.
 
-        It is not raised where C++ made Python make an error: C++ could not take another error in
-        its place.
+        It is not raised where C++ would lose it.
         """
-        self.late = self.listens and _makes_an_error(frame)
+        self.late = self.listens and _is_lost_in(frame)
         if not self.late:
             self.raised += 1
             raise KeyboardInterrupt
         profiled = sys.getprofile()
 
         def raise_outside(frame: FrameType, event: str, argument: object) -> None:
-            if not _makes_an_error(frame):
+            if not _is_lost_in(frame):
                 sys.setprofile(profiled)
                 if self.take():
                     self.raised += 1
@@ -204,12 +210,12 @@ def _patience() -> float:
     return min(max(load / (os.cpu_count() or 1), 1.0), _MOST_PATIENCE)
 
 
-def _makes_an_error(frame: FrameType | None) -> bool:
-    """Return whether `frame` is in a call by which C++ has an error made."""
+def _is_lost_in(frame: FrameType | None) -> bool:
+    """Return whether `frame` is in a call by C++ that would lose an error."""
     for _ in range(_INNERMOST):
         if frame is None:
             return False
-        if any(part in frame.f_code.co_filename for part in _MAKES_ERRORS):
+        if any(part in frame.f_code.co_filename for part in _LOSES_ERRORS):
             return True
         frame = frame.f_back
     return False

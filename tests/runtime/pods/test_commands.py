@@ -68,10 +68,13 @@ for target in ("grpc://localhost:8470", ""):
 endless = subprocess.Popen(
     [*run, "session.py", "grpc://localhost:8471", str(2**30)], stdout=subprocess.PIPE, text=True
 )
-endless.stdout.readline()
-time.sleep(3.0)
-endless.send_signal(signal.SIGINT)
-print(endless.wait(120), flush=True)
+try:
+    endless.stdout.readline()
+    time.sleep(3.0)
+    endless.send_signal(signal.SIGINT)
+    print(endless.wait(120), flush=True)
+finally:
+    endless.kill()
 """
 
 COMMANDS = """\
@@ -89,12 +92,14 @@ for how in (["--workers", "localhost:9001,127.0.0.1:9002"], ["--hosts", "2", "--
 print(subprocess.call([*tpulint, "worker", "--port", "9001"]), flush=True)
 how = ["--workers", "localhost:9001,localhost:9002", "--replicas", "4"]
 endless = subprocess.Popen([*tpulint, "run", *how, "endless.py"], stdout=subprocess.PIPE, text=True)
-endless.stdout.readline()
-time.sleep(1.0)
-endless.send_signal(signal.SIGINT)
-print(endless.wait(120), flush=True)
-for worker in workers:
-    worker.kill()
+try:
+    endless.stdout.readline()
+    time.sleep(1.0)
+    endless.send_signal(signal.SIGINT)
+    print(endless.wait(120), flush=True)
+finally:
+    for process in (endless, *workers):
+        process.kill()
 """
 
 

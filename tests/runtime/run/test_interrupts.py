@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -230,6 +231,42 @@ def test_the_last_words_are_ready_when_they_are_due(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert (ended.returncode, ended.stdout) == (130, "True\n"), ended.stderr
+
+
+LOSES_IT = """\
+import signal, sys, time
+from tpulint.run.interrupt import Interrupts
+
+Interrupts(lambda: None).listen()
+text = "import signal\\ndef check():\\n    signal.raise_signal(signal.SIGINT)\\n"
+names = {}
+exec(compile(text, sys.argv[1], "exec"), names)
+try:
+    try:
+        names["check"]()
+    except KeyboardInterrupt:
+        print("lost")  # C++ ignores it
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.parametrize(
+    "file", [ABCMeta.__subclasscheck__.__code__.co_filename, "/tensorflow/python/util/nest_util.py"]
+)
+def test_it_is_raised_behind_a_call_that_would_lose_it(file: str, tmp_path: Path) -> None:
+    """`Flatten` asks for classes, and ignores what Python raises there."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LOSES_IT, file],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=STARTS,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (ended.returncode, ended.stdout) == (0, "heard\n"), ended.stderr
 
 
 LIVES_WITH_ALL = """\
