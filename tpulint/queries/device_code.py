@@ -205,14 +205,14 @@ def is_compiled(context: Context) -> bool:
     return context.on_device and LEADS_OUT.isdisjoint(entered_effects(context))
 
 
-def loops_around(call: ApiCall) -> Iterator[tuple[object, Site]]:
-    """Yield what each `for` of the computation around a call iterates over, and where."""
+def loops_around(call: ApiCall, is_meant: Callable[[object], bool]) -> Iterator[Site]:
+    """Yield what each `for` of the computation around a call iterates over, if it is meant."""
     for scope in call.context.since(COMPUTATION):
-        if scope.kind in (LOOP, WHILE):
+        if scope.kind in (LOOP, WHILE) and is_meant(scope.payload):
             module = scope.site.module
             loop = module.node_at(scope.site.place, For)
             if loop is not None:
-                yield scope.payload, Site(module, first_place(loop.iterated))
+                yield Site(module, first_place(loop.iterated))
 
 
 def entered_effects(context: Context) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.reading import MAIN, program
+from tpulint.absint.domain.site import Module
 from tpulint.file_facts import ON
-from tpulint.queries.device_code import compiled_calls, moved_calls
+from tpulint.queries.device_code import compiled_calls, loops_around, moved_calls
 
 PROGRAM = """
 import tensorflow as tf
@@ -37,3 +40,24 @@ def test_what_soft_placement_moves_is_not_compiled() -> None:
     read.soft_placement = {MAIN: ON}
     assert "exp" in [call.last for _, call in moved_calls(read)]
     assert not compiled_calls(read)
+
+
+LOOP = """
+import tensorflow as tf
+
+def compute(x):
+    for number in range(3):
+        x = tf.exp(x)
+    return x
+
+tf.compat.v1.tpu.rewrite(compute, [[1.0]])
+"""
+
+
+def test_only_a_loop_over_what_is_meant_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A look-up walks a function: one for each call of a long function took most of the rules' time.
+    call = next(call for _, call in compiled_calls(program(LOOP)) if call.last == "exp")
+    assert [site.span.start.row for site in loops_around(call, lambda _: True)] == [5]
+    with monkeypatch.context() as patch:
+        patch.delattr(Module, "node_at")
+        assert not list(loops_around(call, lambda _: False))

@@ -201,9 +201,8 @@ def reads_of_dataset(call: ApiCall) -> Iterator[tuple[Site, str]]:
         yield call.site, call.last
     if any(scope.kind == DATA for scope in call.context.since(COMPUTATION)):
         return  # a function of another dataset
-    for looped, site in loops_around(call):
-        if is_of_host(looped):
-            yield site, "for"
+    for site in loops_around(call, is_of_host):
+        yield site, "for"
 
 
 def is_of_host(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation
@@ -72,9 +73,8 @@ def refused(computation: Computation, call: ApiCall) -> Iterator[tuple[Site, str
     is_method = call.last in METHODS and strategy_of(call.receiver) is not None
     if is_method or has_all_batches(computation, iterator):
         yield call.site, call.last
-    for looped, site in loops_around(call):
-        if has_all_batches(computation, looped):
-            yield site, FOR
+    for site in loops_around(call, partial(has_all_batches, computation)):
+        yield site, FOR
 
 
 def has_all_batches(computation: Computation, value: object) -> bool:
