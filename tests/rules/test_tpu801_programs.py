@@ -16,6 +16,19 @@ STRATEGY = f"""
             model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 """
 PROGRAMS = {
+    "false alarm: a name of a backend that Keras in TensorFlow never has": STRATEGY
+    + """
+        from tensorflow.keras import backend
+        excited = tf.ones([2, 1, 1, 4])
+        if tf.keras.backend.backend() == "theano":
+            excited = tf.keras.backend.pattern_broadcast(excited, [True, True, True, False])
+        if backend.backend() == 'theano':
+            excited = backend.pattern_broadcast(excited, [True, True, True, False])
+        else:
+            excited = tf.keras.backend.broadcast_pattern(excited)  # error: TPU801
+        if backend.backend() == "tensorflow":
+            excited = tf.keras.backend.broadcast_patterns(excited)  # error: TPU801
+    """,
     "a missed alarm: a keyword that only a list in the body of the class names": """
         import tensorflow as tf
         with tf.distribute.TPUStrategy().scope():

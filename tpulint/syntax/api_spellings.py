@@ -59,6 +59,9 @@ ASKS = re.compile(
     re.IGNORECASE,
 )
 
+# A test for a backend that TensorFlow's Keras never has: what it guards never runs.
+OTHER_BACKEND = re.compile(r"backend\(\)\s*==\s*[\"'](?:theano|cntk)[\"']")
+
 
 class SpelledName(NamedTuple):
     """One spelling. `paths` are the dotted names that it can mean, alias resolved.
@@ -274,10 +277,14 @@ class _Reader:
     def _if(
         self, node: ast.If | ast.IfExp | ast.While, place: _Place
     ) -> Iterator[tuple[ast.AST, _Place]]:
-        dead = isinstance(node.test, ast.Constant) and not node.test.value
-        inner = place._replace(guarded=place.guarded or dead or self._asks(node.test))
-        yield node.test, inner
-        for body in (node.body, node.orelse):
+        is_never = isinstance(node.test, ast.Constant) and not node.test.value
+        never = is_never or OTHER_BACKEND.search(self._text(node.test)) is not None
+        tested = place._replace(guarded=place.guarded or self._asks(node.test))
+        yield node.test, tested
+        for body, inner in (
+            (node.body, tested._replace(guarded=tested.guarded or never)),
+            (node.orelse, tested),
+        ):
             if isinstance(body, list):
                 yield from self._block(body, inner)
             else:
