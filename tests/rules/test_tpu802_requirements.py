@@ -119,6 +119,17 @@ def test_a_few_names_that_a_release_lacks_are_named_in_their_places(tmp_path: Pa
     assert [item.span.start.row for item in actual] == [2, 3, 4]
 
 
+def test_an_open_requirement_of_releases_before_the_name(tmp_path: Path) -> None:
+    """The finding began with `allows TensorFlow 2.21 to 1.15`."""
+    text = PINNED.replace("=={release}", ">=1.14,<2").replace(
+        "{rows}", "tf.keras.layers.experimental.SyncBatchNormalization"
+    )
+    (finding,) = findings(program(text), tmp_path)
+    assert finding.message.startswith(
+        "`tensorflow>=1.14,<2` asks for a TensorFlow in which a name used here does not exist yet:"
+    )
+
+
 def test_false_alarm_a_release_that_is_too_old_is_one_finding(tmp_path: Path) -> None:
     (finding,) = of_pin("1.11", LATER * 2, tmp_path)
     assert (finding.code, finding.span.filename) == ("TPU801", str(tmp_path / "requirements.txt"))

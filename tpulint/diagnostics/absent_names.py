@@ -273,7 +273,7 @@ class Broken(NamedTuple):
             f"`{shown(spelled)}` ({_place(spelled, folder)})" for spelled in self._first()
         )
         rest = f", and {len(written) - SHOWN} more" if len(written) > SHOWN else ""
-        if target.requirement.is_open:
+        if target.requirement.is_open and self.gone:
             what = (
                 f"allows TensorFlow {self.first_release} to {newest(target.mask)}, where {count}"
                 f" used here no longer {_exist(written)}"
