@@ -40,6 +40,39 @@ def _folds(mark: str = "", after: str = "", **parts: str) -> str:
     return FOLDS.format(mark=mark, after=after, **usual | parts)
 
 
+# Folds that share a strategy; the system is cleared in each.
+CLEARED = """
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+images = tf.ones([16, 4])
+
+def built():
+    return tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+with strategy.scope():
+    first = built()
+    adam = tf.keras.optimizers.Adam()
+first.summary()
+
+for fold in range(3):
+    tf.tpu.experimental.initialize_tpu_system(resolver)  {mark}
+    with strategy.scope():
+        model = {make}
+        model.compile({optimizer}, "mse")
+    model.fit(images, images)
+{after}
+"""
+
+
+def _cleared(mark: str = "", **parts: str) -> str:
+    usual = {"make": "built()", "optimizer": '"sgd"', "after": ""}
+    return CLEARED.format(mark=mark, **usual | parts)
+
+
 PROGRAMS = {
     "models of all folds are used after the loop that clears each": _folds("# error: TPU704"),
     "in a loop over the models": _folds(
@@ -65,6 +98,16 @@ PROGRAMS = {
     ),
     "of folds on TPUs of their own": _folds(
         before="import sys", connect="strategy = connected(sys.argv[fold])"
+    ),
+    "harmless finding: each fold clears the system for its own model": _cleared(),
+    "each fold clears the system, and trains on with the model of before": _cleared(
+        "# possible: TPU704", make="first"
+    ),
+    "each fold clears the system, and passes what was made before": _cleared(
+        "# possible: TPU704", optimizer="adam"
+    ),
+    "each fold clears the system, and evaluates the model of before": _cleared(
+        "# possible: TPU704", after="first.evaluate(images)"
     ),
     # A harmless finding: nothing is on the system yet.
     "a TPU is looked for, and set up afterwards": """

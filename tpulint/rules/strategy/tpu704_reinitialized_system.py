@@ -38,7 +38,7 @@ class ReinitializedSystem(Rule):
     def check(self, program: Program, report: Report) -> None:
         runs: defaultdict[int, list[ApiCall]] = defaultdict(list)
         for call in program.calls:
-            if call.last in RELEVANT or call.last in tf_names.STEPS:
+            if call.last in RELEVANT or call.last in tf_names.STEPS or call.last == "compile":
                 runs[call.context.run].append(call)
         for calls in runs.values():
             for number, call in enumerate(calls):
@@ -75,6 +75,8 @@ def _check_initialization(
         return
     is_for_new = is_entered_later and not is_section
     if use is None and is_for_new and _is_for_each(call, initializations, later):
+        return
+    if use is None and _is_for_each_round(call, scopes, later):
         return
     # A scope's variables are the greater loss, so they are named rather than the strategy.
     lost = (scopes or strategies)[0]
@@ -236,6 +238,28 @@ def _is_for_each(call: ApiCall, earlier: list[ApiCall], later: list[ApiCall]) ->
         for model in models
         for chain in chains
     )
+
+
+def _is_for_each_round(call: ApiCall, scopes: list[ApiCall], later: list[ApiCall]) -> bool:
+    """Return whether each round of a loop clears the system for a model that it makes and runs.
+
+    Nothing is used in it that was made before, under one of `scopes`.
+    """
+    loop = next((scope for scope in call.context.scopes if scope.kind == LOOP), None)
+    if loop is None:
+        return False
+    strategies = {id(scope.receiver) for scope in scopes}
+    runs_own_model = False
+    for other in later:
+        for value in (other.receiver, *(argument.value for argument in other.arguments)):
+            if not isinstance(value, (ExternalObject, Instance)) or value.context is None:
+                continue
+            if id(scope_strategy(value.context)) not in strategies:
+                continue
+            if loop not in value.context.scopes:
+                return False
+            runs_own_model |= other.last in tf_names.STEPS and value is other.receiver
+    return runs_own_model
 
 
 def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
