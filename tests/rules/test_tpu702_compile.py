@@ -67,6 +67,44 @@ with strategy.scope():
     model = tf.keras.Sequential([scale, tf.keras.layers.Dense(1)])
     model.compile(optimizer)
 """,
+    "false alarm: TensorFlow Addons, which need Keras 2": SYSTEM
+    + """
+def optimizer_of(name):
+    if name == "adamw":
+        import tensorflow_addons as tfa
+        return tfa.optimizers.AdamW(1e-4)
+    return tf.keras.optimizers.Adam()
+
+optimizer = optimizer_of("adam")
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(optimizer)
+""",
+    "false alarm: a model of `transformers` for TensorFlow, which needs Keras 2": SYSTEM
+    + """
+from transformers import (
+    AutoTokenizer,
+    TFAutoModelForSequenceClassification,
+)
+
+with strategy.scope():
+    model = TFAutoModelForSequenceClassification.from_pretrained("xlm-roberta-base")
+optimizer = tf.keras.optimizers.Adam()
+model.compile(optimizer)
+other = tf.keras.Sequential([tf.keras.layers.Dense(1)])  # error: TPU702
+with strategy.scope():
+    other.compile(optimizer)
+""",
+    "a tokenizer of `transformers`, which has no Keras": SYSTEM
+    + """
+from transformers import AutoTokenizer
+
+records = tf.data.TFRecordDataset(["gs://bucket/records"])
+optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(optimizer)
+""",
     "names that only Keras 2 has, under a condition": SYSTEM
     + f"""
 import sys

@@ -228,6 +228,7 @@ def is_for_keras_2(program: Program, site: Site) -> bool:
         answer = program.answers[is_for_keras_2] = (
             is_written_for(program, KERAS, ~keras_3)
             or _runs_only_by(program, RUN_BEFORE_KERAS_3)
+            or any(module.holds(keeps_keras_2) for module in program.modules)
             or any(
                 call.path.startswith(OPTIMIZERS)
                 and not call.context.conditions

@@ -26,6 +26,9 @@ from tpulint.frontends.tensorflow.knowledge import names
 
 # TensorFlow 2.16 and newer have Keras 3, unless the variable is set and tf-keras installed.
 LEGACY_KERAS = b"TF_USE_LEGACY_KERAS"
+# TensorFlow Addons and the models for TensorFlow of `transformers` fail with Keras 3.
+_ADDONS = b"import tensorflow_addons"
+_TRANSFORMERS = re.compile(rb"\bTF(?!Record)[A-Z]\w*(?:Model|For[A-Z]\w+)\b")
 LAST_WITH_KERAS_2 = "2.15"
 # The last TensorFlow that was published for a version of Python.
 LAST_FOR_PYTHON = {"3.5": "2.3", "3.6": "2.6", "3.7": "2.11", "3.8": "2.13"}
@@ -84,8 +87,10 @@ class Target(NamedTuple):
 
 
 def keeps_keras_2(data: bytes) -> bool:
-    """Return whether a file with these bytes may choose Keras 2."""
-    return LEGACY_KERAS in data
+    """Return whether a file with these bytes may choose Keras 2, or needs it."""
+    if b"transformers" in data and _TRANSFORMERS.search(data):
+        return True
+    return LEGACY_KERAS in data or _ADDONS in data or b"from tensorflow_addons" in data
 
 
 def last_for(notebook: bytes) -> str | None:
@@ -210,7 +215,7 @@ _BARE = re.compile(
         (?:["']\s*[],)]|["']\s*$|[ \t]*(?:[;\#].*)?$|["']?\s*=\s*["']\*["'])""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
-_KERAS_2 = re.compile(r"(?<![\w.-])tf[-_]keras\b", re.IGNORECASE)
+_KERAS_2 = re.compile(r"(?<![\w.-])(?:tf[-_]keras|tensorflow[-_]addons)\b", re.IGNORECASE)
 _SPECIFIER = re.compile(r"([<>=!~^]=?|===?)\s*(\d+(?:\.\d+)*)")
 _COMMENT = re.compile(r"^[^\S\n]*#.*$", re.MULTILINE)
 # Lines of a README: what installs a package, and the option of Google's AI Platform.
@@ -285,7 +290,7 @@ def is_required_bare(text: str) -> bool:
 
 
 def requires_keras_2(text: str) -> bool:
-    """Return whether a requirement file's text names tf-keras, Keras 2 for newer TensorFlows."""
+    """Return whether a requirement file's text names tf-keras, or what needs Keras 2."""
     return _KERAS_2.search(_without_comments(text)) is not None
 
 
