@@ -197,3 +197,33 @@ def test_a_policy_beside_the_strategy_of_the_tpu(tmp_path: Path) -> None:
     """A missed alarm: that a flag asks for precision does not make the branch one of GPUs."""
     text = MODE_AND_PRECISION
     assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)
+
+
+LAYERS = """
+import tensorflow as tf
+
+{policy}
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1{dtype})])
+    model.compile("adam", "mse")
+model.fit(tf.zeros([8, 1]), tf.zeros([8, 1]), batch_size=8)
+"""
+POLICIES = {
+    "a fault: a policy that layers of a TPU follow": (f"{HALF}  # error: TPU504", ""),
+    "layers of their own dtype": (f"{HALF}  # possible: TPU504", ', dtype="float32"'),
+    "another policy follows": (
+        f"{HALF}  # possible: TPU504\n"
+        + 'tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")',
+        "",
+    ),
+    "under a condition": (f"import sys\nif sys.argv[1:]:\n    {HALF}  # possible: TPU504", ""),
+}
+
+
+@pytest.mark.parametrize(("policy", "dtype"), POLICIES.values(), ids=POLICIES)
+def test_a_policy_and_the_layers_of_a_tpu(policy: str, dtype: str, tmp_path: Path) -> None:
+    text = LAYERS.format(policy=policy, dtype=dtype)
+    assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)

@@ -11,7 +11,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import CallStep, Module, Site
 from tpulint.absint.domain.values import NONE, Const, External, Value, options
-from tpulint.frontends.tensorflow.keras_models import keras_base
+from tpulint.frontends.tensorflow.keras_models import keras_base, may_have_own_dtype
 from tpulint.frontends.tensorflow.knowledge import operations
 from tpulint.frontends.tensorflow.knowledge.names import every, having, is_listed, releases
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -20,12 +20,13 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     FILE_READERS,
     KERAS_2_KEYWORD,
     KERAS_3,
+    LAYERS_WITH_WEIGHTS,
     RUN_BEFORE_KERAS_3,
     RUNS_ON_REPLICAS,
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.frontends.tensorflow.target_release import Target, allowed, keeps_keras_2
 from tpulint.ordering import reachable
 from tpulint.syntax.nodes import Attribute, Import, ImportFrom, dotted_path
@@ -273,5 +274,18 @@ def _imports_contrib(module: Module) -> bool:
             case _:
                 continue
         if any(f"{name}.".startswith("tensorflow.contrib.") for name in modules):
+            return True
+    return False
+
+
+def follow_policy_on_tpu(program: Program) -> bool:
+    """Return whether a layer that certainly is a TPU's computes in the dtype of Keras's policy."""
+    for call in program.calls:
+        layer, context = call.result, call.context
+        if call.last not in LAYERS_WITH_WEIGHTS or not isinstance(layer, ExternalObject):
+            continue
+        strategy = scope_strategy(context)
+        is_tpus = strategy is not None and strategy.kind == "tpu" and not context.is_guess
+        if is_tpus and "keras" in layer.path and not may_have_own_dtype(layer):
             return True
     return False

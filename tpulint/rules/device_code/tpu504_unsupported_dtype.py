@@ -46,6 +46,7 @@ from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import element_made, returned_structures, sent_dtypes
 from tpulint.queries.environment import (
     entry_modules,
+    follow_policy_on_tpu,
     makes_ragged,
     may_share_a_process,
     operation_built,
@@ -508,6 +509,7 @@ def check_policies(program: Program, report: Report) -> None:
     }
     if not trainings:
         return
+    is_set_for_all = _set_policy(program).is_certain and follow_policy_on_tpu(program)
     for call, start in entry_modules(call for call in program.all_calls() if _sets_mixed(call)):
         # A policy in an `except` or behind a test is for the machine that is left.
         if _is_in_handler(call.context) or (
@@ -523,7 +525,7 @@ def check_policies(program: Program, report: Report) -> None:
             report(
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
-                certainty=Certainty.POSSIBLE,
+                certainty=definite_if(is_set_for_all and call.last in SETS_POLICY),
                 doubt="if a TPU runs with this policy",
             )
 
