@@ -55,6 +55,40 @@ class Net(tf.keras.Model):
         return super().train_step(data)
 """
     + FITTED,
+    "a missed alarm: checkpoints and models that the step saves": """
+model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])
+checkpoint = tf.train.Checkpoint(model=model)
+manager = tf.train.CheckpointManager(checkpoint, "gs://bucket/model", max_to_keep=2)
+
+def step():
+    checkpoint.save("gs://bucket/model/one")  # error: TPU507
+    manager.save()  # error: TPU507
+    model.save_weights("gs://bucket/model/weights")  # error: TPU507
+    tf.py_function(manager.save, [], tf.string)
+    return tf.ones([])
+"""
+    + RUN
+    + """
+manager.save()
+model.save("gs://bucket/model/all")
+""",
+    "what saves itself": """
+class Log:
+    def save(self):
+        return 1
+
+class Net(tf.keras.Model):
+    def save(self, path):
+        return path
+
+log, net = Log(), Net()
+
+def step():
+    log.save()
+    net.save("gs://bucket/net")
+    return tf.ones([])
+"""
+    + RUN,
     "the loss of the default step": """
 class Net(tf.keras.Model):
     def train_step(self, data):

@@ -240,6 +240,22 @@ step(tf.constant(1.0))
     assert linked(error, tmp_path) == [(rule, rule)], error
 
 
+@pytest.mark.parametrize("saved", ["checkpoint", "manager"])
+def test_what_a_step_saves_leads_to_its_call(saved: str, tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+checkpoint = tf.train.Checkpoint()
+manager = tf.train.CheckpointManager(checkpoint, "FOLDER", max_to_keep=1)
+
+@tf.function
+def step(x):
+    return strategy.run(lambda x: {saved}.save(), args=(x,))
+
+step(tf.constant(1.0))
+""".replace("checkpoint.save()", "checkpoint.save('FOLDER')")
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [("TPU507", "TPU507")], error
+
+
 @pytest.mark.parametrize("joined", ["all_reduce('SUM', x)", "all_gather(x, axis=0)"])
 def test_the_absent_context_of_a_replica_leads_to_its_call(joined: str, tmp_path: Path) -> None:
     program = f"""{STRATEGY}

@@ -9,7 +9,7 @@ from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
-from tpulint.frontends.tensorflow.keras_models import keras_base
+from tpulint.frontends.tensorflow.keras_models import is_model, keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -33,6 +33,9 @@ ITERATES = "for"
 TAKES_SECOND = {"append": "values", "save": "arr", "savetxt": "X"}
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 KERAS_VALUES = frozenset(["get_value", "eval"])  # keras/src/legacy/backend.py calls `numpy()`
+READ_WEIGHTS = frozenset(["get_weights", "save_weights"])
+# tensorflow/python/checkpoint/checkpoint.py: outside eager code, `save` asks for a session.
+CHECKPOINTS = frozenset(["Checkpoint", "CheckpointManager"])
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
 
@@ -137,8 +140,10 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
         return symbolic_tensor(call.receiver)
     if call.last == "numpy" and isinstance(call.receiver, Variable):
         return call.receiver
-    if call.last == "get_weights":
+    if call.last in READ_WEIGHTS:
         return _weights(call.receiver)
+    if call.last == "save" and call.receiver is not None and _is_of_strategy(call):
+        return _saved(call.receiver)
     seed = call.argument("seed")
     if seed is not None and isinstance(seed.value, Tensor) and _is_drawn(call):
         return symbolic_tensor(seed.value)
@@ -182,12 +187,20 @@ def _is_of_strategy(call: ApiCall) -> bool:
 
 
 def _weights(owner: Value | None) -> Variable | None:
-    """Return the weights of an object of Keras, which `get_weights` reads."""
+    """Return the weights of an object of Keras, which the call reads."""
     if isinstance(owner, Instance) and keras_base(owner):
         return Variable(owner.cls.code.name, "weights", owner.site, owner.context)
     if isinstance(owner, ExternalObject) and "keras" in owner.path:
         return Variable(owner.last, "weights", owner.site, owner.context)
     return None
+
+
+def _saved(owner: Value | None) -> Variable | None:
+    """Return what `save` of a checkpoint or of a Keras model asks for its value."""
+    is_checkpoint = isinstance(owner, ExternalObject) and owner.last in CHECKPOINTS
+    if isinstance(owner, ExternalObject) and is_checkpoint and is_tensorflow(owner.path):
+        return Variable(owner.last, "weights", owner.site, owner.context)
+    return _weights(owner) if is_model(owner) else None
 
 
 # tensorflow/python/framework/random_seed.py: it computes with the seed in Python.
