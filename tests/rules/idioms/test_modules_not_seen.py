@@ -126,10 +126,55 @@ train(tf.zeros([]))
 
 @pytest.mark.parametrize(
     ("package", "mark"),
-    [("scripts", "  # error: TPU506"), ("torch", ""), ("tensorflow", "  # error: TPU501")],
+    [
+        ("scripts", "  # error: TPU506"),
+        ("torch", ""),
+        ("tensorflow", "  # error: TPU501"),
+        ("tensorflow.keras.layers", "  # error: TPU506"),
+        ("keras.callbacks", "  # error: TPU506"),
+    ],
 )
 def test_the_functions_of_python_after_a_star_import(
     package: str, mark: str, tmp_path: Path
 ) -> None:
     text = REDEFINED.format(package=package, mark=mark)
+    assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
+SEVERAL_STARS = """
+import tensorflow as tf
+{imports}
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+
+class Loud(Model):
+    def train_step(self, data):
+        return {{"loss": float(data[0])}}{mark}
+
+
+with strategy.scope():
+    model = Loud()
+    model.compile("adam")
+model.fit([1.0], [1.0])
+"""
+STARS = {
+    "the model is Keras's": (
+        "from tensorflow.config import *\nfrom tensorflow.keras import *",
+        "  # error: TPU507",
+    ),
+    "the last one with the name binds it": (
+        "from keras import *\nfrom keras.optimizers import *\nfrom keras.callbacks import *",
+        "  # error: TPU507",
+    ),
+    "none of them has the name": ("from tensorflow.config import *\nfrom absl import *", ""),
+}
+
+
+@pytest.mark.parametrize("name", STARS)
+def test_several_star_imports(name: str, tmp_path: Path) -> None:
+    imports, mark = STARS[name]
+    text = SEVERAL_STARS.format(imports=imports, mark=mark)
     assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)

@@ -205,6 +205,10 @@ class Library:
         """Return whether the module at `path` is read where `asking` imports it."""
         return True
 
+    def holds(self, path: str, name: str) -> bool:
+        """Return whether a module that is not read is known to hold the name."""
+        return False
+
     def starred(self, path: str, name: str) -> External:
         """Return what `name` is after `from path import *`, where that module is not read."""
         return External(f"{path}.{name}")

@@ -339,6 +339,9 @@ class Interpreter(Session):
     def matters(self, path: str, asking: Importer | None) -> bool:
         return self.library.follows(self.project, path, asking)
 
+    def holds(self, path: str, name: str) -> bool:
+        return self.library.holds(path, name)
+
     def starred(self, path: str, name: str) -> External:
         return self.library.starred(path, name)
 

@@ -130,11 +130,21 @@ class ModuleLinker(ABC):
                         stack.append(starred)
 
     def _external_star(self, module: Module, name: str) -> External | None:
-        """Return the name outside the project that a star import of `module` may mean."""
-        for source in self._star_imports.get(module, ()):
-            if isinstance(source, External) and not name.startswith("_"):
-                return self.starred(source.path, name)
-        return None
+        """Return the name outside the project that a star import of `module` may mean.
+
+        Of those that are known to hold the name, the last one binds it.
+        """
+        paths = [
+            source.path
+            for source in self._star_imports.get(module, ())
+            if isinstance(source, External) and not name.startswith("_")
+        ]
+        holders = [path for path in paths if self.holds(path, name)]
+        return self.starred((holders[-1:] or paths)[0], name) if paths else None
+
+    @abstractmethod
+    def holds(self, path: str, name: str) -> bool:
+        """Return whether an outside module is known to hold a name (`Library.holds`)."""
 
     @abstractmethod
     def starred(self, path: str, name: str) -> External:

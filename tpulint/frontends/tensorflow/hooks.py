@@ -47,7 +47,7 @@ from tpulint.frontends.tensorflow.branch_tests import (
 )
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
-from tpulint.frontends.tensorflow.knowledge import naming, tf_names
+from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import OF_ONE_TENSOR, PLAIN_DECORATORS
 from tpulint.frontends.tensorflow.shapes import shape_object
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
@@ -274,13 +274,20 @@ class Hooks(Library):
         makes_estimator = asking.module.holds(prefilter.may_make_tpu_estimator)
         return makes_estimator and project.holds(path, prefilter.holds_settings, package=False)
 
+    def holds(self, path: str, name: str) -> bool:
+        """Return whether a module of TensorFlow or Keras is known to have the public name."""
+        return names.is_listed(f"{_in_tensorflow(path)}.{name}")
+
     def starred(self, path: str, name: str) -> External:
         """Return what `name` is after `from path import *`, where that module is not read.
 
         It hands on what it imports itself, and leaves the functions of Python as they are.
         """
         root = path.partition(".")[0]
-        if not tf_names.is_tensorflow(path) and root not in tf_names.NAMED_LIKE_PYTHONS:
+        if tf_names.is_tensorflow(path):
+            if name in BUILTINS and not names.having(f"{_in_tensorflow(path)}.{name}"):
+                return BUILTINS[name]
+        elif root not in tf_names.NAMED_LIKE_PYTHONS:
             if name in naming.HANDED_ON:
                 return External(naming.HANDED_ON[name])
             if name in BUILTINS:
@@ -290,6 +297,11 @@ class Hooks(Library):
     def is_generated(self, project: Project, path: str) -> bool:
         """Return whether protoc made the module: it only describes messages."""
         return project.holds(path, prefilter.holds_messages, package=False)
+
+
+def _in_tensorflow(path: str) -> str:
+    """Return the path of a module of Keras as TensorFlow has it; any other as it is."""
+    return f"tensorflow.{path}" if path.partition(".")[0] == "keras" else path
 
 
 DISTRIBUTE_STRATEGY = "distribute_strategy"
