@@ -156,6 +156,44 @@ import strategies
 loop.go(strategies.make())
 """
     + STRATEGY,
+    "what fits the model that a function makes under a scope": """
+import models
+
+def loss(y, x):
+    return x.numpy()  # error: TPU507
+
+model = models.build("large")
+model.compile("adam", loss)  # possible: TPU702
+model.fit([1.0], [1.0])
+# file: models.py
+import tensorflow as tf
+
+def choose():
+    if not tf.config.list_physical_devices("TPU"):
+        return tf.distribute.OneDeviceStrategy("/cpu:0")
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+    return tf.distribute.TPUStrategy(resolver)
+
+def build(size):
+    with choose().scope():
+        return tf.keras.Sequential([tf.keras.layers.Dense(8 if size == "large" else 2)])
+""",
+    "what fits a model that is made under no scope": """
+import models
+
+model = models.build("large")
+model.compile("adam", lambda y, x: x.numpy())
+model.fit([1.0], [1.0])
+# file: models.py
+import tensorflow as tf
+
+def choose():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+    return tf.distribute.TPUStrategy(resolver)
+
+def build(size):
+    return tf.keras.Sequential([tf.keras.layers.Dense(8 if size == "large" else 2)])
+""",
     "a helper of tests, which test parameters choose": """
 # file: model_test.py
 import tensorflow.compat.v1 as tf

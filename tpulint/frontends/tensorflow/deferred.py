@@ -72,12 +72,18 @@ def _is_of_program(value: Value) -> bool:
 
 
 def is_for_callers(value: Value | None) -> bool:
-    """Return whether it is an estimator, a TPU's strategy or its scope, or an object with one."""
+    """Return whether callers use it on a TPU.
+
+    That is an estimator, a strategy or its scope, an object with one, or a model made under one.
+    """
     held = value.attributes.values() if isinstance(value, Instance) else [value or UNKNOWN]
     return any(
         (isinstance(option, ExternalObject) and option.last == "TPUEstimator") or is_of_tpu(option)
         for attribute in held
         for option in options(attribute)
+    ) or any(
+        isinstance(option, (ExternalObject, Instance)) and _is_made_under_tpu(option.context)
+        for option in options(value or UNKNOWN)
     )
 
 
