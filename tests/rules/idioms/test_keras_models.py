@@ -278,3 +278,48 @@ model.fit(tf.zeros([8, 8]), tf.zeros([8, 1]))
 def test_a_model_of_the_inner_layers_of_another(call: str, mark: str, tmp_path: Path) -> None:
     text = PARTS_OF_MODELS.format(call=call, mark=mark)
     assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
+OPERATIONS_IN_MODELS = """
+import tensorflow as tf
+from tensorflow import keras
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+
+def build(rate, augment=False):
+    inputs = keras.Input([8])
+    words = {call}{mark}
+    if augment:
+        words = tf.numpy_function(abs, [words], tf.float32)
+    return keras.Model(inputs, keras.layers.Dense(1)(words * rate))
+
+
+with strategy.scope():
+    model = build(0.5)
+    model.compile("adam", "mse")
+model.fit(tf.zeros([8, 8]), tf.zeros([8, 1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "mark"),
+    [
+        ("tf.numpy_function(abs, [inputs], tf.float32)", "  # error: TPU501"),
+        ("tf.image.resize(inputs, [2, 2], method='bicubic')", "  # possible: TPU501"),
+        ("keras.layers.Dropout(0.1)(tf.abs(inputs))", ""),
+        ("tf.numpy_function(abs, [tf.zeros([8, 8])], tf.float32) + inputs", ""),
+    ],
+)
+def test_operations_between_the_layers_of_a_model(call: str, mark: str, tmp_path: Path) -> None:
+    text = OPERATIONS_IN_MODELS.format(call=call, mark=mark)
+    assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
+def test_a_model_that_only_the_host_runs(tmp_path: Path) -> None:
+    call = "tf.numpy_function(abs, [inputs], tf.float32)"
+    text = OPERATIONS_IN_MODELS.format(call=call, mark="").partition("with strategy.scope()")[0]
+    text += "build(0.5).predict(tf.zeros([8, 8]))\n"
+    assert reported(text, tmp_path, FAMILIES) == []

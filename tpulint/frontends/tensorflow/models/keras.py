@@ -261,7 +261,8 @@ def replay(
             argument._replace(value=transfer.each_tensor(argument.value, here))
             for argument in step.arguments
         )
-        if not any(argument.keyword == TRAINING_ARGUMENT for argument in arguments_here):
+        has_mode = any(argument.keyword == TRAINING_ARGUMENT for argument in arguments_here)
+        if not has_mode and not isinstance(layer, External):  # that is a function of TensorFlow
             arguments_here = (*arguments_here, *mode)
         context = frame.context
         for key, branch in step.context.conditions - before:

@@ -222,9 +222,14 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
         _record_call(frame, callee, args, site, tensor)
-    elif any(is_builder(f"{callee.path}.__call__") for is_builder in (builds, builds_by_argument)):
+    elif may_lack_kernel(f"{callee.path}.__call__"):
         _record_call(frame, callee, args, site, tensor)
     return keras_models.noted(frame, callee, args, site, tensor)
+
+
+def may_lack_kernel(path: str) -> bool:
+    """Return whether the call of this name builds an operation that has no kernel for TPUs."""
+    return bool(builds(path) or builds_by_argument(path))
 
 
 def _note_averages(

@@ -31,7 +31,7 @@ from tpulint.absint.interpreter.context_managers import is_failing_call, unrecor
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import UNKNOWN_FUNCTION
 from tpulint.frontends.settings import Settings
-from tpulint.frontends.tensorflow import deferred
+from tpulint.frontends.tensorflow import deferred, keras_models
 from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
@@ -114,6 +114,8 @@ class Models(Hooks):
         result = self._evaluate(call) or operations.answer(call)
         if result is UNKNOWN and not isinstance(callee, DeferredName):
             result = strategies.made_by_unseen_code(call)
+        if receiver is None and operations.may_lack_kernel(callee.path):
+            result = keras_models.noted(frame, callee, args, site, result)
         record.result = result
         if isinstance(callee, DeferredName):
             frame.session.skipped_calls.add((callee.base.path, callee.path))
