@@ -52,6 +52,35 @@ def train_on_next():
     return strategy.run(step, args=(next(batches),))
 """
     + RUN,
+    "missed alarms: loops over the batches of all replicas that call nothing": SYSTEM
+    + """
+dataset = tf.data.Dataset.range(64).batch(8, True)
+batches = strategy.experimental_distribute_dataset(dataset)
+plain = [1.0, 2.0]
+
+def total(x):
+    for y in batches:  # error: TPU705
+        x += y
+    for y in plain:
+        x += y
+    return x
+
+def count(x):
+    for _ in batches:  # error: TPU705
+        x += 1.0
+    return x
+
+def step(x):
+    listed = [y for y in batches]  # error: TPU705
+    doubled = [y * 2 for y in batches]  # error: TPU705
+    for number, y in enumerate(batches):  # error: TPU705
+        x += y
+    return total(x) + count(x)
+
+for batch in batches:
+    print(batch)
+"""
+    + RUN,
     "a missed alarm: a loop over the batches of all replicas": SYSTEM
     + """
 import library

@@ -205,3 +205,124 @@ def test_what_an_optimizer_or_a_signature_takes_of_all_replicas_is_found(
 @pytest.mark.parametrize("case", STEPS_TAKEN)
 def test_what_an_optimizer_or_a_signature_may_take_is_silent(case: str, tmp_path: Path) -> None:
     assert found_in_step(tmp_path, *STEPS_TAKEN[case]) == []
+
+
+# TensorFlow refuses each of them, on the oldest release as on the newest.
+CAPTURED_REFUSED = {
+    "an operation": "tf.reduce_sum(batch)",
+    "an operator": "batch * 2.0",
+    "an operator with a tensor": "tf.ones([2, 4]) + batch",
+    "a function around it": "double(batch)",
+    "a model": "model(batch)",
+    "a keyword": "tf.reduce_sum(input_tensor=batch)",
+}
+CAPTURED_TAKEN = {
+    "the argument": "tf.reduce_sum(x)",
+    "the argument of another step": "tf.reduce_sum(other)",
+    "what each replica gets in a named tuple": "tf.reduce_sum(pair.left) + pair.right * 2.0",
+    "a value that is reduced": "x + strategy.experimental_local_results(batch)[0]",
+    "a tensor of the host": "x + first",
+    "the values one by one": "tf.add_n(batch.values)",
+}
+
+
+def found_in_replica_function(tmp_path: Path, expression: str) -> list[str]:
+    step = f"""
+from typing import NamedTuple
+
+class Pair(NamedTuple):
+    left: tf.Tensor
+    right: tf.Tensor
+
+
+@tf.function
+def double(x):
+    return x * 2.0
+
+
+first = tf.ones([])
+
+
+@tf.function
+def step(batch):
+    def replica_function(x, pair):
+        return {expression}
+
+    def other_function(other):
+        return tf.reduce_sum(other)
+
+    strategy.run(other_function, args=(batch,))
+    return strategy.run(replica_function, args=(batch, Pair(batch, batch)))
+
+
+for x in strategy.experimental_distribute_dataset(dataset):
+    step(x)
+"""
+    if "pair" not in expression:
+        step = step.replace(", pair)", ")").replace(", Pair(batch, batch))", ",)")
+    if "other" in expression:
+        step = step.replace("def replica_function(x)", "def replica_function(other)")
+    return certainties(STEPS + step, tmp_path, "TPU711")
+
+
+@pytest.mark.parametrize("case", CAPTURED_REFUSED)
+def test_what_a_replica_takes_from_around_its_function_is_found(case: str, tmp_path: Path) -> None:
+    assert found_in_replica_function(tmp_path, CAPTURED_REFUSED[case]) == ["definite"]
+
+
+@pytest.mark.parametrize("case", CAPTURED_TAKEN)
+def test_what_a_replica_has_itself_is_silent(case: str, tmp_path: Path) -> None:
+    assert found_in_replica_function(tmp_path, CAPTURED_TAKEN[case]) == []
+
+
+MODELS_REFUSE = [
+    "model(x)",
+    "functional(x, training=False)",
+    "own(x)",
+    "model.predict(x)",
+    "model.predict([x], batch_size=4)",
+    "own.fit(x, labels)",
+    "model.evaluate(x={'rows': x})",
+    "model.train_on_batch(tf.ones([4, 4]), y=x)",
+]
+MODELS_TAKE = [
+    "model.predict(batches)",
+    "model.fit(batches, steps_per_epoch=2)",
+    "model.predict(dataset)",
+    "model.predict_on_batch(x)",  # Keras 3 takes it
+    "dropout(x)",  # Keras 2 hands it on
+    "model(strategy.experimental_local_results(x)[0])",
+    "other_model(other_x)",
+]
+MODELS = """
+class Own(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.dense(x)
+
+
+with strategy.scope():
+    inputs = tf.keras.Input((4,))
+    functional = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(inputs))
+    own = Own()
+    dropout = tf.keras.layers.Dropout(0.5)
+mirrored = tf.distribute.MirroredStrategy()
+other_model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+labels = tf.ones([4, 1])
+batches = strategy.experimental_distribute_dataset(dataset)
+for other_x in mirrored.experimental_distribute_dataset(dataset):
+    for x in batches:
+"""
+
+
+@pytest.mark.parametrize("call", MODELS_REFUSE)
+def test_a_model_that_gets_the_values_of_all_replicas_is_found(call: str, tmp_path: Path) -> None:
+    assert certainties(f"{STEPS}{MODELS}        {call}\n", tmp_path, "TPU711") == ["definite"]
+
+
+@pytest.mark.parametrize("call", MODELS_TAKE)
+def test_what_a_model_takes_is_silent(call: str, tmp_path: Path) -> None:
+    assert certainties(f"{STEPS}{MODELS}        {call}\n", tmp_path, "TPU711") == []

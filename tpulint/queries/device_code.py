@@ -28,6 +28,7 @@ from tpulint.absint.domain.context import (
     Scope,
 )
 from tpulint.absint.domain.events import (
+    FOR,
     Access,
     ApiCall,
     Argument,
@@ -205,14 +206,17 @@ def is_compiled(context: Context) -> bool:
     return context.on_device and LEADS_OUT.isdisjoint(entered_effects(context))
 
 
-def loops_around(call: ApiCall, is_meant: Callable[[object], bool]) -> Iterator[Site]:
-    """Yield what each `for` of the computation around a call iterates over, if it is meant."""
-    for scope in call.context.since(COMPUTATION):
-        if scope.kind in (LOOP, WHILE) and is_meant(scope.payload):
-            module = scope.site.module
-            loop = module.node_at(scope.site.place, For)
-            if loop is not None:
-                yield Site(module, first_place(loop.iterated))
+NEXT = "builtins.next"
+
+
+def iterated_by(call: ApiCall) -> tuple[Value | None, Site]:
+    """Return what `for` or `next` takes the items of, and where; None for other calls."""
+    if call.path not in (FOR, NEXT) or not call.arguments:
+        return None, call.site
+    module = call.site.module
+    loop = module.node_at(call.site.place, For) if call.path == FOR else None
+    place = call.site if loop is None else Site(module, first_place(loop.iterated))
+    return call.arguments[0].value, place
 
 
 def entered_effects(context: Context) -> list[str]:

@@ -273,6 +273,8 @@ with strategy.scope():
         "next(batches)",
         "strategy.experimental_distribute_values_from_function(lambda _: tf.constant(1.0)) + x",
         "[y for y in strategy.experimental_distribute_dataset(dataset)]",
+        "[x for number, y in enumerate(strategy.experimental_distribute_dataset(dataset))]",
+        "enumerated(strategy.experimental_distribute_dataset(dataset))",
         "batches.get_next()",
         "batches.get_next_as_optional()",
         "total(batches)",
@@ -297,6 +299,12 @@ def first(data):
         break
     return total
 
+def enumerated(data):
+    total = 0.0
+    for number, y in enumerate(data):
+        total += tf.reduce_sum(y)
+    return total
+
 def replica_step(x):
     return {batch}
 
@@ -308,6 +316,42 @@ step(tf.constant(1.0))
 """
     error = error_of(program, tmp_path)
     assert linked(error, tmp_path) == [("TPU705", "TPU705")], error
+
+
+# What TensorFlow and Keras say of the values of all replicas, in a step and outside it.
+VALUES = [
+    "train(lambda: tf.reduce_sum(x))",
+    "train(lambda: x * 2.0)",
+    "train(lambda: tf.concat([x, x], axis=0))",
+    "train(lambda: double(x))",
+    "train(lambda: model(x))",
+    "model(x)",
+    "model.predict(x)",
+    "model.train_on_batch(x, x)",
+]
+
+
+@pytest.mark.parametrize("use", VALUES)
+def test_an_error_of_values_of_all_replicas_leads_to_their_use(use: str, tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(4)])
+    model.compile("sgd", "mse")
+
+dataset = tf.data.Dataset.from_tensor_slices(tf.ones([8, 4])).batch(4, drop_remainder=True)
+
+@tf.function
+def double(y):
+    return y * 2.0
+
+def train(function):
+    return strategy.run(tf.function(function))
+
+for x in strategy.experimental_distribute_dataset(dataset):
+    {use}
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [("TPU711", "TPU711")], error
 
 
 if tf.keras.__version__ >= "3":

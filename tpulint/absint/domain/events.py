@@ -206,6 +206,9 @@ class Argument(NamedTuple):
 Arguments: TypeAlias = tuple[Argument, ...]
 
 
+FOR = "for"  # the path of a loop over an object, which takes its items as a call does
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class ApiCall:
     """A call of something outside the project; `path` is its dotted name or `?.method`."""

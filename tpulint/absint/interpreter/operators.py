@@ -457,9 +457,15 @@ def items_of(value: Value) -> list[Value] | None:
 
 
 def element_of(frame: Frame, value: Value, site: Site) -> Value:
+    """Return one item of a loop over `value`."""
+    transfer.note_loop(frame, value, site)
+    return next_of(frame, value, site)
+
+
+def next_of(frame: Frame, value: Value, site: Site) -> Value:
     """Return one item of an iteration over `value`."""
     if isinstance(value, Choice):
-        return join(element_of(frame, option, site) for option in value.options)
+        return join(next_of(frame, option, site) for option in value.options)
     if isinstance(value, Sequence):
         return join(value.items) if value.items else UNKNOWN
     if isinstance(value, Mapping):
@@ -482,7 +488,7 @@ def _element_of_object(frame: Frame, value: Instance, site: Site) -> Value:
             return UNKNOWN
         result = calls.call(frame, method, (), site)
         if result is not value:
-            return result if name == "__next__" else element_of(frame, result, site)
+            return result if name == "__next__" else next_of(frame, result, site)
     return UNKNOWN
 
 

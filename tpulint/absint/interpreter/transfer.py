@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable
 
 from tpulint.absint.domain.context import ALTERNATIVE, COND, FUNCTION, PLACE, WHILE, ConditionKey
 from tpulint.absint.domain.events import (
+    FOR,
     TOUCHES,
     Access,
+    ApiCall,
+    Argument,
     Carried,
     Context,
     Effect,
@@ -19,7 +22,7 @@ from tpulint.absint.domain.events import (
     Variable,
     joined_trail,
 )
-from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import (
     MAX_STRUCTURE_DEPTH,
@@ -29,7 +32,7 @@ from tpulint.absint.domain.structures import (
     uniform,
     with_alternatives,
 )
-from tpulint.absint.domain.values import Choice, Value, join, options
+from tpulint.absint.domain.values import UNKNOWN, Choice, Value, join, options
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.syntax.nodes import BoolOperation, Expression, first_place
@@ -150,7 +153,7 @@ def take(
 def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], name: str) -> None:
     """Write down that an operator, or other syntax, takes what holds a tensor of each replica."""
     context = frame.context
-    if context.is_unrecorded or context.computation is not None:
+    if context.is_unrecorded:
         return
     for item, site in zip(items, sites, strict=False):
         if isinstance(item, Tensor) and item.of_all is not None:
@@ -345,6 +348,16 @@ def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> Non
     if any(map(_is_data, alternatives)):
         is_certain = all(map(_is_data, alternatives))
         computation.effects.append(Effect(FORMATS, how, site, context, site, is_certain))
+
+
+def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
+    """Write down a loop of a computation over an object, as a call of `for`."""
+    context, computation = frame.context, frame.context.computation
+    if computation is None or context.is_unrecorded:
+        return
+    if isinstance(iterated, ExternalObject):
+        argument = Argument(None, "", iterated, site)
+        computation.calls.append(ApiCall(FOR, site, context, (argument,), None, UNKNOWN))
 
 
 def note_iteration(frame: Frame, iterated: Value, site: Site) -> None:

@@ -17,6 +17,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import MODELS_WITH_VARIABLES
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     COMPUTE_DTYPE,
+    COMPUTING_LAYERS,
     FUNCTIONAL,
     REDUCTIONS,
     SEQUENTIAL,
@@ -28,6 +29,7 @@ CLASSES = FUNCTIONAL | {SEQUENTIAL}
 MODELS = MODELS_WITH_VARIABLES | CLASSES
 # An attribute of an object of another library, which `compile` has shown to be a model.
 IS_MODEL = "compiled as a model"
+CALLED = "()"  # follows a layer's name where what it is called with is noted
 # The calls that run a model over a pipeline, with the parameters that take one.
 FITS = {"fit": ("x", "validation_data"), "evaluate": ("x",), "predict": ("x",)}
 COMPILES = frozenset(["optimizer", "loss", "metrics"])
@@ -181,6 +183,8 @@ def noted(frame: Frame, layer: Value, args: Arguments, site: Site, result: Value
 
     That is so where a symbolic tensor is given; elsewhere the result stays as it is.
     """
+    if args and isinstance(layer, ExternalObject) and computes(layer):
+        transfer.note_operands(frame, [args[0].value], (args[0].site,), layer.last + CALLED)
     inputs = [tensor for argument in args for tensor in tensors(argument.value)]
     sources = tuple(tensor.layer for tensor in inputs if tensor.layer is not None)
     if not sources or frame.context.computation is not None:
@@ -189,6 +193,16 @@ def noted(frame: Frame, layer: Value, args: Arguments, site: Site, result: Value
     if result is UNKNOWN or isinstance(result, Opaque):
         result = transfer.flow(frame, inputs, site)
     return transfer.each_tensor(result, lambda tensor: replace(tensor, layer=layer_call))
+
+
+def computes(layer: ExternalObject) -> bool:
+    """Return whether a layer or model computes with what it gets, on each release of Keras.
+
+    Keras 2 runs its `Dropout` outside training without a look at the values.
+    """
+    return is_model(layer) or (
+        "keras" in layer.path and layer.last in COMPUTING_LAYERS and layer.last != "Dropout"
+    )
 
 
 def layer_of(frame: Frame, step: LayerCall) -> Value | None:

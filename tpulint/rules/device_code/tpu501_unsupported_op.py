@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from tpulint.absint.domain.context import COMPUTATION, DATA
-from tpulint.absint.domain.events import Access, ApiCall, Computation, Tensor
+from tpulint.absint.domain.events import FOR, Access, ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const
@@ -19,7 +19,7 @@ from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import compiled_if, doubt_about
-from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, loops_around
+from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, iterated_by
 from tpulint.queries.environment import operation_built
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, With, walk
@@ -27,7 +27,6 @@ from tpulint.syntax.nodes import CallNode, With, walk
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
 CALL = "__call__"
-NEXT = "builtins.next"
 DATA_MODULE = "tensorflow.data."
 READS_WHOLE = frozenset(["get_single_element", "reduce"])  # methods of datasets
 EARLIER = "do it in the input pipeline"
@@ -195,14 +194,12 @@ def is_under_condition(call: ApiCall, computation: Computation) -> bool:
 
 
 def reads_of_dataset(call: ApiCall) -> Iterator[tuple[Site, str]]:
-    """Yield where a call, or a loop around it, reads a dataset: TPU705 has those of replicas."""
-    iterator = call.arguments[0].value if call.path == NEXT and call.arguments else None
-    if is_of_host(iterator) or (call.last in READS_WHOLE and is_of_host(call.receiver)):
-        yield call.site, call.last
-    if any(scope.kind == DATA for scope in call.context.since(COMPUTATION)):
+    """Yield where a call or a loop reads a dataset: TPU705 has those of all replicas."""
+    iterated, site = iterated_by(call)
+    if call.path == FOR and any(scope.kind == DATA for scope in call.context.since(COMPUTATION)):
         return  # a function of another dataset
-    for site in loops_around(call, is_of_host):
-        yield site, "for"
+    if is_of_host(iterated) or (call.last in READS_WHOLE and is_of_host(call.receiver)):
+        yield site, call.last
 
 
 def is_of_host(value: object) -> bool:

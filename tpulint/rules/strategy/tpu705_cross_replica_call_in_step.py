@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from tpulint.absint.domain.context import UNSEEN
-from tpulint.absint.domain.events import ApiCall, Computation
-from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.events import FOR, ApiCall, Computation
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
@@ -18,14 +16,10 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     REFUSED_ON_REPLICAS,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.device_code import loops_around
-from tpulint.queries.strategies import is_on_replica, strategy_of
+from tpulint.queries.strategies import TAKES_NEXT, batches_taken_by, is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
 METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS
-NEXT = "builtins.next"
-TAKES_NEXT = frozenset(["get_next", "get_next_as_optional"])  # methods of iterators
-FOR = "for"
 PASS_IT = "pass it: `{run}(step, args=(next(iterator),))`"
 INSTEAD = {
     "next": PASS_IT,
@@ -64,27 +58,17 @@ class CrossReplicaCallInStep(Rule):
 
 
 def refused(computation: Computation, call: ApiCall) -> Iterator[tuple[Site, str]]:
-    """Yield what a replica is refused: the call, and the loops around it over all batches."""
+    """Yield what a replica is refused: the call, or the loop over all batches."""
     if not is_on_replica(call.context):
         return
-    iterator = call.arguments[0].value if call.path == NEXT and call.arguments else None
-    if call.last in TAKES_NEXT:
-        iterator = call.receiver
-    is_method = call.last in METHODS and strategy_of(call.receiver) is not None
-    if is_method or has_all_batches(computation, iterator):
+    if call.last in METHODS and strategy_of(call.receiver) is not None:
         yield call.site, call.last
-    for site in loops_around(call, partial(has_all_batches, computation)):
-        yield site, FOR
-
-
-def has_all_batches(computation: Computation, value: object) -> bool:
-    """Return whether this is a dataset of all replicas, or its iterator, made outside the step."""
+    taken = batches_taken_by(call)
     # tensorflow/python/distribute/input_lib.py, `DistributedIteratorBase.get_next`
-    if computation.kind == "experimental_run":
-        return False
-    if not isinstance(value, ExternalObject) or value.last != "DistributedDataset":
-        return False
-    return value.context is None or value.context.computation is not computation
+    if taken is not None and computation.kind != "experimental_run":
+        iterated, site = taken
+        if iterated.context.computation is not computation:
+            yield site, call.last
 
 
 def certainty(computation: Computation, call: ApiCall, method: str) -> Certainty:

@@ -7,12 +7,21 @@ from typing import NamedTuple
 
 from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
-from tpulint.absint.domain.objects import ExternalObject, Function, Sequence, TracedCall
+from tpulint.absint.domain.objects import (
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    TracedCall,
+)
 from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import STRUCTURES, parts
 from tpulint.absint.domain.values import Choice, Const, External, Value, options
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.keras_models import CALLED, is_model
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     ADD_OR_JOIN,
@@ -26,11 +35,21 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.strategies import is_for_many, is_optimizer, is_run, strategy_of
+from tpulint.queries.strategies import (
+    batches_taken_by,
+    is_for_many,
+    is_on_replica,
+    is_optimizer,
+    is_run,
+    strategy_of,
+)
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
 
 INSTEAD = "reduce it with `strategy.reduce`, or take it apart with `experimental_local_results`"
+IN_ARGUMENTS = "pass it in `args` of `run`, which gives each replica its own"
+IN_RUN = "call it in the function that `run` is given"
+TO_KERAS = "pass the dataset to `fit`, `evaluate` or `predict`"
 IN_STEP = "apply the gradients in the function that `run` is given"
 TENSOR = "tensor"
 CURRENT = "get_strategy"
@@ -38,6 +57,8 @@ REPLICA_CONTEXT = "get_replica_context"
 JOINS_REPLICAS = ("all_reduce", "all_gather")
 LEN = "builtins.len"
 COMPARES_ARGUMENTS = ("builtins.max", "builtins.min")
+# keras/src/trainers/trainer.py. `predict_on_batch` takes a value of all replicas with Keras 3.
+KERAS_TAKES = frozenset(["fit", "evaluate", "predict", "train_on_batch", "test_on_batch"])
 SYNTAX = {"formats": "the format of a number", "subscript": "`[...]`", "iteration": "a loop"}
 SUMS = ("SUM", "Sum", "sum")  # tensorflow/python/distribute/reduce_util.py takes any case
 
@@ -79,16 +100,21 @@ class PerReplicaValueAsTensor(Rule):
             if certainty is None:
                 continue
             is_result = source.last in tf_names.STRATEGY_RUN
+            step = taken.context.computation
+            instead = taken.instead if step is None else IN_ARGUMENTS
+            way = () if step is None else traces.calls(DEVICE_LANE, step.context, taken.context)
+            lane = HOST_LANE if step is None else DEVICE_LANE
             subject = f"the result of `{source.last}`" if is_result else "an element of the dataset"
             origin = "gives one value per replica" if is_result else "distributes the dataset"
             report(
                 taken.site.span,
                 f"{subject} holds a value of each replica, so {taken.taker} cannot take it as a"
-                f" tensor: {taken.instead}",
+                f" tensor: {instead}",
                 certainty=certainty,
                 trace=(
                     traces.step(HOST_LANE, source.site, origin),
-                    traces.step(HOST_LANE, taken.site, "uses what holds all values as a tensor"),
+                    *way,
+                    traces.step(lane, taken.site, "uses what holds all values as a tensor"),
                 ),
             )
 
@@ -214,7 +240,7 @@ def is_sum(value: Value) -> bool:
 
 def taken_by_calls(program: Program) -> Iterator[Taken]:
     """Yield what methods of tensors, Python's numbers, TensorFlow and metrics are given."""
-    for call in program.calls:
+    for call in program.all_calls():
         if isinstance(call.receiver, Tensor):
             receiver = value_of_all(receiver_of(program, call))
             if receiver is not None and call.last in tf_names.METHODS:
@@ -223,10 +249,14 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
         if call.last == "apply_gradients" and is_optimizer(call.receiver):
             yield from gradients_applied(call)
         is_len = call.path == LEN
-        for value, site in values_due(call):
+        is_keras = call.last in KERAS_TAKES and is_model(call.receiver)
+        for value, site in data_due(call) if is_keras else values_due(call):
             tensor = value_of_all(value)
             if tensor is not None:
-                yield Taken(tensor, site, call.context, f"`{call.last}`", takes_apart=is_len)
+                instead = TO_KERAS if is_keras else INSTEAD
+                yield Taken(
+                    tensor, site, call.context, f"`{call.last}`", False, is_len, instead=instead
+                )
 
 
 def gradients_applied(call: ApiCall) -> Iterator[Taken]:
@@ -249,10 +279,13 @@ def gradients_applied(call: ApiCall) -> Iterator[Taken]:
 
 def receiver_of(program: Program, call: ApiCall) -> Value:
     """Return what a method is called on: of several things each is recorded as a call."""
+    step = call.context.computation
     receivers = [
         other.receiver
-        for other in program.at[call.site]
-        if other.context.call_chain == call.context.call_chain and other.receiver is not None
+        for other in (program.at[call.site] if step is None else step.calls)
+        if other.site == call.site
+        and other.context.call_chain == call.context.call_chain
+        and other.receiver is not None
     ]
     return receivers[0] if len(receivers) == 1 else Choice(tuple(receivers))
 
@@ -288,6 +321,19 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
             yield argument.value, argument.site
 
 
+# tensorflow/python/distribute/values.py: `PerReplicaSpec` cannot be sliced into batches.
+def data_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
+    """Yield what a model of Keras would slice into batches: a value, or the first of several."""
+    for data in (call.argument("x", 0), call.argument("y", 1)):
+        if data is None:
+            continue
+        value = data.value
+        for item in parts(value) if isinstance(value, (Sequence, Mapping)) else [value]:
+            if value_of_all(item) is not None:
+                yield item, data.site
+                return
+
+
 def taken_by_operators(program: Program) -> Iterator[Taken]:
     for use in program.operands:
         if use.taker in COMPUTE_WITH_OPERATORS:
@@ -301,6 +347,9 @@ def taken_by_operators(program: Program) -> Iterator[Taken]:
         elif use.taker in OF_ONE_TENSOR:
             taker = f"`.{use.taker}`"
             yield Taken(use.tensor, use.site, use.context, taker, takes_apart=True)
+        elif use.taker.endswith(CALLED):
+            taker = f"`{use.taker.removesuffix(CALLED)}`"
+            yield Taken(use.tensor, use.site, use.context, taker, instead=IN_RUN)
 
 
 def value_of_all(value: Value | None) -> Tensor | None:
@@ -332,6 +381,9 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
         return None
     if any(scope.kind == DATA for scope in context.scopes):
         return None
+    step = context.computation
+    if step is not None and not is_captured(step, context, source):
+        return None
     computation = next((built for built in program.computations if built.call is source), None)
     if computation is not None and not may_be_tpus(computation):
         return None
@@ -346,12 +398,36 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
         return None
     is_sure = computation is None or computation.certainty is Certainty.DEFINITE
     return definite_if(
-        is_sure,
+        is_sure and (step is None or step.certainty is Certainty.DEFINITE),
         is_for_many(program, strategy, context),
         is_whole or not taken.of_structures,
         not context.is_tried and not context.with_blocks(UNSEEN),
         all(key.identity == taken.site for key, _ in context.conditions if key.kind in GUESSES),
     )
+
+
+# tensorflow/python/distribute/values.py, `_per_replica_to_tensor`: a TPU's replica has no number.
+def is_captured(step: Computation, context: Context, source: ApiCall) -> bool:
+    """Return whether a replica takes, in the function given to `run`, what was made outside it.
+
+    Of a named tuple among the arguments each replica gets its own parts. A step that takes them of
+    the dataset itself is TPU705's.
+    """
+    taken = filter(None, map(batches_taken_by, step.calls))
+    arguments = [argument.value for argument in step.call.arguments[1:]]
+    return (
+        is_run(step)
+        and is_on_replica(context)
+        and source.context.computation is None
+        and not any(iterated.site == source.site for iterated, _ in taken)
+        and not any(holds_object(argument) for argument in arguments)
+    )
+
+
+def holds_object(value: Value) -> bool:
+    if isinstance(value, STRUCTURES):
+        return any(map(holds_object, parts(value)))
+    return isinstance(value, Instance)
 
 
 def is_current(strategy: Strategy) -> bool:

@@ -402,7 +402,7 @@ def _next(call: Call) -> Value:
     """next(iterator), and iter(iterable) as the iterable itself."""
     if not call.arguments or call.name == "iter":
         return call.values[0] if call.arguments else UNKNOWN
-    return operators.element_of(call.frame, call.values[0], call.site)
+    return operators.next_of(call.frame, call.values[0], call.site)
 
 
 @model("functools.wraps")
