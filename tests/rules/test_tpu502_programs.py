@@ -10,6 +10,26 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import REWRITTEN_PAIR, V1
 
 PROGRAMS = {
+    "harmless findings in the Object Detection API: a switch for static shapes": """
+        import sys
+        import tensorflow.compat.v1 as tf
+        import library
+        class Sampler:
+            def sample(self, x, use_static_shapes, is_short):
+                count = tf.reduce_sum(tf.cast(x > 0.0, tf.int32))
+                if is_short:
+                    return tf.slice(x, [0], tf.stack([count]))  # possible: TPU502
+                if not use_static_shapes:
+                    return tf.slice(x, [0], tf.stack([count]))
+                return x
+        class Whole:
+            def sample(self, x, use_static_shapes, is_short):
+                return x
+        def computation(x):
+            sampler = {"some": Sampler(), "all": Whole()}[sys.argv[1]]
+            return sampler.sample(x, library.is_static, library.is_short)
+        result = tf.tpu.rewrite(computation, [tf.ones([8])])
+    """,
     "sizes that follow from shapes": """
         import tensorflow.compat.v1 as tf
         def computation(x):

@@ -128,7 +128,9 @@ def _needs(program: Program) -> Iterator[_Need]:
                 not is_open,
                 not any(is_alternative for _, is_alternative in alternatives),
             )
-            yield _Need(computation, call, argument, what, _data_in(argument.value), certainty)
+            # A switch like `use_static_shapes` leads elsewhere where the program runs on a TPU.
+            if certainty is Certainty.DEFINITE or not asks_about(call.context, naming.SHAPE):
+                yield _Need(computation, call, argument, what, _data_in(argument.value), certainty)
 
 
 def _by_cause(needs: Iterable[_Need]) -> Iterator[tuple[_Need, list[ApiCall]]]:
