@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
+from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.naming import NamePattern
@@ -112,6 +113,25 @@ def _words_of_value(value: TestedValue) -> Iterator[Word]:
     is_affirmed = value.compared not in map(repr, NOTHING)
     yield Word(value.parent.path, is_affirmed)
     yield Word(value.compared, is_affirmed)
+
+
+def is_kept_from_tpu(module: Module) -> bool:
+    """Return whether each TPUEstimator that a module makes has `use_tpu=False` in so many words."""
+    made = [
+        node
+        for node in module.nodes()
+        if isinstance(node, nodes.CallNode)
+        and nodes.dotted_path(node.callee).endswith("TPUEstimator")
+    ]
+    return bool(made) and all(
+        any(
+            argument.keyword == "use_tpu"
+            and isinstance(argument.value, nodes.Constant)
+            and argument.value.value is False
+            for argument in node.arguments
+        )
+        for node in made
+    )
 
 
 def asks_about(context: BaseContext, pattern: NamePattern) -> bool:

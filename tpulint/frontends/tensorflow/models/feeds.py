@@ -39,7 +39,7 @@ from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
-from tpulint.frontends.tensorflow.branch_tests import NO_TPU, is_without_tpu
+from tpulint.frontends.tensorflow.branch_tests import NO_TPU, is_kept_from_tpu, is_without_tpu
 from tpulint.frontends.tensorflow.hooks import COLUMN_LISTS
 from tpulint.frontends.tensorflow.keras_models import FITS, PRETRAINED, is_dataset, is_pretrained
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
@@ -248,7 +248,7 @@ def read_uncalled_input_fns(interpreter: Interpreter, modules: Iterable[Module])
     Some are made by functions that are called so, too.
     """
     for module in modules:
-        if not module.facts.names_any(frozenset(["TPUEstimatorSpec"])):
+        if not module.facts.names_any(frozenset(["TPUEstimatorSpec"])) or is_kept_from_tpu(module):
             continue
         for value in list(interpreter.module_env(module).names.values()):
             members = value.names.values() if isinstance(value, Class) else (value,)
