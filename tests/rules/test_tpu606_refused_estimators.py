@@ -8,6 +8,9 @@ import pytest
 
 from tests.rules.analysis import expected, reported
 from tests.rules.openings import NETWORK
+from tpulint.check import driver
+from tpulint.config import Config
+from tpulint.finding import Certainty
 
 FAMILY = ["TPU606"]
 BEGIN = (
@@ -110,6 +113,54 @@ estimator.train(library.input_fn)
     findings = reported(BEGIN + program, tmp_path, FAMILY)
     certainty = DEFAULTS[default, shards]
     assert [finding.certainty for finding in findings] == ([certainty] if certainty else [])
+
+
+SCRIPT = """
+import tensorflow as tf
+import library
+
+flags = tf.flags
+FLAGS = flags.FLAGS
+{}
+def main(_):
+    estimator = tf.estimator.tpu.TPUEstimator(
+        library.model_fn,
+        use_tpu={},
+        train_batch_size=FLAGS.train_batch_size,
+        config=tf.estimator.tpu.RunConfig(
+            tpu_config=tf.estimator.tpu.TPUConfig(num_shards=8)
+        ),
+    )
+    estimator.train(library.input_fn)
+
+if __name__ == "__main__":
+    tf.app.run()
+"""
+SIZE = 'flags.DEFINE_integer("train_batch_size", {}, "rows of a batch")\n'
+DEVICE = 'flags.DEFINE_bool("use_tpu", {}, "whether a TPU is used")\n'
+
+
+def test_false_alarm_scripts_that_define_one_flag_with_defaults_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """One script had the default 1, and that was reported of the others, which import it."""
+    first = SCRIPT.format(SIZE.format(1), True)
+    (tmp_path / "first.py").write_text(first)
+    (tmp_path / "second.py").write_text("import first\n" + SCRIPT.format(SIZE.format(8), True))
+    (tmp_path / "third.py").write_text("import first, second\n" + SCRIPT.format("", True))
+    config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
+    request = driver.Request(config, frozenset(["TPU606"]), (str(tmp_path),))
+    (finding,) = driver.check(driver.discover(request)).findings
+    assert finding.span.filename.endswith("first.py")
+
+
+@pytest.mark.parametrize(("default", "count"), [("True", 1), ("False", 0)])
+def test_harmless_finding_a_flag_has_to_ask_for_the_tpu(
+    default: str, count: int, tmp_path: Path
+) -> None:
+    """Who asks for the TPU on the command line sets the batch there, too."""
+    text = SCRIPT.format(DEVICE.format(default) + SIZE.format(1), "FLAGS.use_tpu")
+    assert len(reported(text, tmp_path, FAMILY)) == count
 
 
 OPTIONS = {(33, 8): "possible", (33, 3): "", (64, 8): ""}

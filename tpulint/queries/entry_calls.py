@@ -8,11 +8,13 @@ tpu_estimator.py and tpu_config.py.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument, Cluster, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
+from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.finding import Certainty
@@ -131,14 +133,18 @@ def constant_int(value: Value | None) -> int | None:
     return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
-def flag_defaults(program: Program, flag: Value) -> Iterator[int | None]:
-    """Yield the numbers that the flag has where the command line does not set it."""
+def flag_defaults(program: Program, flag: Value, site: Site) -> Iterator[int | None]:
+    """Yield the numbers that the flag has at `site` where the command line does not set it."""
     if isinstance(flag, Opaque) and flag.parent is not None and flag.parent.path == COMMAND_LINE:
         yield from _option_defaults(program, flag.last)
+    defaults: defaultdict[Module, list[int | None]] = defaultdict(list)
     for call in program.named.get("DEFINE_integer", ()):
         name, default = call.argument("name", 0), call.argument("default", 1)
         if name and default and isinstance(flag, External) and name.value == Const(flag_name(flag)):
-            yield constant_int(default.value)
+            defaults[call.site.module].append(constant_int(default.value))
+    # Scripts beside each other define the same flags: one that has none of its own imports it.
+    if site.module in defaults or len(defaults) == 1:
+        yield from defaults.get(site.module) or next(iter(defaults.values()))
 
 
 def _option_defaults(program: Program, option: str) -> Iterator[int | None]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Mapping
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, Value, options
+from tpulint.absint.domain.values import NONE, Const, External, Value, options
 from tpulint.file_facts import is_test
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES
@@ -17,6 +18,7 @@ from tpulint.queries.entry_calls import (
     broadcasts_input,
     constant_int,
     flag_defaults,
+    flag_name,
     may_use_tpu,
     tpu_config_value,
 )
@@ -93,7 +95,7 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
     count = constant_int(shards)
     are_flags = count is None
     if count is None and cores == NONE:
-        count = next(flag_defaults(program, shards), None)
+        count = next(flag_defaults(program, shards, call.site), None)
     # A test may run on a machine of its own, with fewer cores than Cloud offers.
     if count is None and (shards != NONE or cores != NONE or is_test(call.site.module.filename)):
         return
@@ -108,8 +110,8 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
         is_flag = size is None
         # The default of a flag is judged where the program itself says how many cores there are.
         if is_flag and count is not None:
-            size = next(flag_defaults(program, argument.value), None)
-        if size is None or size % replicas == 0:
+            size = next(flag_defaults(program, argument.value, call.site), None)
+        if size is None or size % replicas == 0 or (is_flag and is_off_by_default(program, call)):
             continue
         # Evaluations and predictions may be told not to use the TPU (`eval_on_tpu=False`).
         trained = run in runs and keyword == "train_batch_size"
@@ -122,3 +124,16 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
             certainty=definite_if(is_certain, not is_flag),
             doubt="unless the command line sets the flag" if is_flag else "",
         )
+
+
+def is_off_by_default(program: Program, estimator: ApiCall) -> bool:
+    """Return whether the command line has to ask for the TPU: then it can set the batch, too."""
+    use_tpu = estimator.argument("use_tpu", 4)
+    if use_tpu is None or not isinstance(use_tpu.value, External):
+        return False
+    flag = Const(flag_name(use_tpu.value))
+    for call in chain(*(program.named.get(name, ()) for name in ("DEFINE_bool", "DEFINE_boolean"))):
+        name, default = call.argument("name", 0), call.argument("default", 1)
+        if name and default and name.value == flag and call.site.module is estimator.site.module:
+            return default.value == Const(False)
+    return False

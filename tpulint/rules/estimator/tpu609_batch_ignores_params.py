@@ -113,14 +113,14 @@ def size_fault(
     if batched is not None and isinstance(argument.value, (External, Opaque)):
         harm = f"the batch is {batched}, whatever `{keyword}` is"
         doubt = f"unless `{keyword}` is always {batched}"
-        is_default = batched in flag_defaults(program, argument.value)
+        is_default = batched in flag_defaults(program, argument.value, argument.site)
         return SizeFault(Certainty.UNLIKELY if is_default else Certainty.POSSIBLE, harm, doubt)
     flag = flag_of(size)
     if flag and hosts == "one" and not feeds_each_core(feed, estimator):
         due = flag_of(argument.value) or ("" if total is None else str(total))
         harm = f"the batch is `{flag}`, whatever `{keyword}` is"
         doubt = f"unless `{flag}` is always {due}"
-        is_default = total is not None and total in flag_defaults(program, size)
+        is_default = total is not None and total in flag_defaults(program, size, argument.site)
         certainty = Certainty.UNLIKELY if is_default else Certainty.POSSIBLE
         return SizeFault(certainty, harm, doubt) if due else None
     if batched is None or total is None or feeds_each_core(feed, estimator):
