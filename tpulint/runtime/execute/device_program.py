@@ -257,9 +257,10 @@ class DeviceProgram:
         self._arguments = {image.name: image for image in arguments}
         self._to_cut: list[int] = []
         self._operations: dict[str, Operation] = {}
-        self._is_compiled = compiles or not self._is_accepted()
+        accepted = None if compiles else self._accepted_function()
+        self._is_compiled = accepted is None
         _listeners(user_location(), self._is_compiled)
-        self._function = self._trace(compiled=self._is_compiled)
+        self._function = accepted or self._trace(compiled=True)
         register_segment(self._function, self._operations)
 
     def launch(self) -> tuple[list[Tensor], Operation]:
@@ -272,11 +273,11 @@ class DeviceProgram:
             results = operations.call_function(self._function, arguments, name)
         return cut_to_shapes(results, self._to_cut), results[0].op
 
-    def _is_accepted(self) -> bool:
-        """Return whether XLA accepts the segment, and TensorFlow's kernels can run it."""
+    def _accepted_function(self) -> Callable[..., Tensor] | None:
+        """Return the function if XLA accepts it and TensorFlow's kernels can run it, or None."""
         # XLA is asked before there are values, and so shapes and bounds have to be known.
         if self._fixed or not can_run_on_cpu(self._region, self._ops):
-            return False
+            return None
         shapes = {image.name: image.shape for image in self._arguments.values()}
         variables = []
         for name, image in self._taken.items():
@@ -290,10 +291,11 @@ class DeviceProgram:
             if image.dtype != tf.resource
         ]
         if None in variables or not all(spec.shape.is_fully_defined() for spec in data):
-            return False
+            return None
         function = self._trace(compiled=False)
         with graphs.eager_mode(), tf.device(devices.COORDINATORS_CPU):
-            return operations.can_be_compiled(function, data, variables)
+            is_accepted = operations.can_be_compiled(function, data, variables)
+        return function if is_accepted else None
 
     def _is_argument(self, bound: SliceBound) -> bool:
         """Return whether `bound` depends on an argument."""

@@ -22,6 +22,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     func_graph,
     function_def_to_graph,
     handle_data_util,
+    op_def_registry,
     ops,
     pydev,
     tensorflow_tpu,
@@ -303,7 +304,15 @@ def is_function(graph: Graph, name: str) -> bool:
 
     An operation whose type is a function's name calls it: so do the functions of `Defun`.
     """
-    return any(name in holder._functions for holder in graphs_outwards(graph))
+    return not _is_operation(name) and any(
+        name in holder._functions for holder in graphs_outwards(graph)
+    )
+
+
+@functools.cache
+def _is_operation(name: str) -> bool:
+    """Return whether TensorFlow has an operation `name`: then no function has that name."""
+    return op_def_registry.get(name) is not None
 
 
 def _graph_of(function: Any, holder: Graph) -> Graph:
