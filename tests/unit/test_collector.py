@@ -16,7 +16,7 @@ from tpulint.check import executor
 from tpulint.check.progress import Progress
 from tpulint.disk import Disk
 from tpulint.frontends.settings import Settings
-from tpulint.incremental.model import Analysis, Batch, Job
+from tpulint.incremental.model import Analysis, Batch, FileFailure, Job
 from tpulint.worker_pool import worker_pool
 
 JOBS = [Job(("one.py",), (), 1), Job(("two.py",), (), 1)]
@@ -70,6 +70,34 @@ def test_garbage_of_programs_is_collected_before_the_next_where_it_is_much(
     assert left_by(analyze) == [True, True]
     monkeypatch.setattr(collector, "MAX_UNCOLLECTED_OBJECTS", -1)
     assert left_by(analyze) == [False, True]
+
+
+LARGE = Job(("one.py",), (), executor.MIN_FILES_FOR_PROCESS)
+
+
+def tell_process(batch: Batch, job: Job) -> Analysis:
+    return Analysis(failures=(FileFailure(job.seeds[0], str(os.getpid())),))
+
+
+def end_process(batch: Batch, job: Job) -> Analysis:
+    os._exit(1)
+
+
+def test_what_is_left_of_a_large_program_ends_with_its_process() -> None:
+    executor._begin(BATCH)
+    assert executor._analyze_in_worker(tell_process, JOBS[0]) == tell_process(BATCH, JOBS[0])
+    elsewhere = executor._analyze_in_worker(tell_process, LARGE)
+    assert elsewhere is not None
+    assert elsewhere.failures[0].reason != str(os.getpid())
+
+
+def test_a_large_program_whose_process_dies_is_analyzed_again() -> None:
+    executor._begin(BATCH)
+    assert executor._analyze_in_worker(end_process, LARGE) is None
+    with executor.LocalWorkers(BATCH, 2, Progress()) as workers:
+        workers._start(1)
+        ((_, analysis),) = workers.analyze(end_process, [LARGE])
+    assert analysis.failures == (FileFailure("one.py", executor.KILLED),)
 
 
 def test_a_process_that_works_for_another_collects_nothing_by_itself() -> None:
