@@ -326,3 +326,44 @@ def test_a_model_that_gets_the_values_of_all_replicas_is_found(call: str, tmp_pa
 @pytest.mark.parametrize("call", MODELS_TAKE)
 def test_what_a_model_takes_is_silent(call: str, tmp_path: Path) -> None:
     assert certainties(f"{STEPS}{MODELS}        {call}\n", tmp_path, "TPU711") == []
+
+
+# `MEAN` hands one tensor on, and with an axis the rows of one tensor are reduced.
+SUMS_REFUSED = [
+    "strategy.reduce('SUM', tf.constant(3.0), axis=None)",
+    "strategy.reduce(tf.distribute.ReduceOp.SUM, total, axis=None)",
+    "strategy.reduce('SUM', total / 4.0, axis=None)",
+    "strategy.reduce('SUM', tf.reduce_sum(strategy.reduce('MEAN', loss, axis=None)), axis=None)",
+]
+SUMS_TAKEN = [
+    "strategy.reduce('MEAN', tf.constant(3.0), axis=None)",
+    "strategy.reduce('SUM', tf.ones([4]), axis=0)",
+    "strategy.reduce('SUM', loss, axis=None)",
+    "strategy.reduce('SUM', tf.identity(loss), axis=None)",
+    "strategy.reduce('SUM', losses[0], axis=None)",
+    "strategy.reduce('SUM', x, axis=None)",
+    "tf.distribute.get_strategy().reduce('SUM', tf.constant(3.0), axis=None)",
+    "strategy.reduce('SUM', library.values(), axis=None)",
+]
+
+
+def found_in_sum(tmp_path: Path, call: str) -> list[str]:
+    line = f"""
+import library
+
+total = 0.0
+for loss in losses:
+    total += strategy.reduce('SUM', loss, axis=None)
+{call}
+"""
+    return certainties(PROGRAM.replace("{line}", "") + line, tmp_path, "TPU711")
+
+
+@pytest.mark.parametrize("call", SUMS_REFUSED)
+def test_a_sum_of_one_tensor_of_the_host_is_found(call: str, tmp_path: Path) -> None:
+    assert found_in_sum(tmp_path, call) == ["definite"]
+
+
+@pytest.mark.parametrize("call", SUMS_TAKEN)
+def test_a_sum_of_what_each_replica_has_is_silent(call: str, tmp_path: Path) -> None:
+    assert found_in_sum(tmp_path, call) == []

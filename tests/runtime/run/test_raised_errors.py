@@ -328,6 +328,7 @@ VALUES = [
     "model(x)",
     "model.predict(x)",
     "model.train_on_batch(x, x)",
+    "strategy.reduce('SUM', tf.constant(3.0), axis=None)",
 ]
 
 

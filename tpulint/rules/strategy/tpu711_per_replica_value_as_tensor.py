@@ -17,7 +17,7 @@ from tpulint.absint.domain.objects import (
 )
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import STRUCTURES, parts
-from tpulint.absint.domain.values import Choice, Const, External, Value, options
+from tpulint.absint.domain.values import NONE, Choice, Const, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
@@ -56,6 +56,7 @@ CURRENT = "get_strategy"
 REPLICA_CONTEXT = "get_replica_context"
 JOINS_REPLICAS = ("all_reduce", "all_gather")
 LEN = "builtins.len"
+MAKE_OF_NUMBERS = frozenset(["constant", "fill", "ones", "zeros"])
 COMPARES_ARGUMENTS = ("builtins.max", "builtins.min")
 # keras/src/trainers/trainer.py. `predict_on_batch` takes a value of all replicas with Keras 3.
 KERAS_TAKES = frozenset(["fit", "evaluate", "predict", "train_on_batch", "test_on_batch"])
@@ -121,7 +122,7 @@ class PerReplicaValueAsTensor(Rule):
 
 # tensorflow/python/distribute/cross_device_ops.py, `reduce_non_distributed_value`
 def _check_plain_numbers(program: Program, report: Report) -> None:
-    """Check that what is summed over the replicas is no number of the host."""
+    """Check that what is summed over the replicas is no number or tensor of the host."""
     for call in program.named.get("reduce", ()):
         operation, value = call.argument("reduce_op", 0), call.argument("value", 1)
         strategy = call.receiver
@@ -130,16 +131,41 @@ def _check_plain_numbers(program: Program, report: Report) -> None:
         if operation is None or value is None or not is_sum(operation.value):
             continue
         number = value.value.value if isinstance(value.value, Const) else None
-        if type(number) in (int, float) and number:
+        is_number = type(number) in (int, float) and bool(number)
+        if is_number or is_tensor_of_host(program, call, value.value):
+            kind = "number" if is_number else "tensor"
             report(
                 value.site.span,
-                "`reduce` adds up what each replica has, and the host has this number only once:"
+                f"`reduce` adds up what each replica has, and the host has this {kind} only once:"
                 " pass what `run` returns",
                 certainty=definite_if(
-                    is_for_many(program, strategy, call.context), not call.context.is_guess
+                    is_for_many(program, strategy, call.context),
+                    not call.context.is_guess and not call.context.is_tried,
                 ),
                 trace=(traces.step(HOST_LANE, call.site, "adds up one value per replica"),),
             )
+
+
+def is_made_of_numbers(program: Program, tensor: Tensor) -> bool:
+    calls = program.by_result.get(id(tensor), ())
+    return any(call.last in MAKE_OF_NUMBERS and tf_names.is_tensorflow(call.path) for call in calls)
+
+
+def is_tensor_of_host(program: Program, call: ApiCall, value: Value) -> bool:
+    """Return whether `reduce` sums one tensor that the host has made, by an operation or operator.
+
+    With an axis it sums the tensor's rows. A sum that a loop adds to was a number before.
+    """
+    axis = call.argument("axis", 2)
+    if axis is None or axis.value != NONE or call.context.computation is not None:
+        return False
+    tensors = [option for option in options(value) if isinstance(option, Tensor)]
+    return bool(tensors) and all(
+        tensor.of_all is None and (tensor.single or is_made_of_numbers(program, tensor))
+        if isinstance(tensor, Tensor)
+        else isinstance(tensor, Const) and type(tensor.value) in (int, float)
+        for tensor in options(value)
+    )
 
 
 def _check_arguments(program: Program, report: Report) -> None:
