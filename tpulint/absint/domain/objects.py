@@ -438,6 +438,24 @@ class TraceTimeValue(Value):
         return f"{self.path}() at trace time"
 
 
+def decorated(function: Function, cls: Class) -> Function | None:
+    """Return the method of `cls` that a decorator put `function` in the place of; None if none."""
+    if function.owner is not None:
+        return None
+    waiting, seen = [function], set[int]()
+    for current in waiting:  # it grows meanwhile
+        env = current.env
+        if env is None or env.function is None or id(env) in seen:
+            continue
+        seen.add(id(env))
+        held = [inner for inner in map(function_of, env.names.values()) if inner is not None]
+        for inner in held:
+            if inner.owner is cls:
+                return inner
+        waiting += held
+    return None
+
+
 def mro(cls: Class) -> list[Value]:
     """Return the class and its bases, each before its own and in the order given, as Python does.
 

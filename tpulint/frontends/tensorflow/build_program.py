@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER, ConditionKey, Scope, cover
 from tpulint.absint.domain.events import ApiCall, Computation, Context
-from tpulint.absint.domain.objects import Class, Env, Function, function_of
+from tpulint.absint.domain.objects import Class, Env, Function, decorated, function_of
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
 from tpulint.absint.domain.values import (
@@ -245,7 +245,11 @@ def _read_value(
         is_called_back = bool(value.outer_bases)
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
-            if not isinstance(inner, Function) or inner.module is not module:
+            hidden = decorated(inner, value) if isinstance(inner, Function) else None
+            if isinstance(inner, Function) and hidden is not None:
+                entry_names = interpreter.library.entry_names
+                _read_function(interpreter, inner, instance, entry_names, hidden)
+            elif not isinstance(inner, Function) or inner.module is not module:
                 pass
             elif is_called_back and inner.hints.isdisjoint(("classmethod", "staticmethod")):
                 left.append(UncalledMethod(value, inner, names, interpreter.follow_all))
@@ -258,15 +262,21 @@ def _read_value(
 
 
 def _read_function(
-    interpreter: Interpreter, function: Function, receiver: Value | None, names: frozenset[str]
+    interpreter: Interpreter,
+    function: Function,
+    receiver: Value | None,
+    names: frozenset[str],
+    hidden: Function | None = None,
 ) -> None:
     """Read one root with opaque arguments, unless it cannot matter or was read already.
 
     Where it opens host clusters although not everything on the way was read, it is read
     again with everything: only then does every access count.
+
+    hidden: the method that a decorator put `function`, which it makes for each, in the place of.
     """
     code = function.code
-    if id(code) in interpreter.called:
+    if id((hidden or function).code) in interpreter.called:
         if code.names_any(function.module.written(tf_names.TPU_STRATEGIES)):
             _want(interpreter, function)  # other callers may get another device than those read
         return
@@ -534,9 +544,7 @@ def drop_plain_estimators(program: Program, project: Project, callers: Sequence[
             if not any(project.holds(file, may_make_tpu_estimator) for file in reached):
                 plain.add(path)
     program.computations = [
-        computation
-        for computation in program.computations
-        if not (_is_guess(computation) and computation.site.module.path in plain)
+        it for it in program.computations if not (_is_guess(it) and it.site.module.path in plain)
     ]
 
 
@@ -560,11 +568,7 @@ def drop_runs_on_other_devices(program: Program, project: Project, callers: Sequ
 
     callers: files that may call what is defined in the modules of the program.
     """
-    paths = {
-        computation.site.module.path
-        for computation in program.computations
-        if _may_run_elsewhere(computation)
-    }
+    paths = {it.site.module.path for it in program.computations if _may_run_elsewhere(it)}
     if not paths:
         return
     above = _importers_of_program(program, project, callers)
