@@ -425,6 +425,8 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         return item_of(base, index, frame.library.is_in_program(frame.context))
     if isinstance(base, Tensor):
         if base.of_all is not None and base.sort == "tensor":
+            if base.single:
+                transfer.note_operands(frame, [base], (site,), transfer.SUBSCRIPT)
             return UNKNOWN  # what holds a tensor of each replica has no items: this is a structure
         if base.sort == "structure":
             transfer.note_operands(frame, [base], (site,), transfer.SUBSCRIPT)
@@ -465,7 +467,14 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
 def next_of(frame: Frame, value: Value, site: Site) -> Value:
     """Return one item of an iteration over `value`."""
     if isinstance(value, Choice):
-        return join(next_of(frame, option, site) for option in value.options)
+        # Where it may be a list, too, a test may keep what is none from getting here.
+        are_tensors = all(isinstance(option, Tensor) for option in value.options)
+        return join(
+            replace(option, shape=None)
+            if isinstance(option, Tensor) and not are_tensors
+            else next_of(frame, option, site)
+            for option in value.options
+        )
     if isinstance(value, Sequence):
         return join(value.items) if value.items else UNKNOWN
     if isinstance(value, Mapping):

@@ -156,8 +156,9 @@ def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], nam
     if context.is_unrecorded:
         return
     for item, site in zip(items, sites, strict=False):
-        if isinstance(item, Tensor) and item.of_all is not None:
-            use = Use(item, site, context, Certainty.DEFINITE, name)
+        held = [tensor for tensor in options(item) if isinstance(tensor, Tensor) and tensor.of_all]
+        if len(held) == len(options(item)):
+            use = Use(held[0], site, context, Certainty.DEFINITE, name)
             frame.session.program.operands.append(use)
 
 
@@ -296,6 +297,7 @@ def leave_control(
             )
         output = flow(frame, [tensor, *chosen], site, tensor.sort)
         output.uniform = tensor.uniform and agreed
+        output.of_all, output.single = tensor.of_all, tensor.single
         return output
 
     return each_tensor(value, out)

@@ -381,7 +381,7 @@ def taken_by_operators(program: Program) -> Iterator[Taken]:
 def value_of_all(value: Value | None) -> Tensor | None:
     """Return what holds a value of each replica: with another strategy it is one tensor.
 
-    Of a choice all must come from one place, else it may have been reduced meanwhile.
+    Of a choice all must hold one, or come from one place: else it may have been reduced meanwhile.
     """
     if isinstance(value, Tensor):
         return value if value.of_all is not None else None
@@ -394,7 +394,7 @@ def value_of_all(value: Value | None) -> Tensor | None:
     assert held[0].of_all is not None
     place = held[0].of_all.site
     is_one = all(place == (tensor.of_all or tensor).site for tensor in tensors)
-    return held[0] if is_one else None
+    return held[0] if is_one or len(held) == len(tensors) else None
 
 
 def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty | None:
@@ -420,7 +420,8 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
     )
     if taken.of_structures and not is_whole and is_structure:
         return None
-    if taken.takes_apart and not (isinstance(result, Tensor) and is_certainly_one(result)):
+    one = taken.tensor if is_whole or not isinstance(result, Tensor) else result
+    if taken.takes_apart and not is_certainly_one(one):
         return None
     is_sure = computation is None or computation.certainty is Certainty.DEFINITE
     return definite_if(

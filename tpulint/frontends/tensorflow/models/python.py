@@ -352,7 +352,7 @@ def _is_of_type(instance: Value, classes: Value) -> bool | None:
     match instance:
         case Instance():
             return _is_object_of(instance, listed)
-        case Tensor(sort="tensor") if instance.operation is not None:
+        case Tensor(sort="tensor") if instance.operation or (instance.of_all and instance.single):
             return False if names <= NO_SEQUENCES | {"list", "tuple", "set"} else None
         case Const(value):
             own = {cls.__name__ for cls in type(value).__mro__}

@@ -176,9 +176,25 @@ def _run(call: Call) -> Value | None:
     else:
         tpu = strategy.kind == "tpu" and not is_for_another(call.frame.context, strategy)
         certainty = Certainty.DEFINITE if tpu else Certainty.POSSIBLE
-        trace(call, call.name, callee, arguments, certainty=certainty, mode="function")
-        return Tensor(call.frame.context, call.site, "structure", of_all=call.record)
+        result = trace(call, call.name, callee, arguments, certainty=certainty, mode="function")
+        return _of_all_replicas(call, result)
     return Tensor(call.frame.context, call.site, "structure")
+
+
+# tensorflow/python/distribute/distribute_utils.py, `regroup`: None stays, all else is a PerReplica.
+def _of_all_replicas(call: Call, result: Value) -> Value:
+    """Return what `run` gives where a step returns `result`: a value of each replica for each."""
+    if isinstance(result, Sequence) and not result.open and result.items:
+        items = [_of_all_replicas(call, item) for item in result.items]
+        return Sequence(result.kind, items, site=call.site)
+    if isinstance(result, Mapping) and not result.open and result.items:
+        by_key = {key: _of_all_replicas(call, item) for key, item in result.items.items()}
+        return Mapping(by_key, site=call.site, made=call.frame.context)
+    if result == NONE:
+        return NONE
+    sort = result.sort if isinstance(result, Tensor) else "structure"
+    is_one = isinstance(result, Tensor) and (result.single or result.shape is not None)
+    return Tensor(call.frame.context, call.site, sort, of_all=call.record, single=is_one)
 
 
 def _of_one(arguments: Iterable[Argument]) -> Arguments:
