@@ -73,6 +73,50 @@ def _cleared(mark: str = "", **parts: str) -> str:
     return CLEARED.format(mark=mark, **usual | parts)
 
 
+# What is lost is what the step needs, however its strategy was got.
+TRAINER = """
+import tensorflow as tf
+
+MODES = ["train", "export"]
+RESOLVER = tf.distribute.cluster_resolver.TPUClusterResolver("")
+
+
+def get_strategy():
+    tf.config.experimental_connect_to_cluster(RESOLVER)
+    tf.tpu.experimental.initialize_tpu_system(RESOLVER)
+    return tf.distribute.TPUStrategy(RESOLVER)
+
+
+class Trainer:
+    def __init__(self, strategy, run_mode):
+        self.strategy = strategy
+        self.run_mode = run_mode
+        with strategy.scope():
+            self.model = tf.keras.Sequential([{layers}])
+            self.optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+
+    def step(self, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(self.model(x)) / 1024.0
+        gradients = tape.gradient(loss, self.model.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables))
+        return loss
+
+    @tf.function
+    def run_step(self, x):
+        return self.strategy.run(self.step, args=(x,))
+
+    def train(self, x):
+        tf.tpu.experimental.initialize_tpu_system(RESOLVER){mark}
+        self.run_step(x)
+
+
+def main(mode, x):
+    strategy = get_strategy()
+    trainer = Trainer(strategy, mode)
+    trainer.train(x)
+"""
+
 PROGRAMS = {
     "models of all folds are used after the loop that clears each": _folds("# error: TPU704"),
     "in a loop over the models": _folds(
@@ -150,6 +194,21 @@ tf.tpu.experimental.initialize_tpu_system(resolver)  # possible: TPU704
 with strategy.scope():
     model = tf.keras.Sequential([tf.keras.layers.Dense(20)])
 """,
+    "a step uses a model that was made before": TRAINER.format(
+        layers="tf.keras.layers.Input([4]), tf.keras.layers.Dense(2)", mark="  # error: TPU704"
+    ),
+    "a step may make the weights of its model first": TRAINER.format(
+        layers="tf.keras.layers.Dense(2)", mark="  # possible: TPU704"
+    ),
+    "a test asks for the mode": TRAINER.format(
+        layers="tf.keras.layers.Input([4]), tf.keras.layers.Dense(2)", mark="  # error: TPU704"
+    ).replace("trainer.train(x)", "if 'train' in trainer.run_mode:\n        trainer.train(x)"),
+    "a step of a program that initializes the system first": TRAINER.format(
+        layers="tf.keras.layers.Input([4]), tf.keras.layers.Dense(2)", mark=""
+    ).replace("        tf.tpu.experimental.initialize_tpu_system(RESOLVER)\n", ""),
+    "an early return for what is known is before both": TRAINER.format(
+        layers="tf.keras.layers.Input([4]), tf.keras.layers.Dense(2)", mark="  # error: TPU704"
+    ).replace("    strategy = get", "    if mode not in MODES: return\n    strategy = get"),
 }
 
 

@@ -137,11 +137,18 @@ def guards_creation(test: Expression) -> bool:
             return any(guards_creation(item) for item in items)
         case Compare(comparisons=comparisons):
             return any(
-                comparison.op in ("Is", "IsNot", "In", "NotIn") for comparison in comparisons
+                comparison.op in ("Is", "IsNot")
+                or (comparison.op in ("In", "NotIn") and not _is_mode(comparison.right))
+                for comparison in comparisons
             )
         case CallNode(callee=Name(id=name)):
             return name in ("hasattr", "getattr")
     return False
+
+
+# `"train" in self.run_mode` is true each time.
+def _is_mode(container: Expression) -> bool:
+    return last_name(container).lower().endswith("mode")
 
 
 MAX_UNROLLED_ITEMS = 16  # items of a loop or a comprehension that are read one by one

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 
 from tpulint.absint.domain.context import GUARD, LOOP, Scope
-from tpulint.absint.domain.events import ApiCall, Context
+from tpulint.absint.domain.events import Access, ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
 from tpulint.diagnostics import traces
@@ -16,10 +17,11 @@ from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, SHUTS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
+from tpulint.queries.strategies import has_variables
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import For, Jump, Return, walk
 
-RELEVANT = INITIALIZES | SHUTS_DOWN | tf_names.TPU_STRATEGIES | {"scope"}
+RELEVANT = INITIALIZES | SHUTS_DOWN | tf_names.TPU_STRATEGIES | tf_names.STRATEGY_RUN | {"scope"}
 # tensorflow/python/tpu/tpu_strategy_util.py, `initialize_tpu_system`: it clears the eager context
 # of the TPU, and with it every variable and every compiled program.
 HARM = {
@@ -40,12 +42,39 @@ class ReinitializedSystem(Rule):
         for call in program.calls:
             if call.last in RELEVANT or call.last in tf_names.STEPS or call.last == "compile":
                 runs[call.context.run].append(call)
+        variables = _Variables(program)
         for calls in runs.values():
             for number, call in enumerate(calls):
                 if call.last in INITIALIZES:
                     earlier, later = _since_shutdown(calls[:number]), calls[number + 1 :]
-                    _check_initialization(call, earlier, later, report)
+                    _check_initialization(call, earlier, later, variables, report)
                     _check_rounds(call, later, report)
+
+
+class _Variables:
+    """The variables that the steps of `run` use."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._computations = {id(built.call): built for built in program.computations}
+
+    def used_by(self, call: ApiCall, earlier: list[ApiCall]) -> Iterator[Context]:
+        """Yield where the variables were made that a step uses, and that were there before it.
+
+        Some models make their weights in their first step, which may be an `earlier` one.
+        """
+        used = {access.variable for step in earlier for access in self._accesses(step)}
+        for access in self._accesses(call):
+            variable, made = access.variable, access.variable.made
+            is_there = variable in used or variable.sort == "variable"
+            if made is None or made.computation is not None:
+                continue
+            if is_there or has_variables(self._program, variable):
+                yield made
+
+    def _accesses(self, call: ApiCall) -> list[Access]:
+        computation = self._computations.get(id(call))
+        return [] if computation is None else computation.accesses
 
 
 def _since_shutdown(calls: list[ApiCall]) -> list[ApiCall]:
@@ -55,7 +84,11 @@ def _since_shutdown(calls: list[ApiCall]) -> list[ApiCall]:
 
 
 def _check_initialization(
-    call: ApiCall, earlier: list[ApiCall], later: list[ApiCall], report: Report
+    call: ApiCall,
+    earlier: list[ApiCall],
+    later: list[ApiCall],
+    variables: _Variables,
+    report: Report,
 ) -> None:
     """Report an initialization that clears what `earlier` calls built on the system."""
     reachable = [other for other in earlier if _may_follow(other, call)]
@@ -68,7 +101,8 @@ def _check_initialization(
     is_entered_later = any(map(_enters_tpu_scope, later))
     if not scopes and (is_entered_later or not (strategies and initializations)):
         return
-    use = next(_uses_of_lost(call, scopes, later), None)
+    steps = _steps_with_lost(call, scopes, earlier, later, variables)
+    use = next(chain(_uses_of_lost(call, scopes, later), steps), None)
     # Sections of a notebook stand for themselves: each begins with a strategy of its own.
     is_section = any(other.last in tf_names.TPU_STRATEGIES for other in later)
     if use is None and is_section and call.site.module.filename.endswith(".ipynb"):
@@ -197,6 +231,24 @@ def _uses_of_lost(call: ApiCall, scopes: list[ApiCall], later: list[ApiCall]) ->
             yield other
 
 
+def _steps_with_lost(
+    call: ApiCall,
+    scopes: list[ApiCall],
+    earlier: list[ApiCall],
+    later: list[ApiCall],
+    variables: _Variables,
+) -> Iterator[ApiCall]:
+    """Yield the steps that certainly use a variable which was made under one of `scopes`."""
+    again = {id(other.receiver) for other in later if other.last == "scope"}
+    strategies = {id(scope.receiver) for scope in scopes if not scope.context.is_guess} - again
+    for other in later:
+        runs_too = call.context.conditions <= other.context.conditions
+        if other.last in tf_names.STRATEGY_RUN and runs_too and not other.context.is_guess:
+            made = variables.used_by(other, earlier)
+            if any(id(scope_strategy(context)) in strategies for context in made):
+                yield other
+
+
 def describe(call: ApiCall) -> str:
     """Return what an earlier call did, for the trace."""
     if call.last == "scope":
@@ -207,12 +259,15 @@ def describe(call: ApiCall) -> str:
 def _may_follow(earlier: ApiCall, later: ApiCall) -> bool:
     """Return whether one run can reach both, the later one not to fix the first.
 
-    What is under a test that asks whether something is there already is done once.
+    What is under a test that asks whether something is there already is done once, unless the
+    earlier one is under it as well.
     """
     taken = dict(earlier.context.conditions)
     if any(taken.get(key, branch) != branch for key, branch in later.context.conditions):
         return False
-    return not any(key.kind in ("except", GUARD) for key, _ in later.context.conditions)
+    return not any(
+        key.kind in ("except", GUARD) for key, _ in later.context.conditions if key not in taken
+    )
 
 
 def _enters_tpu_scope(call: ApiCall) -> bool:
