@@ -42,6 +42,7 @@ from tpulint.syntax.nodes import NOWHERE, Expression, first_place
 
 MAX_REPEATED_ITEMS = 64
 MAX_TEXT_LENGTH = 4096  # characters of a string that is put together
+MAX_BASE, MAX_EXPONENT = 1024, 64  # of a power of whole numbers
 # Operators whose operands have one dtype, which is that of the result, or is compared.
 ARITHMETIC = frozenset(["Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Power", "Modulo"])
 COMPARISONS = frozenset(["Equal", "NotEqual", "LessThan", "LessThanEqual"])
@@ -373,6 +374,8 @@ def folded(op: str, left: object, right: object) -> Value:
             return Const(left * right)
         if op == "FloorDivide" and right:
             return Const(left // right)
+        if op == "Power" and 0 <= right <= MAX_EXPONENT and abs(left) <= MAX_BASE:
+            return Const(left**right)
     return UNKNOWN
 
 

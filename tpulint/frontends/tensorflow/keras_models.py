@@ -19,6 +19,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     COMPUTE_DTYPE,
     COMPUTING_LAYERS,
     FUNCTIONAL,
+    PREMADE,
     REDUCTIONS,
     SEQUENTIAL,
     TRAINING_ARGUMENT,
@@ -26,7 +27,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 )
 
 CLASSES = FUNCTIONAL | {SEQUENTIAL}
-MODELS = MODELS_WITH_VARIABLES | CLASSES
+MODELS = MODELS_WITH_VARIABLES | CLASSES | PREMADE
 # An attribute of an object of another library, which `compile` has shown to be a model.
 IS_MODEL = "compiled as a model"
 CALLED = "()"  # follows a layer's name where what it is called with is noted

@@ -392,6 +392,8 @@ CALLBACK_METHODS = words("""
 INPUT = "Input"  # keras/src/layers/core/input_layer.py: a symbolic tensor
 SEQUENTIAL = "Sequential"
 FUNCTIONAL = words("Model Functional")
+# keras/premade_models: models of layers and of other models, in tf.keras.experimental.
+PREMADE = words("LinearModel WideDeepModel")
 LAMBDA = "Lambda"
 # keras/src/layers: layers that call other layers, by the arguments that hold these.
 HOLDERS = {
@@ -400,7 +402,9 @@ HOLDERS = {
     "SpectralNormalization": ("layer",),
     "Wrapper": ("layer",),
     "WeightNormalization": ("layer",),
+    "WideDeepModel": ("linear_model", "dnn_model"),
 }
+HOLDS_BY_POSITION = {"layer": 0, "linear_model": 0, "dnn_model": 1}
 # The same of cells, which take their state as well.
 CELL_HOLDERS = {"RNN": "cell", "StackedRNNCells": "cells"}
 # Arguments of layers that are functions of one tensor (keras/src/layers/layer.py).
