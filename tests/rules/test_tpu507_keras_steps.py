@@ -222,6 +222,74 @@ def step():
     return one + two + three + four
 """
     + RUN,
+    "an item of a list or a dict that a tensor says": """
+weights = {number: 1.0 / (number + 1) for number in range(5)}
+names = ["a", "b"]
+
+def step():
+    label = tf.random.uniform([], maxval=2, dtype=tf.int32)
+    weight = weights[label]  # error: TPU507
+    name = names[tf.argmax([label, 1])]  # error: TPU507
+    known = weights[int(len(names))], names[label.shape.rank], tf.constant([1.0, 2.0])[label]
+    return weight, name, known, library.table[label]
+"""
+    + RUN,
+    "functions of other packages, which compute with arrays": """
+import cv2
+import scipy.special
+import sklearn
+from sklearn.metrics import f1_score
+
+def step():
+    x = tf.random.normal([2])
+    score = f1_score([0, 1], tf.argmax(x))  # error: TPU507
+    smooth = scipy.special.expit(x)  # error: TPU507
+    blurred = cv2.GaussianBlur(src=x, ksize=(3, 3))  # error: TPU507
+    fixed = scipy.special.expit([1.0]), cv2.imread("gs://a"), sklearn.set_config(x is None)
+    return library.f1_score(x), score, smooth, blurred, fixed
+"""
+    + RUN,
+    "what losses and metrics get of a model with one output": """
+from sklearn.metrics import mean_squared_error
+
+def rmse(labels, outputs):
+    return mean_squared_error(labels, outputs) ** 0.5  # error: TPU507
+
+def clipped(labels, outputs):
+    error = tf.square(labels - outputs)
+    return tf.clip_by_value(error, 0, tf.keras.backend.get_value(error))  # error: TPU507
+
+with strategy.scope():
+    words = tf.keras.Input([8])
+    model = tf.keras.Model(inputs=[words], outputs=[tf.keras.layers.Dense(1)(words)])
+    model.compile("sgd", loss={"output": clipped}, metrics={"output": rmse})
+data = tf.data.Dataset.from_tensor_slices((tf.zeros([8, 8]), (tf.zeros([8, 1]), tf.ones([8, 1]))))
+model.fit(data.batch(8, drop_remainder=True))
+""",
+    "what losses get of a model with two outputs": """
+def total(labels, outputs):
+    return sum(float(output.shape[0]) for output in outputs)
+
+with strategy.scope():
+    words = tf.keras.Input([8])
+    outputs = [tf.keras.layers.Dense(1)(words), tf.keras.layers.Dense(2)(words)]
+    model = tf.keras.Model(inputs=[words], outputs=outputs)
+    model.compile("sgd", loss=total)
+model.fit(tf.zeros([8, 8]), [tf.zeros([8, 1]), tf.zeros([8, 2])])
+""",
+    "functions in a model of a linear one and a deep one": """
+import math
+
+def gelu(x):
+    return x * (1.0 + math.erf(x / math.sqrt(2.0)))  # error: TPU507
+
+with strategy.scope():
+    words = tf.keras.Input([8])
+    deep = tf.keras.Model(words, tf.keras.layers.Dense(1, activation=gelu)(words))
+    model = tf.keras.experimental.WideDeepModel(tf.keras.experimental.LinearModel(), deep)
+model.compile("sgd", "mse")
+model.fit(tf.data.TFRecordDataset("gs://bucket/x").batch(8, drop_remainder=True))
+""",
 }
 
 

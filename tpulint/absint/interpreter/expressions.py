@@ -250,7 +250,10 @@ def _subscript(frame: Frame, node: Subscript) -> Value:
         is_open, kept = (True, list(base.items)) if items is None else (False, items)
         return Sequence(base.kind, kept, is_open, frame.site(node.place), frame.context)
     index = value(frame, node.index)
-    return operators.subscript(frame, base, index, frame.site(node.place))
+    site = frame.site(node.place)
+    if isinstance(index, Tensor):
+        transfer.note_index(frame, base, index, site)
+    return operators.subscript(frame, base, index, site)
 
 
 def _part(items: list[Value], names: list[str], bounds: list[Value]) -> list[Value] | None:

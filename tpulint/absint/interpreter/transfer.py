@@ -303,7 +303,7 @@ def leave_control(
     return each_tensor(value, out)
 
 
-ASKS, FAILS, FORMATS = "asks", "fails", "formats"
+ASKS, FAILS, FORMATS, INDEX = "asks", "fails", "formats", "index"
 SUBSCRIPT, ITERATION = "subscript", "iteration"  # takers of what holds a tensor of each replica
 
 
@@ -370,6 +370,16 @@ def note_iteration(frame: Frame, iterated: Value, site: Site) -> None:
     # Of a tuple and a tensor, the setting that chose one may choose who takes its items, too.
     if all(map(_is_one_tensor, options(iterated))):
         computation.effects.append(Effect(ASKS, "for", site, context, site, True))
+
+
+def note_index(frame: Frame, base: Value, index: Value, site: Site) -> None:
+    """Write down that Python takes the item of a list or a dict which a tensor says."""
+    context, computation = frame.context, frame.context.computation
+    if computation is None or context.is_unrecorded or not context.on_device:
+        return
+    holders = options(base)
+    if _is_data(index) and all(isinstance(holder, (Sequence, Mapping)) for holder in holders):
+        computation.effects.append(Effect(ASKS, INDEX, site, context, site, True))
 
 
 def note_failure(frame: Frame, test: Tensor, site: Site) -> None:

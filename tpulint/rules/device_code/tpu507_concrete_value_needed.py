@@ -28,9 +28,11 @@ from tpulint.rules.base import Report, Rule, register
 # The kinds of effects that Python's tests have, a `raise` under a test that is converted, and
 # formats of numbers.
 ASKS, FAILS, FORMATS = "asks", "fails", "formats"
-ITERATES = "for"
+ITERATES, INDEXES = "for", "index"
 # Functions of NumPy whose second argument becomes an array, and its keyword.
 TAKES_SECOND = {"append": "values", "save": "arr", "savetxt": "X"}
+# Packages whose functions turn what they are given into arrays of NumPy.
+ARRAY_PACKAGES = frozenset(["cv2", "scipy", "skimage", "sklearn"])
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 KERAS_VALUES = frozenset(["get_value", "eval"])  # keras/src/legacy/backend.py calls `numpy()`
 READ_WEIGHTS = frozenset(["get_weights", "save_weights"])
@@ -70,7 +72,9 @@ class ConcreteValueNeeded(Rule):
                     doubt=doubt_about(program, computation, call.context) or "if it is a tensor",
                 )
             for test in computation.effects:
-                if is_compiled(test.context) and not is_allowed(test.context):
+                # In a graph of TensorFlow 1, tensors are keys of dicts.
+                is_key = test.name == INDEXES and computation.kind not in STRATEGY_RUN
+                if is_compiled(test.context) and not (is_key or is_allowed(test.context)):
                     report_test(computation, test, report)
 
 
@@ -101,6 +105,12 @@ def report_test(computation: Computation, test: Effect, report: Report) -> None:
             " that autograph converts can: use `tf.unstack` or `tf.map_fn`"
         )
         last = "takes the items of a tensor"
+    elif test.kind == ASKS and test.name == INDEXES:
+        message = (
+            "a tensor is no index of a Python list, and no key of a dict: use `tf.gather` with a"
+            " tensor of the items"
+        )
+        last = "takes the item that a tensor says"
     elif test.kind == ASKS:
         message = (
             f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
@@ -163,15 +173,25 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
         if home == "numpy" and last in TAKES_SECOND:
             second = call.argument(TAKES_SECOND[last], 1)
             argument = UNKNOWN if second is None else second.value
-        needed = [_has_no_value(option, home) for option in options(argument)]
-        return None if None in needed else needed[0]
+        return _needed(argument, home)
+    package = home.partition(".")[0]
+    if package in ARRAY_PACKAGES and (last.islower() or package == "cv2"):  # classes are not
+        taken = [_needed(argument.value, home) for argument in call.arguments]
+        tensors = [tensor for tensor in taken if isinstance(tensor, Tensor)]
+        return min(tensors, key=lambda tensor: tensor.sort != "tensor", default=None)
     return None
+
+
+def _needed(argument: Value, home: str) -> Tensor | Variable | None:
+    """Return what has no value of all that an argument may be; None where one option has one."""
+    needed = [_has_no_value(option, home) for option in options(argument)]
+    return None if None in needed else needed[0]
 
 
 def _has_no_value(argument: Value, home: str) -> Tensor | Variable | None:
     """Return what a function of the module `home` asks for its value, if that has none."""
     if isinstance(argument, Variable):
-        return None if home == "numpy" else argument
+        return argument if home in ("builtins", "math") or "keras" in home else None
     tensor = symbolic_tensor(argument) if isinstance(argument, Tensor) else None
     if tensor is None or tensor.data:
         return tensor

@@ -51,6 +51,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     FUNCTIONAL,
     FUNCTIONS_OF_LAYERS,
     HOLDERS,
+    HOLDS_BY_POSITION,
     LABELS,
     LAMBDA,
     OPTIMIZER_STEPS,
@@ -214,7 +215,7 @@ def _call_held_layers(
     """Call the layers, cells and functions that a layer was made with."""
     outcome: Value | None = None
     for name in HOLDERS.get(layer.last, ()):
-        inner = layer.argument(name, 0 if name == "layer" else None)
+        inner = layer.argument(name, HOLDS_BY_POSITION.get(name))
         if inner is not None and inner != NONE:
             outcome = calls.call(frame, inner, args[:1], site)
     if layer.last in CELL_HOLDERS:
@@ -493,8 +494,25 @@ def _call_own_method(
     return call.call_with(method, *values)
 
 
+# keras/src/trainers/compile_utils.py
+def _compared(call: Call, labels: Value, outputs: Value) -> Arguments:
+    """Return what losses and metrics get: of a model with one output, no list, but its tensor."""
+    only = _items(outputs)
+    if only is not None and len(only) == 1 and isinstance(only[0], Tensor):
+        outputs = only[0]
+        labels = (_items(labels) or [labels])[0]
+    return calls.by_position(call.site, labels, outputs)
+
+
+def _items(structure: Value) -> list[Value] | None:
+    """Return the items of a list, tuple or dict that is known as a whole."""
+    if not isinstance(structure, (Sequence, Mapping)) or structure.open:
+        return None
+    return list(structure.items.values() if isinstance(structure, Mapping) else structure.items)
+
+
 def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
-    args = calls.by_position(call.site, labels, outputs)
+    args = _compared(call, labels, outputs)
     for loss in _flatten(model.attributes.get(COMPILED["loss"][0])):
         _call_object(call, loss, args, "call")
     loss_tensor = transfer.result(call.frame, [labels, outputs], call.site)
@@ -503,7 +521,7 @@ def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
 
 
 def _metrics(call: Call, model: Model, labels: Value, outputs: Value) -> None:
-    args = calls.by_position(call.site, labels, outputs)
+    args = _compared(call, labels, outputs)
     for keyword in ("metrics", "weighted_metrics"):
         for metric in _flatten(model.attributes.get(COMPILED[keyword][0])):
             _call_object(call, metric, args, "update_state")
