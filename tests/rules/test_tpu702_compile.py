@@ -15,6 +15,7 @@ from tests.rules.openings import SYSTEM
 from tpulint.check import driver
 from tpulint.config import Config
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.target_release import last_for
 
 NET = "tf.keras.Sequential([tf.keras.layers.Dense(1)])"
 
@@ -441,6 +442,9 @@ NOTEBOOKS = [
     ("3.10.12", "tf.__version__ is 2.2.0", 0),
     ("3.10.12", "Tensorflow version 2.16.1", 1),
     ("3.10.12", "Torch version 2.1.0", 1),
+    ("3.10.12", "2.7.0", 0),
+    ("", "1.15.2", 0),
+    ("3.10.12", "2.18.0", 1),
 ]
 
 
@@ -451,6 +455,7 @@ def test_a_notebook_that_keras_2_has_run_is_silent(
     text = (
         SYSTEM
         + f"""
+print(tf.__version__)
 with strategy.scope():
     model = {NET}
 model.compile("adam", "mse")
@@ -468,6 +473,20 @@ model.fit(tf.ones([8, 4]), tf.ones([8, 1]))
     config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
     request = driver.Request(config, frozenset(["TPU702"]), (str(tmp_path),))
     assert len(driver.check(driver.discover(request)).findings) == count
+
+
+COLAB = """{{"cells": [
+{{"cell_type": "code", "source": ["import tensorflow as tf\\n", "print({printed}.__version__)"],
+  "outputs": [{{"name": "stdout", "output_type": "stream", "text": ["2.7.0\\n"]}}]}},
+{{"cell_type": "code", "source": ["print(tf.__version__)"], "outputs": []}}]}}"""
+
+
+@pytest.mark.parametrize(("printed", "last"), [("tf", "2.7"), ("np", None)])
+def test_the_release_of_a_notebook_is_printed_in_the_cell_that_asks(
+    printed: str, last: str | None
+) -> None:
+    """Colab writes the source before its outputs; another cell may print another version."""
+    assert last_for(COLAB.format(printed=printed).encode()) == last
 
 
 @pytest.mark.parametrize(("method", "count"), [("run", 1), ("experimental_run_v2", 0)])

@@ -40,6 +40,14 @@ _PRINTED = re.compile(
     rb'"[^"]{0,16}\b(?:[Tt]ensor[Ff]low|TF|tf)(?: [Vv]|\.__v)ersion(?:__)?(?: is|:| =)?'
     rb"\s+([12]\.\d+)"
 )
+# What `print(tf.__version__)` alone left there, in the same cell: its outputs may stand first.
+_PRINTS = rb"tf\.(?:__version__|version\.VERSION)\b"
+_BARE_VERSION = rb'"text(?:/plain)?"\s*:\s*\[\s*"\'?([12]\.\d+)\.\d[\w.-]*\'?(?:\\n)?"'
+_IN_CELL = rb'(?:(?!"cell_type").){0,600}?'
+_PRINTED_ALONE = re.compile(
+    b"%s%s%s|%s%s%s" % (_PRINTS, _IN_CELL, _BARE_VERSION, _BARE_VERSION, _IN_CELL, _PRINTS),
+    re.DOTALL,
+)
 _KERAS = re.compile(r"tensorflow(?:\.compat\.v[12])?\.keras\b")
 CLIMB = 12  # folders above a file that are looked into
 
@@ -95,9 +103,9 @@ def keeps_keras_2(data: bytes) -> bool:
 
 def last_for(notebook: bytes) -> str | None:
     """Return the last release that can have run a notebook: it printed one, or by its Python."""
-    printed = _PRINTED.search(notebook)
-    if printed:
-        return printed[1].decode()
+    printed = _PRINTED.search(notebook) or _PRINTED_ALONE.search(notebook)
+    if printed and printed.lastindex:
+        return printed[printed.lastindex].decode()
     kernel = _KERNEL.search(notebook)
     return LAST_FOR_PYTHON.get(kernel[1].decode()) if kernel else None
 
