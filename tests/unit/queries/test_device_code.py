@@ -7,7 +7,8 @@ import pytest
 from tests.unit.reading import MAIN, program
 from tpulint.absint.domain.site import Module
 from tpulint.file_facts import ON
-from tpulint.queries.device_code import compiled_calls, loops_around, moved_calls
+from tpulint.queries.device_code import compiled_calls, iterated_by, moved_calls
+from tpulint.syntax.nodes import For
 
 PROGRAM = """
 import tensorflow as tf
@@ -42,10 +43,12 @@ def test_what_soft_placement_moves_is_not_compiled() -> None:
     assert not compiled_calls(read)
 
 
-LOOP = """
+LOOPS = """
 import tensorflow as tf
 
 def compute(x):
+    for item in tf.data.Dataset.range(3):
+        x = tf.exp(x)
     for number in range(3):
         x = tf.exp(x)
     return x
@@ -54,10 +57,17 @@ tf.compat.v1.tpu.rewrite(compute, [[1.0]])
 """
 
 
-def test_only_a_loop_over_what_is_meant_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_loop_over_an_object_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     # A look-up walks a function: one for each call of a long function took most of the rules' time.
-    call = next(call for _, call in compiled_calls(program(LOOP)) if call.last == "exp")
-    assert [site.span.start.row for site in loops_around(call, lambda _: True)] == [5]
-    with monkeypatch.context() as patch:
-        patch.delattr(Module, "node_at")
-        assert not list(loops_around(call, lambda _: False))
+    calls = program(LOOPS).computations[0].calls
+    looked_up = []
+    find = Module.node_at
+
+    def node_at(module: Module, place: int, kind: type[For]) -> For | None:
+        looked_up.append(place)
+        return find(module, place, kind)
+
+    monkeypatch.setattr(Module, "node_at", node_at)
+    places = [site.span.start.row for iterated, site in map(iterated_by, calls) if iterated]
+    assert places == [5]
+    assert len(looked_up) == 1
