@@ -43,6 +43,8 @@ class CrossReplicaCallInStep(Rule):
                 continue
             for call in computation.calls:
                 for site, method in refused(computation, call):
+                    if not is_on_replica(call.context):
+                        break  # asked last: it reads the tests on the way
                     lane = DEVICE_LANE if call.context.on_device else HOST_LANE
                     what = "loops over the dataset" if method == FOR else f"calls `{method}`"
                     report(
@@ -58,9 +60,7 @@ class CrossReplicaCallInStep(Rule):
 
 
 def refused(computation: Computation, call: ApiCall) -> Iterator[tuple[Site, str]]:
-    """Yield what a replica is refused: the call, or the loop over all batches."""
-    if not is_on_replica(call.context):
-        return
+    """Yield what a replica is refused of a call: the call, or the loop over all batches."""
     if call.last in METHODS and strategy_of(call.receiver) is not None:
         yield call.site, call.last
     taken = batches_taken_by(call)
