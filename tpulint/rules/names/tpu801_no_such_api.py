@@ -56,7 +56,7 @@ class NoSuchApi(Rule):
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
             keyed = any(argument.keyword for argument in call.arguments)
-            if not keyed and call.receiver is None:
+            if not keyed and not isinstance(call.receiver, Strategy):
                 continue  # most calls: their names are checked above
             path = path_in_table(call)
             reported = _check_keywords(program, call, path, report) if path and keyed else set()
