@@ -59,7 +59,8 @@ class ProgramEvents:
     computations: those that an entry point builds. orphan_clusters: host clusters that are opened
     where no computation is being built. calls, uses, accesses: those outside every computation.
     operands: what operators outside every computation take of values of all replicas.
-    modules: those that were read. feeds: the input pipelines of devices.
+    modules: those that were read. feeds: the input pipelines of devices. unsure_feeds: those of
+    devices of unknown kind.
     skipped: how many functions were reached and not followed, by the reason. unfollowed: the calls
     that were not followed although they may matter.
     failures: what could not be read, by an error of the analysis itself.
@@ -75,6 +76,7 @@ class ProgramEvents:
     operands: list[Use] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
+    unsure_feeds: list[Feed] = field(default_factory=list)
     skipped: Mapping[str, int] = field(default_factory=dict)
     unfollowed: Sequence[UnfollowedCall] = ()
     failures: Sequence[ReadingFailure] = ()

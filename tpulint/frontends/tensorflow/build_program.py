@@ -569,15 +569,17 @@ def drop_runs_on_other_devices(program: Program, project: Project, callers: Sequ
     callers: files that may call what is defined in the modules of the program.
     """
     paths = {it.site.module.path for it in program.computations if _may_run_elsewhere(it)}
+    paths |= {feed.site.module.path for feed in program.unsure_feeds}
     if not paths:
         return
     above = _importers_of_program(program, project, callers)
-    elsewhere = {path for path in paths if _is_for_other_devices(path, above, project)}
+    others = {path for path in paths if _is_for_other_devices(path, above, project)}
     program.computations = [
-        computation
-        for computation in program.computations
-        if not (_may_run_elsewhere(computation) and computation.site.module.path in elsewhere)
+        it
+        for it in program.computations
+        if not (_may_run_elsewhere(it) and it.site.module.path in others)
     ]
+    program.unsure_feeds = [it for it in program.unsure_feeds if it.site.module.path not in others]
 
 
 def _may_run_elsewhere(computation: Computation) -> bool:
@@ -591,9 +593,7 @@ def _is_for_other_devices(path: str, above: Mapping[str, Sequence[str]], project
     Tests lead to whatever they test, on devices that are not the user's.
     """
     starts = [
-        importer
-        for importer in sorted(_all_above(path, above))
-        if is_script(project.files.data(importer))
+        file for file in sorted(_all_above(path, above)) if is_script(project.files.data(file))
     ]
     reached = project.imports.reached(*starts)
     return bool(starts) and not any(project.holds(file, may_make_tpu_strategy) for file in reached)

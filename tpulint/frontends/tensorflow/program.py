@@ -73,6 +73,7 @@ class Checkpoint:
             program.calls,
             program.uses,
             program.accesses,
+            program.unsure_feeds,
             program.feeds,
         )
 
@@ -115,8 +116,8 @@ class Checkpoint:
         )
 
     def left_open(self) -> bool:
-        """Return whether a computation since depends on what only callers know."""
-        return any(
+        """Return whether a computation or a feed since depends on what only callers know."""
+        return len(self._program.unsure_feeds) > self._lengths[-2] or any(
             computation.certainty is Certainty.POSSIBLE or isinstance(computation.callee, Opaque)
             for computation in self._program.computations[self._lengths[0] :]
         )

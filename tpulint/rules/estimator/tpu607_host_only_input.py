@@ -224,7 +224,7 @@ class HostOnlyInput(Rule):
     summary = "an input pipeline that a remote TPU host cannot run"
 
     def check(self, program: Program, report: Report) -> None:
-        for feed in program.feeds:
+        for feed in (*program.feeds, *program.unsure_feeds):
             certainty = remoteness(feed.owner)
             if certainty is None:
                 continue
@@ -368,8 +368,14 @@ def _report_call(
             traces.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),
             traces.step(HOST_LANE, call.site, what),
         ),
-        doubt=REMOTE,
+        doubt=_doubt(feed),
     )
+
+
+def _doubt(feed: Feed) -> str:
+    """Return what settles whether the pipeline runs on another machine."""
+    is_unsure = isinstance(feed.owner, Strategy) and feed.owner.kind == "unknown"
+    return f"if the strategy is a TPU's, {REMOTE}" if is_unsure else REMOTE
 
 
 def pipeline_calls(program: Program, feed: Feed) -> Iterator[ApiCall]:

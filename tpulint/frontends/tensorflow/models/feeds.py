@@ -130,9 +130,9 @@ def _distribute(call: Call) -> Value | None:
     data = call.values[0] if call.values else UNKNOWN
     if strategy.kind == "tpu":
         data = force_deferred(call, data)
-        _note(call, Feed("distribute", call.site, call.frame.context, strategy, data))
     elif strategy is call.receiver or not names_a_tpu(call):
         return data
+    _note(call, Feed("distribute", call.site, call.frame.context, strategy, data))
     return _distributed(call, data)
 
 
@@ -288,7 +288,9 @@ def _takes_params(function: Function) -> bool:
 
 def _note(call: Call, feed: Feed) -> None:
     if not call.frame.context.is_unrecorded:
-        call.frame.session.program.feeds.append(feed)
+        program = call.frame.session.program
+        is_unsure = isinstance(feed.owner, Strategy) and feed.owner.kind == "unknown"
+        (program.unsure_feeds if is_unsure else program.feeds).append(feed)
 
 
 def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -> Value:
