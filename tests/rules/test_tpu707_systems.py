@@ -112,6 +112,55 @@ def test_computations_without_a_strategy(name: str, tmp_path: Path) -> None:
     assert certainties(text, tmp_path, "TPU707") == ["definite"] * finding
 
 
+IN_GRAPH = """
+import sys
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+result = tf.tpu.rewrite(lambda x: x * 2.0, [tf.ones([4])])
+other = tf.ones([4])
+{use}
+"""
+START = "session.run(tf.tpu.initialize_system())"
+SESSIONS = {
+    "a missed alarm: a session of this process": (
+        "with tf.Session() as session:\n    print(session.run(result))",
+        ["definite"],
+    ),
+    "a session of a server": (
+        "session = tf.Session(sys.argv[1])\nprint(session.run([result, other]))",
+        ["possible"],
+    ),
+    "an initialization": (
+        f"with tf.Session() as session:\n    {START}\n    print(session.run(result))",
+        [],
+    ),
+    "a session that runs something else": (
+        "with tf.Session() as session:\n    print(session.run(other))",
+        [],
+    ),
+    "a function that nothing calls": (
+        "def evaluate():\n    with tf.Session() as session:\n        print(session.run(result))",
+        [],
+    ),
+    "a session of a library": (
+        "import library\nwith library.Session() as session:\n    session.run(result)",
+        [],
+    ),
+    "a library that takes the session": (
+        "import library\nwith tf.Session() as session:\n    library.start_tpu(session)\n"
+        "    session.run(result)",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_sessions_that_run_a_computation(name: str, tmp_path: Path) -> None:
+    use, reported = SESSIONS[name]
+    assert certainties(IN_GRAPH.format(use=use), tmp_path, "TPU707") == reported
+
+
 DETECTED = """
 import tensorflow as tf
 

@@ -12,7 +12,7 @@ from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
-from tpulint.frontends.tensorflow.knowledge.tf_names import words
+from tpulint.frontends.tensorflow.knowledge.tf_names import LAYERS_WITH_WEIGHTS, words
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import reachable
 from tpulint.queries.certainty import compiled_if
@@ -253,6 +253,6 @@ def _is_unbounded(call: ApiCall) -> bool:
 def multiplies(computation: Computation, scope: Scope) -> bool:
     """Return whether an operation of the loop needs for its gradient what a round has computed."""
     return any(
-        access.how in MULTIPLIES and _is_in(access.context, scope)
+        access.how in MULTIPLIES | LAYERS_WITH_WEIGHTS and _is_in(access.context, scope)
         for access in computation.accesses
     ) or any(call.last in MULTIPLIES and _is_in(call.context, scope) for call in computation.calls)

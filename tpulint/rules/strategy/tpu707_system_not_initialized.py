@@ -8,7 +8,8 @@ from tpulint.absint.domain.context import GUESSES, NO_KNOWN_CALLER, ConditionKey
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import Module
-from tpulint.absint.domain.values import NONE, Value, options
+from tpulint.absint.domain.structures import all_tensors
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
@@ -16,10 +17,12 @@ from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import Attribute, last_name
 
+SESSIONS = frozenset(["Session", "InteractiveSession"])
 # What runs a module by its name.
 RUNS_MODULES = frozenset(
     ["import_module", "__import__", "run_path", "run_module", "exec", "system"]
@@ -38,8 +41,23 @@ class SystemNotInitialized(Rule):
         for computation, creation in definite_steps(program):
             first_steps.setdefault(id(creation), (computation, creation))
         built = [started for started in program.computations if is_run_by_hand(started)]
-        if not (first_steps or built) or may_be_initialized_by_library(program):
+        graphs = [*run_in_sessions(program)]
+        if not (first_steps or built or graphs) or may_be_initialized_by_library(program):
             return
+        for computation, session in graphs:
+            if not may_be_initialized(program, computation, session):
+                report(
+                    session.site.span,
+                    f"nothing initializes the TPU system before this session runs what"
+                    f" `{computation.kind}` builds, so it fails: run"
+                    " `tf.compat.v1.tpu.initialize_system()` first",
+                    certainty=definite_if(is_of_this_process(session.receiver)),
+                    trace=(
+                        traces.entry(computation),
+                        traces.step(HOST_LANE, session.site, "runs it"),
+                    ),
+                    doubt="unless another program has initialized the TPU of this session",
+                )
         for computation in built:
             if may_be_initialized(program, computation):
                 continue
@@ -108,9 +126,49 @@ def is_run_by_hand(computation: Computation) -> bool:
         and computation.certainty is Certainty.DEFINITE
         and context.traced
         and not is_built_in_graph(computation)
-        and not (context.is_guess or context.is_tried or context.conditions)
-        and not any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
+        and is_certain(context)
     )
+
+
+def run_in_sessions(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
+    """Yield the computations of graphs that a session runs, each with the first `run` of it."""
+    runs = [
+        call
+        for call in program.named.get("run", ())
+        if isinstance(call.receiver, ExternalObject)
+        and call.receiver.last in SESSIONS
+        and is_tensorflow(call.receiver.path)
+        and is_certain(call.context)
+    ]
+    for computation in program.computations if runs else ():
+        is_by_hand = computation.kind in tf_names.REPLICATE_FAMILY
+        if computation.certainty is not Certainty.DEFINITE or not is_by_hand:
+            continue
+        if computation.mode != "graph" or not is_certain(computation.context):
+            continue
+        results = {id(tensor) for tensor in all_tensors([computation.call.result or NONE])}
+        for call in runs:
+            fetched = call.argument("fetches", 0)
+            taken = all_tensors([fetched.value]) if fetched is not None else []
+            if not results.isdisjoint(map(id, taken)):
+                yield computation, call
+                break
+
+
+def is_certain(context: Context) -> bool:
+    """Return whether a place certainly is reached, and all that came before it is seen."""
+    return not (
+        context.is_guess
+        or context.is_tried
+        or context.conditions
+        or any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
+    )
+
+
+def is_of_this_process(session: Value | None) -> bool:
+    """Return whether a session is no client of a server, whose TPU others may initialize."""
+    target = session.argument("target", 0) if isinstance(session, ExternalObject) else UNKNOWN
+    return target in (None, NONE, Const(""))
 
 
 def strategy_behind(receiver: Value | None) -> Strategy | None:
