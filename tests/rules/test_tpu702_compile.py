@@ -37,6 +37,26 @@ optimizer = tf.keras.optimizers.Adam()  # error: TPU702
 with strategy.scope():
     model.compile(optimizer)
 """,
+    "a missed alarm: a model of no scope that is trained under one": SYSTEM
+    + f"""
+model = {NET}  # error: TPU702
+model.compile("adam", "mse")
+plain = {NET}  # possible: TPU702
+plain.compile("sgd", "mse")
+inside = {NET}  # error: TPU702
+with strategy.scope():
+    own = {NET}
+    own.compile("adam", "mse")
+    inside.compile("adam", "mse")
+    model.fit(tf.ones([8, 4]), tf.ones([8]))
+    plain.fit(tf.ones([8, 4]), tf.ones([8]))
+    own.fit(tf.ones([8, 4]), tf.ones([8]))
+    inside.fit(tf.ones([8, 4]), tf.ones([8]))
+other = {NET}
+other.compile("adam", "mse")
+with tf.distribute.get_strategy().scope():
+    other.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
     "an optimizer alone": SYSTEM
     + f"""
 optimizer = tf.keras.optimizers.Adam()  # error: TPU702

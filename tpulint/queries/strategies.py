@@ -175,6 +175,7 @@ class Scopes:
             elif call.last == "compile" and is_model(call.receiver):
                 yield from self._compiled_outside(call)
             elif call.last == TRAINS and is_model(call.receiver):
+                yield from self._trained_in_scope(call)
                 yield from self._trained_outside(call)
 
     def place(self, misplaced: Misplaced) -> Site:
@@ -306,6 +307,21 @@ class Scopes:
             for argument in filter(None, (call.argument("metrics", 2), call.argument(WEIGHTED))):
                 for metric in filter(_is_metric, _parts(argument.value)):
                     yield from self._taken(call, metric, "metric", strategy, Certainty.DEFINITE)
+
+    # Keras 2 enters the model's own strategy, which cannot be nested; Keras 3 makes slots there.
+    def _trained_in_scope(self, call: ApiCall) -> Iterator[Misplaced]:
+        """`model.fit(...)` under a scope, of a model that is made and compiled under none."""
+        model, strategy = call.receiver, scope_strategy(call.context)
+        compiled = [
+            step for step in self.program.named.get("compile", ()) if step.receiver is model
+        ]
+        taken = [step.argument("optimizer", 0) for step in compiled]
+        is_outside = not any(step.context.with_blocks(SCOPE) for step in compiled)
+        is_seen = bool(taken) and is_outside and not call.context.is_guess
+        if is_seen and strategy is not None and strategy.kind == "tpu":
+            slots = [used is not None and has_slots(used.value) for used in taken]
+            least = definite_if(all(slots), not call.context.with_blocks(SCOPE)[0].is_uncertain)
+            yield from self._taken(call, model, "model", strategy, least)
 
     def _trained_outside(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.fit(...)` of a model that no scope is around, where there is a TPU to train on."""
@@ -559,9 +575,8 @@ def has_slots(optimizer: Value) -> bool:
     # keras/optimizers/sgd.py creates slots for momentum only.
     if isinstance(optimizer, Const):
         return optimizer not in PLAIN_SGD
-    assert isinstance(optimizer, ExternalObject)
-    if optimizer.last != "SGD":
-        return True
+    if not isinstance(optimizer, ExternalObject) or optimizer.last != "SGD":
+        return isinstance(optimizer, ExternalObject)
     momentum = dict(optimizer.arguments).get("momentum", Const(0))
     return momentum not in NO_MOMENTUM
 
