@@ -128,11 +128,6 @@ REFUSALS = (
         )
     ),
     Refusal(
-        "to TPUStrategy.run() has unknown rank, which is not allowed",
-        f"{_DISTRIBUTE}/tpu_strategy.py",
-        "The rank is the data's, except where a signature asks for none.",
-    ),
-    Refusal(
         "InputReplicationMode.PER_REPLICA is only supported in",
         f"{_DISTRIBUTE}/tpu_strategy.py",
         "The program asks for it in so many words.",

@@ -499,6 +499,18 @@ train(tf.ones([4, 2]))
     assert linked(error, tmp_path) == [(rule, rule)], error
 
 
+def test_a_signature_without_a_rank_leads_to_the_argument(tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+@tf.function(input_signature=[tf.TensorSpec(None, tf.float32)])
+def train(x):
+    return strategy.run(tf.reduce_sum, args=(x,))
+
+train(tf.ones([4, 2]))
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [("TPU502", "TPU502")], error
+
+
 UNSCALED = f"""{STRATEGY}
 with strategy.scope():
     weight = tf.Variable([1.0])

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import COMPUTATION, WHILE
+from tpulint.absint.domain.context import COMPUTATION, FUNCTION, WHILE
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
-from tpulint.absint.domain.objects import Sequence
+from tpulint.absint.domain.objects import Function, Sequence, TracedCall
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step, in_argument, path_to_site
-from tpulint.finding import Certainty, Severity
+from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
-from tpulint.queries.certainty import compiled_if, doubt_about
+from tpulint.queries.certainty import compiled_if, definite_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_data, moved_calls
+from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import CallNode, Constant, Display, Expression, Name, last_name
 
 TENSORFLOW = ("tensorflow.", "keras.")
 # The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
@@ -75,6 +78,7 @@ class DynamicShape(Rule):
     def check(self, program: Program, report: Report) -> None:
         _check_branches(program, report)
         _check_loops(program, report)
+        _check_ranks(program, report)
         _check_bounded(program, report)
         for need, others in _by_cause(_needs(program)):
             computation, call, context = need.computation, need.call, need.call.context
@@ -197,6 +201,66 @@ def _check_loops(program: Program, report: Report) -> None:
 
 
 # Texts are generated in a loop, and often by an Estimator that has no TPU.
+# tensorflow/python/distribute/tpu_strategy.py, `TPUExtended._tpu_function_creator`
+def _check_ranks(program: Program, report: Report) -> None:
+    """Check that no `input_signature` leaves the rank of an argument of `run` open."""
+    for computation in program.computations:
+        arguments = computation.call.argument("args", 1)
+        outer = next((it for it in computation.context.scopes if it.kind == FUNCTION), None)
+        if not is_run(computation) or arguments is None or outer is None:
+            continue
+        if not isinstance(outer.payload, TracedCall) or not isinstance(arguments.node, Display):
+            continue
+        names = without_rank(outer.payload.function)
+        for node, value in zip(
+            arguments.node.items, getattr(arguments.value, "items", ()), strict=False
+        ):
+            # What the function makes itself, under the name of its argument, has a rank.
+            if not isinstance(node, Name) or node.id not in names or not isinstance(value, Tensor):
+                continue
+            if value.made is None or outer in value.made.scopes or value.of_all is not None:
+                continue
+            report(
+                arguments.site.span,
+                f"the `input_signature` gives `{node.id}` no rank, and `{computation.kind}` takes"
+                " no tensor of unknown rank: name its dimensions in the signature, with None for"
+                " those that change",
+                certainty=definite_if(
+                    computation.certainty is Certainty.DEFINITE, not computation.context.is_guess
+                ),
+                trace=(traces.step(HOST_LANE, outer.site, "calls the function"),),
+            )
+
+
+def without_rank(function: Function) -> set[str]:
+    """Return the parameters for which a decorator's `input_signature` has `TensorSpec(None)`."""
+    signatures = [
+        argument.value
+        for decorator in function.code.decorators
+        if isinstance(decorator, CallNode)
+        for argument in decorator.arguments
+        if argument.keyword == "input_signature"
+    ]
+    names = [name for name, _ in function.code.parameters.by_position]
+    open_names: set[str] = set()
+    for signature in signatures:
+        if isinstance(signature, Display) and len(signature.items) <= len(names):
+            # The first one of a method is the object.
+            paired = zip(reversed(names), reversed(signature.items), strict=False)
+            open_names.update(name for name, spec in paired if is_of_any_rank(spec))
+    return open_names
+
+
+def is_of_any_rank(spec: Expression) -> bool:
+    if not isinstance(spec, CallNode) or last_name(spec.callee) != "TensorSpec":
+        return False
+    shapes = [argument.value for argument in spec.arguments if argument.keyword == "shape"]
+    first = spec.arguments[0] if spec.arguments else None
+    if first is not None and first.keyword is None and not first.star:
+        shapes = [first.value]
+    return any(isinstance(shape, Constant) and shape.value is None for shape in shapes)
+
+
 def is_mode_run(program: Program, computation: Computation, context: Context) -> bool:
     """Return whether what a test of the mode leads to runs on the TPU, as far as is seen."""
     of_mode = asks_about(context, naming.MODE)
