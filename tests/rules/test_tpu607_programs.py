@@ -71,6 +71,20 @@ for data in (
 ):
     strategy.experimental_distribute_dataset(data.repeat())
 """,
+    "missed alarms: files that hold a cache": TF
+    + REMOTE
+    + """
+import sys
+
+for data in (
+    tf.data.TFRecordDataset("gs://x").cache("/content/cache"),  # possible: TPU607
+    tf.data.TFRecordDataset("gs://x").cache(filename="work/cache"),  # possible: TPU607
+    tf.data.TFRecordDataset("gs://x").cache("gs://bucket/cache"),
+    tf.data.TFRecordDataset("gs://x").cache(sys.argv[1]),
+    tf.data.TFRecordDataset("gs://x").cache(),
+):
+    strategy.experimental_distribute_dataset(data.repeat())
+""",
     "missed alarms: local paths that become texts": TF
     + REMOTE
     + """

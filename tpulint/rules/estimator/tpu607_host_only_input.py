@@ -204,6 +204,7 @@ TABLE = "uses a table of this machine"
 REMOTE = "unless the TPU is this machine's own: `local`, or a TPU VM"
 MOUNT = "unless both machines mount this folder, or the TPU is this machine's own"
 FILE = "reads a file of this machine"
+CACHE = "keeps a file of this machine"
 DOWNLOADS = "downloads data to this machine, unless TFDS_DATA_DIR or `try_gcs` says otherwise"
 ROOTS = ("/", "~/", "./", "../")  # how a string starts that can only be a path
 LISTS = "gets the names of files of this machine"
@@ -237,7 +238,8 @@ class HostOnlyInput(Rule):
                 if certainty is Certainty.DEFINITE and what is None and is_unplaced(call):
                     _report_call(feed, call, DOWNLOADS, Certainty.POSSIBLE, report)
                 if what is not None and not is_one_of_several(program, feed, call):
-                    guess = call.context.is_guess
+                    # Whether the host of a TPU can write to its own disk was not seen.
+                    guess = call.context.is_guess or what == CACHE
                     _report_call(
                         feed, call, what, Certainty.POSSIBLE if guess else certainty, report
                     )
@@ -419,6 +421,9 @@ def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool, reads_given: bo
     if call.path == "tensorflow_datasets.load":
         folder = call.argument("data_dir", 2)
         return FILE if folder is not None and is_local(folder.value) else None
+    if call.last == "cache" and receiver is not None and is_dataset(receiver):
+        cached_in = call.argument("filename", 0)
+        return CACHE if cached_in is not None and is_local(cached_in.value) else None
     if call.last in tf_names.FILE_READERS and call.arguments:
         path = call.arguments[0].value
         if is_local(path) or (call.last.endswith("_from_directory") and is_bare(path)):
