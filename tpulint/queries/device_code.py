@@ -39,7 +39,7 @@ from tpulint.absint.domain.events import (
     Tensor,
     Variable,
 )
-from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value, options
 from tpulint.file_facts import ON
@@ -217,6 +217,17 @@ def iterated_by(call: ApiCall) -> tuple[Value | None, Site]:
     loop = module.node_at(call.site.place, For) if call.path == FOR else None
     place = call.site if loop is None else Site(module, first_place(loop.iterated))
     return call.arguments[0].value, place
+
+
+TAKES_NEXT = frozenset(["get_next", "get_next_as_optional"])  # methods of iterators
+
+
+def batches_taken_by(call: ApiCall) -> tuple[ExternalObject, Site] | None:
+    """Return the dataset of all replicas, or its iterator, that a call or loop takes items of."""
+    taken, site = (call.receiver, call.site) if call.last in TAKES_NEXT else iterated_by(call)
+    if isinstance(taken, ExternalObject) and taken.last == "DistributedDataset":
+        return taken, site
+    return None
 
 
 def entered_effects(context: Context) -> list[str]:

@@ -47,7 +47,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import CROSS_REPLICA, SCOPE, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.device_code import LEADS_OUT, iterated_by
+from tpulint.queries.device_code import LEADS_OUT
 from tpulint.queries.eager_calls import is_built_in_graph
 
 
@@ -89,17 +89,6 @@ def is_on_replica(context: Context) -> bool:
     if entered & {CROSS_REPLICA, *LEADS_OUT} or any(scope.kind == DATA for scope in within):
         return False
     return not asks_about(context, naming.REPLICA)
-
-
-TAKES_NEXT = frozenset(["get_next", "get_next_as_optional"])  # methods of iterators
-
-
-def batches_taken_by(call: ApiCall) -> tuple[ExternalObject, Site] | None:
-    """Return the dataset of all replicas, or its iterator, that a call or loop takes items of."""
-    taken, site = (call.receiver, call.site) if call.last in TAKES_NEXT else iterated_by(call)
-    if isinstance(taken, ExternalObject) and taken.last == "DistributedDataset":
-        return taken, site
-    return None
 
 
 MAX_PARTS = 256

@@ -16,7 +16,8 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     REFUSED_ON_REPLICAS,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.strategies import TAKES_NEXT, batches_taken_by, is_on_replica, strategy_of
+from tpulint.queries.device_code import TAKES_NEXT, batches_taken_by
+from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
 METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS

@@ -34,15 +34,9 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
+from tpulint.queries.device_code import batches_taken_by
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.strategies import (
-    batches_taken_by,
-    is_for_many,
-    is_on_replica,
-    is_optimizer,
-    is_run,
-    strategy_of,
-)
+from tpulint.queries.strategies import is_for_many, is_on_replica, is_optimizer, is_run, strategy_of
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
 
