@@ -8,7 +8,7 @@ import pytest
 
 from tests.rules.analysis import assert_marked, reported
 from tests.rules.openings import ESTIMATOR as TPU_ESTIMATOR
-from tests.rules.openings import INPUT_FN, SYSTEM
+from tests.rules.openings import INPUT_FN, SYSTEM, V1
 
 ESTIMATOR = """
 import sys
@@ -315,6 +315,28 @@ library.rows(9).batch(8)
     + TRAIN
     + """
 estimator.train(even, max_steps=1)
+""",
+    "false alarm: a script with a TPUEstimator that keeps off the TPU": V1
+    + """
+estimator = None
+
+def model_fn(features, labels, mode, params):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"rows": features})
+
+def input_fn_builder(rows):
+    def input_fn(params):
+        data = tf.data.Dataset.from_tensor_slices(rows)
+        return data.batch(batch_size=params["batch_size"], drop_remainder=False)
+    return input_fn
+
+def build():
+    global estimator
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, tf.estimator.tpu.RunConfig(), use_tpu=False, predict_batch_size=10
+    )
+
+def predict(rows):
+    return estimator.predict(input_fn_builder(rows))
 """,
 }
 

@@ -41,28 +41,6 @@ def predict_input_fn(params):
 def input_fn_of_cpu(batch_size):
     return lambda: tf.data.TFRecordDataset("rows").batch(batch_size)
 """,
-    "false alarm: a script with a TPUEstimator that keeps off the TPU": V1
-    + """
-estimator = None
-
-def model_fn(features, labels, mode, params):
-    return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"rows": features})
-
-def input_fn_builder(rows):
-    def input_fn(params):
-        data = tf.data.Dataset.from_tensor_slices(rows)
-        return data.batch(batch_size=params["batch_size"], drop_remainder=False)
-    return input_fn
-
-def build():
-    global estimator
-    estimator = tf.estimator.tpu.TPUEstimator(
-        model_fn, tf.estimator.tpu.RunConfig(), use_tpu=False, predict_batch_size=10
-    )
-
-def predict(rows):
-    return estimator.predict(input_fn_builder(rows))
-""",
     # False alarms in two projects: to drop records would be wrong.
     "loops that score and evaluate, and one that trains": STRATEGY
     + """

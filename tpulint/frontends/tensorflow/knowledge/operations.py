@@ -116,6 +116,11 @@ def builds_by_argument(dotted: str) -> tuple[tuple[OnlyIf, BuiltOperation], ...]
     )
 
 
+def may_lack_kernel(dotted: str) -> bool:
+    """Return whether a call of this name builds an operation without a kernel for TPUs."""
+    return bool(builds(dotted) or builds_by_argument(dotted))
+
+
 def _only_if(text: str) -> OnlyIf:
     argument, _, rest = text.partition("@")
     position, _, values = rest.partition("=")

@@ -30,7 +30,7 @@ from tpulint.frontends.tensorflow import keras_models
 from tpulint.frontends.tensorflow.hooks import Hooks, weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
-from tpulint.frontends.tensorflow.knowledge.operations import builds, builds_by_argument
+from tpulint.frontends.tensorflow.knowledge.operations import may_lack_kernel
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow, words
 from tpulint.frontends.tensorflow.models import keras
 from tpulint.frontends.tensorflow.models.table import (
@@ -225,11 +225,6 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     elif may_lack_kernel(f"{callee.path}.__call__"):
         _record_call(frame, callee, args, site, tensor)
     return keras_models.noted(frame, callee, args, site, tensor)
-
-
-def may_lack_kernel(path: str) -> bool:
-    """Return whether the call of this name builds an operation that has no kernel for TPUs."""
-    return bool(builds(path) or builds_by_argument(path))
 
 
 def _note_averages(

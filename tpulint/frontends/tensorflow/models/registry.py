@@ -34,6 +34,7 @@ from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import deferred, keras_models
 from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge.operations import may_lack_kernel
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.knowledge.tables import CallFacts, call_facts
 from tpulint.frontends.tensorflow.models import (
@@ -114,7 +115,7 @@ class Models(Hooks):
         result = self._evaluate(call) or operations.answer(call)
         if result is UNKNOWN and not isinstance(callee, DeferredName):
             result = strategies.made_by_unseen_code(call)
-        if receiver is None and operations.may_lack_kernel(callee.path):
+        if receiver is None and may_lack_kernel(callee.path):
             result = keras_models.noted(frame, callee, args, site, result)
         record.result = result
         if isinstance(callee, DeferredName):
