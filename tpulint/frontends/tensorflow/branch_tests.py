@@ -117,20 +117,20 @@ def _words_of_value(value: TestedValue) -> Iterator[Word]:
 
 def is_kept_from_tpu(module: Module) -> bool:
     """Return whether each TPUEstimator that a module makes has `use_tpu=False` in so many words."""
-    made = [
+    calls = [
         node
         for node in module.nodes()
         if isinstance(node, nodes.CallNode)
         and nodes.dotted_path(node.callee).endswith("TPUEstimator")
     ]
-    return bool(made) and all(
+    return bool(calls) and all(
         any(
             argument.keyword == "use_tpu"
             and isinstance(argument.value, nodes.Constant)
             and argument.value.value is False
             for argument in node.arguments
         )
-        for node in made
+        for node in calls
     )
 
 

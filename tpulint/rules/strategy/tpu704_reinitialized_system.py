@@ -65,12 +65,12 @@ class _Variables:
         """
         used = {access.variable for step in earlier for access in self._accesses(step)}
         for access in self._accesses(call):
-            variable, made = access.variable, access.variable.made
+            variable, place = access.variable, access.variable.made
             is_there = variable in used or variable.sort == "variable"
-            if made is None or made.computation is not None:
+            if place is None or place.computation is not None:
                 continue
             if is_there or has_variables(self._program, variable):
-                yield made
+                yield place
 
     def _accesses(self, call: ApiCall) -> list[Access]:
         computation = self._computations.get(id(call))
@@ -244,8 +244,8 @@ def _steps_with_lost(
     for other in later:
         runs_too = call.context.conditions <= other.context.conditions
         if other.last in tf_names.STRATEGY_RUN and runs_too and not other.context.is_guess:
-            made = variables.used_by(other, earlier)
-            if any(id(scope_strategy(context)) in strategies for context in made):
+            places = variables.used_by(other, earlier)
+            if any(id(scope_strategy(place)) in strategies for place in places):
                 yield other
 
 

@@ -414,8 +414,8 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
     )
     if taken.of_structures and not is_whole and is_structure:
         return None
-    one = taken.tensor if is_whole or not isinstance(result, Tensor) else result
-    if taken.takes_apart and not is_certainly_one(one):
+    tensor = taken.tensor if is_whole or not isinstance(result, Tensor) else result
+    if taken.takes_apart and not is_certainly_one(tensor):
         return None
     is_sure = computation is None or computation.certainty is Certainty.DEFINITE
     return definite_if(
