@@ -219,6 +219,10 @@ POLICIES = {
         + 'tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")',
         "",
     ),
+    "another strategy is for GPUs": (
+        f"{HALF}  # possible: TPU504\ngpus = tf.distribute.MirroredStrategy()",
+        "",
+    ),
     "under a condition": (f"import sys\nif sys.argv[1:]:\n    {HALF}  # possible: TPU504", ""),
 }
 

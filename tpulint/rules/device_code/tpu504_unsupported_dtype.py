@@ -88,6 +88,7 @@ TAKES = {
 }
 POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
 MIXED = "mixed_float16"
+OF_GPUS = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
 FLOATS = frozenset(["bfloat16", "float16", "float32", "float64"])
 SIGNS = {
     "Add": "+",
@@ -509,7 +510,8 @@ def check_policies(program: Program, report: Report) -> None:
     }
     if not trainings:
         return
-    is_set_for_all = _set_policy(program).is_certain and follow_policy_on_tpu(program)
+    is_for_gpus = any(program.named.get(name) for name in OF_GPUS)
+    is_set_for_tpu = _set_policy(program).is_certain and follow_policy_on_tpu(program)
     for call, start in entry_modules(call for call in program.all_calls() if _sets_mixed(call)):
         # A policy in an `except` or behind a test is for the machine that is left.
         if _is_in_handler(call.context) or (
@@ -525,7 +527,9 @@ def check_policies(program: Program, report: Report) -> None:
             report(
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
-                certainty=definite_if(is_set_for_all and call.last in SETS_POLICY),
+                certainty=definite_if(
+                    is_set_for_tpu and not is_for_gpus and call.last in SETS_POLICY
+                ),
                 doubt="if a TPU runs with this policy",
             )
 
