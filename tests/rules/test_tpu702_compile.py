@@ -116,6 +116,25 @@ other = tf.keras.Sequential([tf.keras.layers.Dense(1)])  # error: TPU702
 with strategy.scope():
     other.compile(optimizer)
 """,
+    "false alarm: a requirement that fails with Keras 3": SYSTEM
+    + """
+optimizer = tf.keras.optimizers.Adam()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(optimizer)
+    model.add(tf.keras.layers.LeakyReLU(negative_slope=0.2))
+# file: setup.py
+from setuptools import setup
+setup(name="net", extras_require={"tf2": ["tensorflow_addons"]})
+""",
+    "a missed alarm: an import that is a comment": SYSTEM
+    + """
+# import tensorflow_addons as tfa
+optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(optimizer)
+""",
     "a tokenizer of `transformers`, which has no Keras": SYSTEM
     + """
 from transformers import AutoTokenizer

@@ -40,6 +40,13 @@ PROGRAMS = {
             first = tf.keras.layers.Dense(4, input_shape=(2,), use_bais=True)  # error: TPU801
             first = tf.keras.layers.Dense(4, input_shape=(2,), use_bias=True, name="first")
     """,
+    "a false alarm: a keyword of Keras 3 beside packages that fail with it": STRATEGY
+    + """
+        import tensorflow_addons as tfa
+        # import transformers: TFBertModel
+        with strategy.scope():
+            model.add(tf.keras.layers.LeakyReLU(negative_slope=0.2))
+    """,
     "a missed alarm: a keyword of an optimizer, whose own the oldest releases do not tell": STRATEGY
     + """
         with strategy.scope():

@@ -27,7 +27,12 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 )
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
-from tpulint.frontends.tensorflow.target_release import Target, allowed, keeps_keras_2
+from tpulint.frontends.tensorflow.target_release import (
+    Target,
+    allowed,
+    keeps_keras_2,
+    needs_keras_2,
+)
 from tpulint.ordering import reachable
 from tpulint.syntax.nodes import Attribute, Import, ImportFrom, dotted_path
 
@@ -229,7 +234,10 @@ def is_for_keras_2(program: Program, site: Site) -> bool:
         answer = program.answers[is_for_keras_2] = (
             is_written_for(program, KERAS, ~keras_3)
             or _runs_only_by(program, RUN_BEFORE_KERAS_3)
-            or any(module.holds(keeps_keras_2) for module in program.modules)
+            or any(
+                module.holds(keeps_keras_2) or module.holds(needs_keras_2)
+                for module in program.modules
+            )
             or any(
                 call.path.startswith(OPTIMIZERS)
                 and not call.context.conditions

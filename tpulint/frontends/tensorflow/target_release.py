@@ -27,7 +27,7 @@ from tpulint.frontends.tensorflow.knowledge import names
 # TensorFlow 2.16 and newer have Keras 3, unless the variable is set and tf-keras installed.
 LEGACY_KERAS = b"TF_USE_LEGACY_KERAS"
 # TensorFlow Addons and the models for TensorFlow of `transformers` fail with Keras 3.
-_ADDONS = b"import tensorflow_addons"
+_ADDONS = re.compile(rb"^\s*(?:import|from) tensorflow_addons\b", re.MULTILINE)
 _TRANSFORMERS = re.compile(rb"\bTF(?!Record)[A-Z]\w*(?:Model|For[A-Z]\w+)\b")
 LAST_WITH_KERAS_2 = "2.15"
 # The last TensorFlow that was published for a version of Python.
@@ -58,6 +58,7 @@ class Target(NamedTuple):
     configured: it was said to tpulint itself, and not of the project as a whole.
     newest: the last of them, which is what gets installed. requirement: what allows that
     one, in the file `required_in` (absolute). legacy_keras: `tf.keras` is Keras 2 in all of them.
+    needs_keras_2: a package is required, too, that fails with Keras 3.
     """
 
     mask: int
@@ -66,6 +67,7 @@ class Target(NamedTuple):
     requirement: Requirement | None = None
     required_in: str = ""
     legacy_keras: bool = False
+    needs_keras_2: bool = False
 
     @property
     def newest(self) -> int:
@@ -95,10 +97,14 @@ class Target(NamedTuple):
 
 
 def keeps_keras_2(data: bytes) -> bool:
-    """Return whether a file with these bytes may choose Keras 2, or needs it."""
-    if b"transformers" in data and _TRANSFORMERS.search(data):
-        return True
-    return LEGACY_KERAS in data or _ADDONS in data or b"from tensorflow_addons" in data
+    """Return whether a file with these bytes may choose Keras 2."""
+    return LEGACY_KERAS in data
+
+
+def needs_keras_2(data: bytes) -> bool:
+    """Return whether a file with these bytes uses what fails with Keras 3."""
+    has_models = b"transformers" in data and _TRANSFORMERS.search(data) is not None
+    return has_models or _ADDONS.search(data) is not None
 
 
 def last_for(notebook: bytes) -> str | None:
@@ -163,18 +169,18 @@ class Targets:
     def _required_in(self, folder: str) -> Target | None:
         """Return what a folder's files require together; None where they require nothing."""
         required: list[tuple[Requirement, str]] = []
-        any_release = keras_2 = False
+        any_release = keras_2 = is_needed = False
         for path, text in self._texts(folder, REQUIREMENT_FILES):
             required += [
                 (requirement, path) for requirement in requirements(text) if requirement.mask
             ]
             any_release = any_release or is_required_bare(text)
             keras_2 = keras_2 or requires_keras_2(text)
-        if required:
-            return _combine(required)._replace(legacy_keras=keras_2)
-        if any_release or keras_2:
-            return Target(names.every(), False, legacy_keras=keras_2)
-        return None
+            is_needed = is_needed or _NEEDS_KERAS_2.search(_without_comments(text)) is not None
+        if not (required or any_release or keras_2 or is_needed):
+            return None
+        target = _combine(required) if required else Target(names.every(), False)
+        return target._replace(legacy_keras=keras_2, needs_keras_2=is_needed)
 
     def _described_in(self, folder: str) -> Target | None:
         """Return what the commands in a folder's README install or run; None if nothing."""
@@ -223,7 +229,8 @@ _BARE = re.compile(
         (?:["']\s*[],)]|["']\s*$|[ \t]*(?:[;\#].*)?$|["']?\s*=\s*["']\*["'])""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
-_KERAS_2 = re.compile(r"(?<![\w.-])(?:tf[-_]keras|tensorflow[-_]addons)\b", re.IGNORECASE)
+_KERAS_2 = re.compile(r"(?<![\w.-])tf[-_]keras\b", re.IGNORECASE)
+_NEEDS_KERAS_2 = re.compile(r"(?<![\w.-])tensorflow[-_]addons\b", re.IGNORECASE)
 _SPECIFIER = re.compile(r"([<>=!~^]=?|===?)\s*(\d+(?:\.\d+)*)")
 _COMMENT = re.compile(r"^[^\S\n]*#.*$", re.MULTILINE)
 # Lines of a README: what installs a package, and the option of Google's AI Platform.
@@ -298,7 +305,7 @@ def is_required_bare(text: str) -> bool:
 
 
 def requires_keras_2(text: str) -> bool:
-    """Return whether a requirement file's text names tf-keras, or what needs Keras 2."""
+    """Return whether a requirement file's text names tf-keras, Keras 2 for newer TensorFlows."""
     return _KERAS_2.search(_without_comments(text)) is not None
 
 

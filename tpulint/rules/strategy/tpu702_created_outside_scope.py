@@ -60,7 +60,7 @@ def certainty(program: Program, misplaced: Misplaced) -> Certainty | None:
     if misplaced.kind != "optimizer":
         return misplaced.certainty
     target = target_at(program, misplaced.site, KERAS)
-    if not target.newest & allowed([KERAS_3]):
+    if target.needs_keras_2 or not target.newest & allowed([KERAS_3]):
         return None
     if not target.stated and is_for_keras_2(program, misplaced.site):
         return None
