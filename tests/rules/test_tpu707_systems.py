@@ -143,6 +143,16 @@ SESSIONS = {
         "def evaluate():\n    with tf.Session() as session:\n        print(session.run(result))",
         [],
     ),
+    "a main that nothing calls": (
+        "def main(x):\n    y = tf.tpu.rewrite(tf.nn.relu, [x])\n"
+        "    with tf.Session() as session:\n        print(session.run(y))",
+        [],
+    ),
+    "a main that the script calls": (
+        "def main():\n    y = tf.tpu.rewrite(tf.nn.relu, [other])\n"
+        "    with tf.Session() as session:\n        print(session.run(y))\n\nmain()",
+        ["definite"],
+    ),
     "a session of a library": (
         "import library\nwith library.Session() as session:\n    session.run(result)",
         [],

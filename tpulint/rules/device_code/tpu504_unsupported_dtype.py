@@ -510,8 +510,8 @@ def check_policies(program: Program, report: Report) -> None:
     }
     if not trainings:
         return
-    is_for_gpus = any(program.named.get(name) for name in OF_GPUS)
-    is_set_for_tpu = _set_policy(program).is_certain and follow_policy_on_tpu(program)
+    is_for_tpu = _set_policy(program).is_certain and follow_policy_on_tpu(program)
+    is_for_tpu = is_for_tpu and not any(program.named.get(name) for name in OF_GPUS)
     for call, start in entry_modules(call for call in program.all_calls() if _sets_mixed(call)):
         # A policy in an `except` or behind a test is for the machine that is left.
         if _is_in_handler(call.context) or (
@@ -527,9 +527,7 @@ def check_policies(program: Program, report: Report) -> None:
             report(
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
-                certainty=definite_if(
-                    is_set_for_tpu and not is_for_gpus and call.last in SETS_POLICY
-                ),
+                certainty=definite_if(is_for_tpu and call.last in SETS_POLICY),
                 doubt="if a TPU runs with this policy",
             )
 

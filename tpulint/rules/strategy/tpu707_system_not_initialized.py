@@ -146,6 +146,8 @@ def run_in_sessions(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
             continue
         if computation.mode != "graph" or not is_certain(computation.context):
             continue
+        if begins_in_function(computation.context):
+            continue
         results = {id(tensor) for tensor in all_tensors([computation.call.result or NONE])}
         for call in runs:
             fetched = call.argument("fetches", 0)
@@ -163,6 +165,14 @@ def is_certain(context: Context) -> bool:
         or context.conditions
         or any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
     )
+
+
+def begins_in_function(context: Context) -> bool:
+    """Return whether a `main` is read that nothing calls: who does may initialize the system."""
+    if not context.call_chain:
+        return False
+    first = context.call_chain[0].site
+    return any(code.place == first.place for code in first.module.facts.functions)
 
 
 def is_of_this_process(session: Value | None) -> bool:
