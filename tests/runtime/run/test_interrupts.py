@@ -200,6 +200,7 @@ def test_a_program_that_lives_with_it_can_run_steps(started: Started) -> None:
     assert (process.returncode, out) == (0, "goes on 2.0\n"), words
 
 
+@pytest.mark.any_release
 def test_a_program_that_handles_it_is_left_alone(started: Started) -> None:
     process = started(STRATEGY + ITS_OWN_AFFAIR)
     out, words = interrupted(process)
@@ -219,6 +220,7 @@ hashlib.pbkdf2_hmac("sha256", b"", b"", 500_000_000)  # Python hears nothing in 
 """
 
 
+@pytest.mark.any_release
 def test_the_last_words_are_ready_when_they_are_due(tmp_path: Path) -> None:
     """To import what writes them takes longer than they may on a busy machine."""
     ended = subprocess.run(
@@ -252,6 +254,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.any_release
 @pytest.mark.parametrize(
     "file", [ABCMeta.__subclasscheck__.__code__.co_filename, "/tensorflow/python/util/nest_util.py"]
 )
@@ -286,6 +289,7 @@ for number in range(4):
 """
 
 
+@pytest.mark.any_release
 def test_a_program_may_react_to_several_in_a_row(tmp_path: Path) -> None:
     """Only one that comes while the main thread has not reacted to another ends the process."""
     ended = subprocess.run(
