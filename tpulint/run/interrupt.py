@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from tpulint.runtime.run_statistics import Watch
 
 
-_LOSES_ERRORS = (
-    os.path.join("", "tpulint", "runtime", ""),
-    "errors_impl.py",
+_MAKES_ERRORS = (os.path.join("", "tpulint", "runtime", ""), "errors_impl.py")
+"""Where C++ has Python make an error, and could not take another one in its place."""
+_ASKED_FOR_CLASSES = (
     os.path.join("", "tensorflow", "python", "util", "nest"),
     ABCMeta.__subclasscheck__.__code__.co_filename,
 )
-"""Where C++ has Python make an error, or asks for a class and ignores what that raises."""
+"""Where C++ asks for a class, and ignores what that raises."""
 _INNERMOST = 4
 _LOOK = 0.02
 _HEARS = 0.2
@@ -211,14 +211,23 @@ def _patience() -> float:
 
 
 def _is_lost_in(frame: FrameType | None) -> bool:
-    """Return whether `frame` is in a call by C++ that would lose an error."""
+    """Return whether `frame` may be in a call by C++ that would lose an error."""
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back  # this handler
+    # What these call in turn may be a loop of the program's own, which has to hear it.
+    if frame is not None and _is_in(frame, _ASKED_FOR_CLASSES):
+        return True
     for _ in range(_INNERMOST):
         if frame is None:
             return False
-        if any(part in frame.f_code.co_filename for part in _LOSES_ERRORS):
+        if _is_in(frame, _MAKES_ERRORS):
             return True
         frame = frame.f_back
     return False
+
+
+def _is_in(frame: FrameType, parts: tuple[str, ...]) -> bool:
+    return any(part in frame.f_code.co_filename for part in parts)
 
 
 def _ends_by_default() -> bool:

@@ -207,6 +207,19 @@ def test_a_program_that_handles_it_is_left_alone(started: Started) -> None:
     assert (process.returncode, out) == (0, "stops after a step\n"), words
 
 
+def run_listening(text: str, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a text of Python in which Ctrl-C has its default action at first."""
+    return subprocess.run(
+        [sys.executable, "-c", text, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=STARTS,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
 DEAF = """\
 import hashlib, os, signal, sys, threading, time
 from tpulint.run.interrupt import Interrupts
@@ -223,15 +236,7 @@ hashlib.pbkdf2_hmac("sha256", b"", b"", 500_000_000)  # Python hears nothing in 
 @pytest.mark.any_release
 def test_the_last_words_are_ready_when_they_are_due(tmp_path: Path) -> None:
     """To import what writes them takes longer than they may on a busy machine."""
-    ended = subprocess.run(
-        [sys.executable, "-c", DEAF],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=STARTS,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    ended = run_listening(DEAF, folder=tmp_path)
     assert (ended.returncode, ended.stdout) == (130, "True\n"), ended.stderr
 
 
@@ -260,15 +265,35 @@ except KeyboardInterrupt:
 )
 def test_it_is_raised_behind_a_call_that_would_lose_it(file: str, tmp_path: Path) -> None:
     """`Flatten` asks for classes, and ignores what Python raises there."""
-    ended = subprocess.run(
-        [sys.executable, "-c", LOSES_IT, file],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=STARTS,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    ended = run_listening(LOSES_IT, file, folder=tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, "heard\n"), ended.stderr
+
+
+MAPPED = """\
+import signal, sys, time
+from tpulint.run.interrupt import Interrupts
+
+Interrupts(lambda: None).listen()
+names = {}
+exec(compile("def mapped(function):\\n    function()\\n", sys.argv[1], "exec"), names)
+
+def loop():
+    signal.raise_signal(signal.SIGINT)
+    number = 0
+    while number < 300_000_000:  # it calls nothing, and ends after some seconds
+        number += 1
+    print("has not heard")
+
+try:
+    names["mapped"](loop)
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.any_release
+def test_it_is_raised_in_a_function_that_is_mapped_over_a_structure(tmp_path: Path) -> None:
+    ended = run_listening(MAPPED, "/tensorflow/python/util/nest_util.py", folder=tmp_path)
     assert (ended.returncode, ended.stdout) == (0, "heard\n"), ended.stderr
 
 
@@ -292,14 +317,6 @@ for number in range(4):
 @pytest.mark.any_release
 def test_a_program_may_react_to_several_in_a_row(tmp_path: Path) -> None:
     """Only one that comes while the main thread has not reacted to another ends the process."""
-    ended = subprocess.run(
-        [sys.executable, "-c", LIVES_WITH_ALL],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=STARTS,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    ended = run_listening(LIVES_WITH_ALL, folder=tmp_path)
     printed = "".join(f"goes on {number}\n" for number in range(4))
     assert (ended.returncode, ended.stdout) == (0, printed), ended.stderr
