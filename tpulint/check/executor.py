@@ -263,7 +263,7 @@ def _search_chunk(step: SearchStep, filenames: Sequence[str]) -> Search:
 
 
 def _analyze_in_worker(step: ProgramStep, job: Job) -> Analysis | None:
-    """Analyze a program, a large one in a process of its own; None where that has died.
+    """Analyze a program, a large one in a process of its own; return None if that died.
 
     What is left of the program ends with its process. To collect it takes a tenth of the time of
     the analysis. Only a fork is cheaper.
@@ -277,7 +277,7 @@ def _analyze_in_worker(step: ProgramStep, job: Job) -> Analysis | None:
 
 
 def _analyzed_alone(step: ProgramStep, batch: Batch, job: Job) -> Analysis | None:
-    """Analyze a program in a process of its own; None where that has died."""
+    """Analyze a program in a process of its own; return None if that died."""
     from tpulint.worker_pool import worker_pool
 
     with worker_pool(1, _begin_afresh) as pool:

@@ -282,12 +282,12 @@ class Queries:
         return [*self._memo.messages, *(self._shared.faults if self._shared is not None else ())]
 
     def write_now_and_then(self) -> None:
-        """Write down what is new if that was long ago: a check may be interrupted."""
+        """Record what is new if that was long ago: a check may be interrupted."""
         if time.monotonic() - self._written > WRITE_SECONDS:
             self.write()
 
     def write(self) -> None:
-        """Write down what is new."""
+        """Record what is new."""
         self._written = time.monotonic()
         self._memo.write(self._new, self._disk.new)
         self._new.clear()
@@ -323,7 +323,7 @@ class KnownComments:
         return self._read[key]
 
     def write(self) -> None:
-        """Write down what is new."""
+        """Record what is new."""
         self._memo.write(self._new, {})
 
 

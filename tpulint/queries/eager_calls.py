@@ -1,4 +1,7 @@
-"""Find code that runs eagerly: no graph is being built, and no tf.function is around it."""
+"""Find code that runs eagerly: no graph is being built, and no tf.function is around it.
+
+Also read the signatures in the decorators of tf.functions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 from tpulint.frontends.tensorflow.knowledge.tf_names import TRACED_METHOD
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.syntax.nodes import Import, ImportFrom
+from tpulint.syntax.nodes import CallNode, Expression, Import, ImportFrom
 
 TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 
@@ -131,3 +134,14 @@ def is_traced_function(callee: Value | None) -> bool | None:
     if isinstance(callee, Instance):
         return is_traced_function(call_method(callee.cls))
     return None
+
+
+def input_signatures(function: Function) -> list[Expression]:
+    """Return what the decorators of a function have as `input_signature`."""
+    return [
+        argument.value
+        for decorator in function.code.decorators
+        if isinstance(decorator, CallNode)
+        for argument in decorator.arguments
+        if argument.keyword == "input_signature"
+    ]

@@ -181,7 +181,7 @@ def is_from_tensorflow(entry: Computation) -> bool:
 
 
 def may_use_tpu(estimator: ApiCall) -> bool:
-    """Return whether a TPU may be used: not where `use_tpu=False` is in so many words."""
+    """Return whether a TPU may be used: not where it has the literal `use_tpu=False`."""
     use_tpu = estimator.argument("use_tpu", 4)
     # tpu_estimator.py: `use_tpu` is True by default.
     return use_tpu is None or use_tpu.value not in NO_TPU
@@ -191,7 +191,7 @@ def surely_uses_tpu(estimator: ApiCall) -> bool:
     """Return whether a TPU is used on every run for which the program is asked to use one.
 
     What is not seen of `use_tpu`, a flag as a rule, asks for nothing else. But some of the uses
-    are for other devices where it is False in so many words.
+    are for other devices where it is the literal False.
     """
     use_tpu = estimator.argument("use_tpu", 4)
     if use_tpu is None:

@@ -138,7 +138,7 @@ class Scopes:
     def _built_outside(self) -> set[int]:
         """The (ids of the) values that make their variables under no scope, with their parts.
 
-        A model that was made under one has them by then, unless it is built in so many words.
+        A model that was made under one has them by then, unless it is built explicitly.
         """
         holders = {
             id(call.receiver): call.receiver
@@ -532,7 +532,7 @@ def is_guessed(context: Context, computation: Computation) -> bool:
 
 
 def _is_on_cpu(creation: Context) -> bool:
-    """Return whether it was placed on a CPU in so many words."""
+    """Return whether it was explicitly placed on a CPU."""
     names = [scope.payload for scope in creation.with_blocks(DEVICE)]
     return any(isinstance(name, Const) and naming.CPU.is_in(str(name.value)) for name in names)
 

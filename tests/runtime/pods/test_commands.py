@@ -59,8 +59,21 @@ with tf.Graph().as_default(), tf.Session(sys.argv[1]) as session:
     print(float(session.run(results)[0][0]))
 """
 
+INTERRUPTS = """
+try:
+    endless.stdout.readline()
+    time.sleep(3.0)
+    endless.send_signal(signal.SIGINT)
+    print(endless.wait(120), flush=True)
+finally:
+    for process in (endless, *workers):
+        process.kill()
+"""
+
 SESSIONS = """\
 import signal, subprocess, sys, time
+
+workers = []
 
 run = [sys.executable, "-m", "tpulint", "run", "--hosts", "2", "--processes", "--replicas", "4"]
 for target in ("grpc://localhost:8470", ""):
@@ -68,13 +81,6 @@ for target in ("grpc://localhost:8470", ""):
 endless = subprocess.Popen(
     [*run, "session.py", "grpc://localhost:8471", str(2**30)], stdout=subprocess.PIPE, text=True
 )
-try:
-    endless.stdout.readline()
-    time.sleep(3.0)
-    endless.send_signal(signal.SIGINT)
-    print(endless.wait(120), flush=True)
-finally:
-    endless.kill()
 """
 
 COMMANDS = """\
@@ -92,21 +98,13 @@ for how in (["--workers", "localhost:9001,127.0.0.1:9002"], ["--hosts", "2", "--
 print(subprocess.call([*tpulint, "worker", "--port", "9001"]), flush=True)
 how = ["--workers", "localhost:9001,localhost:9002", "--replicas", "4"]
 endless = subprocess.Popen([*tpulint, "run", *how, "endless.py"], stdout=subprocess.PIPE, text=True)
-try:
-    endless.stdout.readline()
-    time.sleep(1.0)
-    endless.send_signal(signal.SIGINT)
-    print(endless.wait(120), flush=True)
-finally:
-    for process in (endless, *workers):
-        process.kill()
 """
 
 
 def test_the_commands(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     (tmp_path / "endless.py").write_text(PROGRAM.partition("print(")[0] + ENDLESS, encoding="utf-8")
-    (tmp_path / "commands.py").write_text(COMMANDS, encoding="utf-8")
+    (tmp_path / "commands.py").write_text(COMMANDS + INTERRUPTS, encoding="utf-8")
     done = run_alone("commands.py", folder=tmp_path)
     lines = done.stdout.splitlines()
     assert lines[:2] == [f"tpulint: a host of a pod is at port {port}" for port in (9001, 9002)]
@@ -120,7 +118,7 @@ def test_the_commands(tmp_path: Path) -> None:
 def test_sessions(tmp_path: Path) -> None:
     """A session without a target is of this machine, where no host of the pod is."""
     (tmp_path / "session.py").write_text(SESSION, encoding="utf-8")
-    (tmp_path / "sessions.py").write_text(SESSIONS, encoding="utf-8")
+    (tmp_path / "sessions.py").write_text(SESSIONS + INTERRUPTS, encoding="utf-8")
     done = run_alone("sessions.py", folder=tmp_path)
     lines = done.stdout.splitlines()
     assert lines == ["begins", "1.5", "0", "begins", "1", "130"], done.stderr

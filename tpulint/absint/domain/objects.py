@@ -439,7 +439,7 @@ class TraceTimeValue(Value):
 
 
 def decorated(function: Function, cls: Class) -> Function | None:
-    """Return the method of `cls` that a decorator put `function` in the place of; None if none."""
+    """Return the method of `cls` that a decorator has replaced by `function`, or None."""
     if function.owner is not None:
         return None
     waiting, seen = [function], set[int]()

@@ -202,7 +202,7 @@ def for_(frame: Frame, node: nodes.For) -> bool:
 
 
 def _note_carried(frame: Frame, start: Names, *, traced: bool) -> None:
-    """Write down what a loop that is traced assigned to the names that had a value before it."""
+    """Record what a loop that is traced assigned to the names that had a value before it."""
     if traced:
         names = frame.env.names
         still_bound = [name for name in start if name in names]

@@ -174,7 +174,7 @@ def change(frame: Frame, manager: ContextManagerValue, direction: str, site: Sit
 
 
 def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) -> None:
-    """Write down that a context was entered or left by hand."""
+    """Record that a context was entered or left by hand."""
     if frame.context.is_unrecorded:
         return
     computation = frame.context.computation

@@ -470,7 +470,7 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
 def next_of(frame: Frame, value: Value, site: Site) -> Value:
     """Return one item of an iteration over `value`."""
     if isinstance(value, Choice):
-        # Where it may be a list, too, a test may keep what is none from getting here.
+        # Where it may be a list, too, a test may have sent all that is no list elsewhere.
         are_tensors = all(isinstance(option, Tensor) for option in value.options)
         return join(
             replace(option, shape=None)

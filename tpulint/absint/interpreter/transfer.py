@@ -94,7 +94,7 @@ def access(
     after: Operation | None = None,
     shown: Site | None = None,
 ) -> None:
-    """Write down that `variable` is touched here, or another one: an `alternative`.
+    """Record that `variable` is touched here, or another one: an `alternative`.
 
     shown: the site of the variable itself, where the operation at `site` takes more.
     """
@@ -120,7 +120,7 @@ def take(
     alternative: bool = False,
     shown: Site | None = None,
 ) -> None:
-    """Write down what it means that `tensor` is used here: a transfer, a wait, an escape.
+    """Record what it means that `tensor` is used here: a transfer, a wait, an escape.
 
     shown: the site of the tensor itself, where the operation at `site` takes more.
     """
@@ -151,7 +151,7 @@ def take(
 
 
 def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], name: str) -> None:
-    """Write down that an operator, or other syntax, takes what holds a tensor of each replica."""
+    """Record that an operator, or other syntax, takes what holds a tensor of each replica."""
     context = frame.context
     if context.is_unrecorded:
         return
@@ -163,14 +163,14 @@ def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], nam
 
 
 def note_mixed(frame: Frame, operator: str, dtypes: frozenset[str], site: Site) -> None:
-    """Write down that an operator on the device takes tensors of several dtypes."""
+    """Record that an operator on the device takes tensors of several dtypes."""
     context = frame.context
     if context.computation is not None and not context.is_unrecorded:
         context.computation.mixed.append(MixedOperands(operator, dtypes, site, context))
 
 
 def note_carried(frame: Frame, before: Iterable[Value], after: Iterable[Value]) -> None:
-    """Write down which tensors a traced loop on the device carries from round to round."""
+    """Record which tensors a traced loop on the device carries from round to round."""
     context = frame.context
     if context.computation is None or context.is_unrecorded:
         return
@@ -310,7 +310,7 @@ SUBSCRIPT, ITERATION = "subscript", "iteration"  # takers of what holds a tensor
 def note_tensor_test(
     frame: Frame, test: Value, node: Expression, asks: str, *, converts: bool = True
 ) -> None:
-    """Write down that `asks`, a word of Python's, needs the truth of the tensor `test`.
+    """Record that `asks`, a word of Python's, needs the truth of the tensor `test`.
 
     converts: such a test becomes an operation, where control flow is converted at all.
     """
@@ -341,7 +341,7 @@ def note_tensor_test(
 
 
 def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> None:
-    """Write down that Python formats what may be a tensor as if it were a number."""
+    """Record that Python formats what may be a tensor as if it were a number."""
     note_operands(frame, [formatted], (site,), FORMATS)
     context, computation = frame.context, frame.context.computation
     if computation is None or context.is_unrecorded or not context.on_device:
@@ -353,7 +353,7 @@ def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> Non
 
 
 def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
-    """Write down a loop of a computation over an object, as a call of `for`."""
+    """Record a loop of a computation over an object as a call of `for`."""
     context, computation = frame.context, frame.context.computation
     if computation is None or context.is_unrecorded:
         return
@@ -363,7 +363,7 @@ def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
 
 
 def note_iteration(frame: Frame, iterated: Value, site: Site) -> None:
-    """Write down that Python takes the items of one tensor, where no loop is converted."""
+    """Record that Python takes the items of one tensor, where no loop is converted."""
     context, computation = frame.context, frame.context.computation
     if computation is None or context.is_unrecorded or not context.on_device:
         return
@@ -373,7 +373,7 @@ def note_iteration(frame: Frame, iterated: Value, site: Site) -> None:
 
 
 def note_index(frame: Frame, base: Value, index: Value, site: Site) -> None:
-    """Write down that Python takes the item of a list or a dict which a tensor says."""
+    """Record that a tensor selects an item of a list or a dict of Python."""
     context, computation = frame.context, frame.context.computation
     if computation is None or context.is_unrecorded or not context.on_device:
         return
@@ -383,7 +383,7 @@ def note_index(frame: Frame, base: Value, index: Value, site: Site) -> None:
 
 
 def note_failure(frame: Frame, test: Tensor, site: Site) -> None:
-    """Write down that a `raise` under a test of a tensor is traced, and so runs in each trace."""
+    """Record that a `raise` under a test of a tensor is traced, and so runs in each trace."""
     context, computation = frame.context, frame.context.computation
     if computation is None or context.is_unrecorded:
         return
@@ -423,7 +423,7 @@ def first_trace_time_value(items: Iterable[Value]) -> TraceTimeValue | None:
 
 
 def note_trace_time_value(frame: Frame, kind: str, value: TraceTimeValue, site: Site) -> None:
-    """Write down that device code computes with it, or decides by it."""
+    """Record that device code computes with it, or decides by it."""
     if frame.context.on_device and not frame.context.is_unrecorded:
         computation = frame.context.computation
         assert computation is not None

@@ -338,7 +338,7 @@ class ImportedNames(NamedTuple):
     names: tuple[str, ...]
 
 
-# What a file puts on `sys.path`, as far as the line says it in so many words.
+# What a file puts on `sys.path`, as far as the line spells it out.
 _PATH_ENTRY = re.compile(
     rb"(?:^|;)[ \t]*sys\.path\.(?:append|insert)\((?:\s*-?\d+\s*,)?([^\n#]+)", re.MULTILINE
 )

@@ -116,7 +116,7 @@ def _words_of_value(value: TestedValue) -> Iterator[Word]:
 
 
 def is_kept_from_tpu(module: Module) -> bool:
-    """Return whether each TPUEstimator that a module makes has `use_tpu=False` in so many words."""
+    """Return whether each call of TPUEstimator in a module has the literal `use_tpu=False`."""
     calls = [
         node
         for node in module.nodes()

@@ -273,7 +273,7 @@ def _read_function(
     Where it opens host clusters although not everything on the way was read, it is read
     again with everything: only then does every access count.
 
-    hidden: the method that a decorator put `function`, which it makes for each, in the place of.
+    hidden: the method that a decorator has replaced by `function`, a wrapper made for it.
     """
     code = function.code
     if id((hidden or function).code) in interpreter.called:

@@ -20,6 +20,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.queries.certainty import compiled_if, definite_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_data, moved_calls
+from tpulint.queries.eager_calls import input_signatures
 from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Constant, Display, Expression, Name, last_name
@@ -234,16 +235,9 @@ def _check_ranks(program: Program, report: Report) -> None:
 
 def without_rank(function: Function) -> set[str]:
     """Return the parameters for which a decorator's `input_signature` has `TensorSpec(None)`."""
-    signatures = [
-        argument.value
-        for decorator in function.code.decorators
-        if isinstance(decorator, CallNode)
-        for argument in decorator.arguments
-        if argument.keyword == "input_signature"
-    ]
     names = [name for name, _ in function.code.parameters.by_position]
     open_names: set[str] = set()
-    for signature in signatures:
+    for signature in input_signatures(function):
         if isinstance(signature, Display) and len(signature.items) <= len(names):
             # The first one of a method is the object.
             paired = zip(reversed(names), reversed(signature.items), strict=False)

@@ -183,13 +183,13 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
 
 
 def _needed(argument: Value, home: str) -> Tensor | Variable | None:
-    """Return what has no value of all that an argument may be; None where one option has one."""
+    """Return one of the options of an argument, if none of them has a value, or None."""
     needed = [_has_no_value(option, home) for option in options(argument)]
     return None if None in needed else needed[0]
 
 
 def _has_no_value(argument: Value, home: str) -> Tensor | Variable | None:
-    """Return what a function of the module `home` asks for its value, if that has none."""
+    """Return the argument if a function of the module `home` needs its value and it has none."""
     if isinstance(argument, Variable):
         return argument if home in ("builtins", "math") or "keras" in home else None
     tensor = symbolic_tensor(argument) if isinstance(argument, Tensor) else None
@@ -216,7 +216,7 @@ def _weights(owner: Value | None) -> Variable | None:
 
 
 def _saved(owner: Value | None) -> Variable | None:
-    """Return what `save` of a checkpoint or of a Keras model asks for its value."""
+    """Return the weights whose values `save` of a checkpoint or of a Keras model needs."""
     is_checkpoint = isinstance(owner, ExternalObject) and owner.last in CHECKPOINTS
     if isinstance(owner, ExternalObject) and is_checkpoint and is_tensorflow(owner.path):
         return Variable(owner.last, "weights", owner.site, owner.context)

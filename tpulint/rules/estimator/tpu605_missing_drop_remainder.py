@@ -231,7 +231,7 @@ def is_looked_up(program: Program, feed: Feed) -> bool:
 def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _Fault | None:
     """Return what a smaller batch does to a TPUStrategy, None where the author expects it.
 
-    Where the call says in so many words what to drop, the author wants the remainder; and most
+    Where the call says explicitly what to drop, the author wants the remainder; and most
     want all examples of an evaluation. A TPUStrategy can take a smaller batch, but for a few
     operations; it fails where it evaluates such a batch and trains on batches of one size.
     """

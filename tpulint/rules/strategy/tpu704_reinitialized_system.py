@@ -59,7 +59,7 @@ class _Variables:
         self._computations = {id(built.call): built for built in program.computations}
 
     def used_by(self, call: ApiCall, earlier: list[ApiCall]) -> Iterator[Context]:
-        """Yield where the variables were made that a step uses, and that were there before it.
+        """Yield where the variables were made that a step uses and that existed before it.
 
         Some models make their weights in their first step, which may be an `earlier` one.
         """

@@ -168,7 +168,7 @@ def is_certain(context: Context) -> bool:
 
 
 def begins_in_function(context: Context) -> bool:
-    """Return whether a `main` is read that nothing calls: who does may initialize the system."""
+    """Return whether it is a `main` that nothing calls: its caller may initialize the system."""
     if not context.call_chain:
         return False
     first = context.call_chain[0].site
@@ -176,7 +176,7 @@ def begins_in_function(context: Context) -> bool:
 
 
 def is_of_this_process(session: Value | None) -> bool:
-    """Return whether a session is no client of a server, whose TPU others may initialize."""
+    """Return whether a session uses this process's TPU; others may initialize that of a server."""
     target = session.argument("target", 0) if isinstance(session, ExternalObject) else UNKNOWN
     return target in (None, NONE, Const(""))
 

@@ -35,7 +35,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import batches_taken_by
-from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.queries.eager_calls import input_signatures, may_be_tpus
 from tpulint.queries.strategies import is_for_many, is_on_replica, is_optimizer, is_run, strategy_of
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
@@ -235,13 +235,6 @@ def _check_signatures(program: Program, report: Report) -> None:
 
 def takes_tensors_only(function: Function) -> bool:
     """Return whether a decorator lists a `TensorSpec` for each argument of a function."""
-    signatures = [
-        argument.value
-        for decorator in function.code.decorators
-        if isinstance(decorator, CallNode)
-        for argument in decorator.arguments
-        if argument.keyword == "input_signature"
-    ]
     return any(
         isinstance(signature, Display)
         and bool(signature.items)
@@ -249,7 +242,7 @@ def takes_tensors_only(function: Function) -> bool:
             isinstance(item, CallNode) and last_name(item.callee) == "TensorSpec"
             for item in signature.items
         )
-        for signature in signatures
+        for signature in input_signatures(function)
     )
 
 

@@ -47,7 +47,7 @@ ESTIMATOR = "TPUEstimator"
 # tensorflow_estimator/python/estimator/tpu/tpu_estimator.py; projects copy it into themselves.
 @model("?.TPUEstimator")
 def _estimator(call: Call) -> Value:
-    """Read the model_fn as a computation, unless `use_tpu=False` is there in so many words."""
+    """Read the model_fn as a computation, unless it has the literal `use_tpu=False`."""
     estimator = ExternalObject(call.path, call.site, call.frame.context)
     estimator.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
     params = options(force_deferred(call, call.get("params", 3) or NONE))

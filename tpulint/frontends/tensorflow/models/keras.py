@@ -496,7 +496,7 @@ def _call_own_method(
 
 # keras/src/trainers/compile_utils.py
 def _compared(call: Call, labels: Value, outputs: Value) -> Arguments:
-    """Return what losses and metrics get: of a model with one output, no list, but its tensor."""
+    """Return what losses and metrics get: the tensor itself, where the model has one output."""
     only = _items(outputs)
     if only is not None and len(only) == 1 and isinstance(only[0], Tensor):
         outputs = only[0]

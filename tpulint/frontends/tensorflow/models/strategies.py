@@ -183,7 +183,7 @@ def _run(call: Call) -> Value | None:
 
 # tensorflow/python/distribute/distribute_utils.py, `regroup`: None stays, all else is a PerReplica.
 def _of_all_replicas(call: Call, result: Value) -> Value:
-    """Return what `run` gives where a step returns `result`: a value of each replica for each."""
+    """Return what `run` gives where a step returns `result`: its tensors, of all replicas."""
     if isinstance(result, Sequence) and not result.open and result.items:
         items = [_of_all_replicas(call, item) for item in result.items]
         return Sequence(result.kind, items, site=call.site)
