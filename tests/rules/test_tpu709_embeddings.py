@@ -22,7 +22,75 @@ MADE = """
 with strategy.scope():
     embedding = make()
 """
+BATCHES = (
+    OPENING
+    + MADE
+    + """
+dataset = tf.data.Dataset.from_tensor_slices(tf.zeros([64], tf.int32)).batch(16, True)
+distributed = strategy.experimental_distribute_dataset(dataset)
+iterator = iter(distributed)
+
+@tf.function
+def train():
+    embedding.enqueue(next(iterator), training=True)  # error: TPU709
+    strategy.run(lambda: embedding.dequeue())
+
+train()
+"""
+)
+OPTIONS = "tf.distribute.InputOptions(experimental_fetch_to_device="
 PROGRAMS = {
+    "a batch of a dataset that is sent to the TPU": BATCHES,
+    "a batch that stays on the host": BATCHES.replace(
+        "_dataset(dataset)", f"_dataset(dataset, {OPTIONS}False))"
+    ).replace("  # error: TPU709", ""),
+    "a batch that is sent to the TPU by option": BATCHES.replace(
+        "_dataset(dataset)", f"_dataset(dataset, options={OPTIONS}True))"
+    ),
+    "an option that is not seen": BATCHES.replace(
+        "_dataset(dataset)", f"_dataset(dataset, {OPTIONS}tf.config.list_logical_devices()))"
+    ).replace("  # error: TPU709", ""),
+    "an iterator among the arguments, of which TensorFlow knows no place": BATCHES.replace(
+        "train()", "train(iterator)"
+    )
+    .replace("train(iterator)\n", "train(iter(distributed))\n")
+    .replace("  # error: TPU709", ""),
+    "a batch among the arguments": BATCHES.replace("def train()", "def train(batch)")
+    .replace("next(iterator)", "batch")
+    .replace("\ntrain()\n", "\ntrain(next(iterator))\n")
+    .replace("  # error: TPU709", ""),
+    "a loop over the dataset": BATCHES.replace(
+        "    embedding.enqueue(next(iterator), training=True)  # error: TPU709\n",
+        "    for batch in distributed:\n        embedding.enqueue(batch, training=True)\n",
+    ),
+    "a batch that the step enqueues": BATCHES.replace(
+        """    embedding.enqueue(next(iterator), training=True)  # error: TPU709
+    strategy.run(lambda: embedding.dequeue())
+""",
+        """    strategy.run(step, args=(next(iterator),))
+
+def step(batch):
+    embedding.enqueue(batch)  # error: TPU709
+    embedding.dequeue()
+""",
+    ),
+    "features of a method's own iterator": OPENING
+    + MADE
+    + """
+class Trainer:
+    def __init__(self, dataset):
+        distributed = strategy.distribute_datasets_from_function(lambda _: dataset)
+        self.iterator = iter(distributed)
+
+    @tf.function
+    def train(self):
+        for _ in tf.range(4):
+            features, labels = next(self.iterator)
+            embedding.enqueue(features)  # error: TPU709
+            strategy.run(lambda: embedding.dequeue())
+
+Trainer(tf.data.Dataset.from_tensors((tf.zeros([8], tf.int32), tf.zeros([8])))).train()
+""",
     "a scope that is entered by hand": OPENING
     + """
 strategy.scope().__enter__()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 
-from tpulint.absint.domain.context import COMPUTATION, COND, FUNCTION, NO_KNOWN_CALLER, WHILE
-from tpulint.absint.domain.events import ApiCall, Computation, Tensor
-from tpulint.absint.domain.objects import ExternalObject
+from tpulint.absint.domain.context import COMPUTATION, COND, FUNCTION, NO_KNOWN_CALLER, WHILE, Scope
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
+from tpulint.absint.domain.objects import ExternalObject, TracedCall
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import External
+from tpulint.absint.domain.structures import all_tensors, with_alternatives
+from tpulint.absint.domain.values import NONE, Const, External
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.diagnostics.traces import path_to_site
@@ -24,8 +25,10 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.strategies import Scopes
+from tpulint.queries.device_code import NEXT, batches_taken_by
+from tpulint.queries.strategies import Scopes, is_run
 from tpulint.rules.base import Report, Rule, register
+from tpulint.syntax.nodes import Attribute, CallNode, Name, walk
 
 BUILDS = ("build", "enqueue")
 SYSTEM = "initialize_tpu_system"
@@ -55,6 +58,7 @@ class EmbeddingMisuse(Rule):
             elif call.last == "enqueue" and call.context.on_device:
                 in_step(call.context.computation, call, report)
         _check_only_one(program, report)
+        _check_places_of_batches(program, report)
         for call in program.named.get("TableConfig", ()):
             _check_initializer(call, report)
 
@@ -90,6 +94,99 @@ def _check_only_one(program: Program, report: Report) -> None:
                     traces.step(HOST_LANE, call.site, f"configures the TPU by `{call.last}`"),
                 ),
             )
+
+
+# tensorflow/python/tpu/tpu_embedding_v2.py, `_raise_error_for_inputs_not_on_cpu`
+def _check_places_of_batches(program: Program, report: Report) -> None:
+    """Report `enqueue` of what the same tf.function takes of a dataset that is sent to the TPU."""
+    taken: dict[tuple[Site, Scope], list[ApiCall]] = defaultdict(list)
+    for call in program.all_calls():
+        found, traced = batches_taken_by(call), traced_around(call.context)
+        if found is not None and found[0].site is not None and traced is not None:
+            taken[found[0].site, traced].append(call)
+    reported: set[Site] = set()
+    for call, embedding in uses(program, ["enqueue"]) if taken else ():
+        step = call.context.computation
+        if call.site in reported or scope_strategy(embedding.context) is None:
+            continue
+        traced = traced_around(call.context if step is None else step.context)
+        for source in sources_of(call, step):
+            takers = [] if traced is None else taken.get((source.site, traced), [])
+            if traced is None or not takers or not is_sent_to_cores(source):
+                continue
+            if all(takes_of_captured(taker, traced) for taker in takers):
+                reported.add(call.site)
+                sent_to_cores(call, source, takers[0], report)
+                break
+
+
+def traced_around(context: Context) -> Scope | None:
+    return next((scope for scope in reversed(context.scopes) if scope.kind == FUNCTION), None)
+
+
+def sources_of(call: ApiCall, step: Computation | None) -> list[ApiCall]:
+    """Return the calls that distributed what `enqueue` is given.
+
+    A step's own arguments are known by those that `run` is given: all of them must be batches.
+    """
+    features = call.argument("features", 0)
+    given = [] if features is None else all_tensors([features.value])
+    if step is not None:
+        arguments = step.call.argument("args", 1)
+        if arguments is None or not is_run(step):
+            return []
+        if not all(tensor.split and not is_made_here(tensor) for tensor in given):
+            return []
+        given = all_tensors([arguments.value])
+    sources = [tensor.of_all for tensor in given if tensor.of_all is not None]
+    return sources if len(sources) == len(given) else []
+
+
+def is_sent_to_cores(source: ApiCall) -> bool:
+    """Return whether a distributed dataset certainly copies its batches to the TPU."""
+    options = source.argument("options", 1)
+    if options is None:
+        return all(not argument.star for argument in source.arguments)
+    made = options.value
+    if not isinstance(made, ExternalObject) or made.last != "InputOptions":
+        return made == NONE
+    fetches = made.argument("experimental_fetch_to_device", 0)
+    return fetches is None or fetches in (NONE, Const(True))
+
+
+def takes_of_captured(taker: ApiCall, traced: Scope) -> bool:
+    """Return whether `next` is given an iterator from outside the tf.function that calls it.
+
+    TensorFlow does not know where the batches of one among its arguments are.
+    """
+    function = traced.payload.function if isinstance(traced.payload, TracedCall) else None
+    given = taker.argument("iterator", 0)
+    if function is None or given is None or taker.path != NEXT:
+        return False
+    if isinstance(given.node, Attribute):
+        return True
+    own = set(function.code.local_names)
+    own.update(parameter.name for parameter in function.code.parameters.named)
+    calls = (node for node in walk(*function.code.body) if isinstance(node, CallNode))
+    is_its_own = any(node.place == taker.site.place for node in calls)
+    return isinstance(given.node, Name) and given.node.id not in own and is_its_own
+
+
+def sent_to_cores(call: ApiCall, source: ApiCall, taker: ApiCall, report: Report) -> None:
+    report(
+        call.site.span,
+        f"`enqueue` of a `{EMBEDDING}` reads its batch on the host, but the dataset sends its"
+        f" batches to the TPU: pass `{source.last}` the options"
+        " `tf.distribute.InputOptions(experimental_fetch_to_device=False)`",
+        certainty=definite_if(
+            not call.context.is_guess, not call.context.is_tried, not source.context.is_guess
+        ),
+        trace=(
+            traces.step(HOST_LANE, source.site, "distributes the dataset to the cores"),
+            traces.step(HOST_LANE, taker.site, "takes a batch, which is on the TPU"),
+            traces.step(HOST_LANE, call.site, "enqueues it"),
+        ),
+    )
 
 
 # tensorflow/python/tpu/tpu_embedding_base.py: it is called with a shape, as a class is to make one.

@@ -63,6 +63,7 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
             placeholder = super().capture(tensor, shape=shape)
         gradients.alias_on_tapes(placeholder, tensor)
         self.counterparts[placeholder.op.name] = tensor.op
+        placeholder.op._set_device(tensor.device)  # TPUEmbedding asks where a batch is
         for users, of_graph in self._waits:
             # An operation with an input that was made in such a scope already waits through that.
             if users.op_in_group(tensor.op):
