@@ -158,7 +158,7 @@ class Scopes:
                 yield from self._used_by(computation)
         for call in self.program.named.get("compile", ()):
             yield from self._metrics(call)
-        for call in self.program.calls:
+        for call in self.program.named_any(["compile", TRAINS]):
             if call.last == "compile" and call.context.with_blocks(SCOPE):
                 yield from self._compiled(call)
             elif call.last == "compile" and is_model(call.receiver):
@@ -366,10 +366,8 @@ class Scopes:
     def _makers(self) -> list[ApiCall]:
         return [
             call
-            for call in self.program.calls
-            if call.last in CLASSES
-            and isinstance(call.result, Strategy)
-            and call.result.kind == "tpu"
+            for call in self.program.named_any(CLASSES)
+            if isinstance(call.result, Strategy) and call.result.kind == "tpu"
         ]
 
     @cached_property

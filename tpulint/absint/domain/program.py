@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from tpulint.absint.domain.context import DATA
@@ -117,6 +118,30 @@ class ProgramEvents:
     def named(self) -> dict[str, list[ApiCall]]:
         """The calls outside every computation by the last name; for when all is read."""
         return _grouped((call.last, call) for call in self.calls)
+
+    @cached_property
+    def _all_named(self) -> dict[str, list[ApiCall]]:
+        return _grouped((call.last, call) for call in self.all_calls())
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {id(call): number for number, call in enumerate(self.all_calls())}
+
+    def all_named(self, names: Collection[str]) -> list[ApiCall]:
+        """Return all calls with one of these last names, in order; for when all is read."""
+        return self._in_order(self._all_named, names)
+
+    def named_any(self, names: Collection[str]) -> list[ApiCall]:
+        """Return those of `named` with one of these last names, in order."""
+        return self._in_order(self.named, names)
+
+    def _in_order(
+        self, groups: Mapping[str, list[ApiCall]], names: Collection[str]
+    ) -> list[ApiCall]:
+        several = [groups[name] for name in frozenset(names) if name in groups]
+        if len(several) <= 1:
+            return several[0] if several else []
+        return sorted(chain.from_iterable(several), key=lambda call: self._numbers[id(call)])
 
     @cached_property
     def at(self) -> dict[Site, list[ApiCall]]:

@@ -254,10 +254,9 @@ def calls_under(opening: Site) -> Iterator[Site]:
 
 
 def folders_that_empty(program: Program) -> Iterator[str]:
-    """Yield the folders of code that takes summaries away again: their model_fns are read apart."""
-    for calls in (program.calls, *(computation.calls for computation in program.computations)):
-        # A model_fn and the helper that empties its collection are in one package by habit.
-        yield from (_folder(call) for call in calls if call.last in EMPTIES)
+    """Return the folders of code that takes summaries away: their model_fns are read apart."""
+    # A model_fn and the helper that empties its collection are in one package by habit.
+    return map(_folder, program.all_named(EMPTIES))
 
 
 def _folder(call: ApiCall) -> str:

@@ -139,7 +139,7 @@ class UnsupportedDtype(Rule):
 # bfloat16 of argument 'x'". What NumPy's rules or Keras promote is no fault.
 def _check_mixed(program: Program, report: Report) -> None:
     """Check operations that take tensors of two floating-point dtypes."""
-    if any(call.last in PROMOTES for call in program.all_calls()):
+    if program.all_named(PROMOTES):
         return
     policy = _set_policy(program)
     for computation, mixed in _mixtures(program):
@@ -170,8 +170,8 @@ def _mixtures(program: Program) -> Iterator[tuple[Computation, MixedOperands]]:
             if is_compiled(mixed.context):
                 yield computation, mixed._replace(operator=SIGNS[mixed.operator])
     for computation, call in (*compiled_calls(program), *moved_calls(program)):
-        is_own = call.path.startswith("tensorflow.") and ".keras." not in call.path
-        if call.last in REFUSES_OTHERS and is_own and ".numpy." not in call.path:
+        is_one = call.last in REFUSES_OTHERS and call.path.startswith("tensorflow.")
+        if is_one and ".keras." not in call.path and ".numpy." not in call.path:
             taken = {value.dtype for value in mixable(call) if isinstance(value, Tensor)}
             dtypes = frozenset(dtype for dtype in taken if dtype is not None)
             if len(dtypes) > 1:
@@ -190,7 +190,7 @@ def _set_policy(program: Program) -> SetPolicy:
 
     A program that sets it under a condition may cast under the same one.
     """
-    calls = [call for call in program.all_calls() if call.last in SETS_POLICY]
+    calls = program.all_named(SETS_POLICY)
     dtypes = {_compute_dtype(call) for call in calls}
     if len(dtypes) != 1 or any(call.context.conditions or call.context.is_guess for call in calls):
         return SetPolicy(None, False)
@@ -512,7 +512,7 @@ def check_policies(program: Program, report: Report) -> None:
         return
     is_for_tpu = _set_policy(program).is_certain and follow_policy_on_tpu(program)
     is_for_tpu = is_for_tpu and not any(program.named.get(name) for name in OF_GPUS)
-    for call, start in entry_modules(call for call in program.all_calls() if _sets_mixed(call)):
+    for call, start in entry_modules(filter(_sets_mixed, program.all_named(POLICIES))):
         # A policy in an `except` or behind a test is for the machine that is left.
         if _is_in_handler(call.context) or (
             asks_about(call.context, naming.DTYPE) and not _is_with_tpu(program, call)
@@ -533,7 +533,7 @@ def check_policies(program: Program, report: Report) -> None:
 
 
 def _sets_mixed(call: ApiCall) -> bool:
-    if call.last not in POLICIES or "mixed_precision" not in call.path:
+    if "mixed_precision" not in call.path:
         return False
     policy = _policy(call)
     return policy is not None and policy.value == Const(MIXED)
@@ -549,8 +549,7 @@ def _is_with_tpu(program: Program, call: ApiCall) -> bool:
         strategy.context.run == call.context.run
         and strategy.context.conditions
         and strategy.context.reached_whenever(call.context)
-        for strategy in program.all_calls()
-        if strategy.last in tf_names.TPU_STRATEGIES
+        for strategy in program.all_named(tf_names.TPU_STRATEGIES)
     )
 
 
@@ -558,8 +557,8 @@ def _has_no_tpu(program: Program, call: ApiCall) -> bool:
     """Return whether each TPUStrategy of the same run is made in the other branch of a test."""
     is_excluded = [
         strategy.context.excludes(call.context)
-        for strategy in program.all_calls()
-        if strategy.last in tf_names.TPU_STRATEGIES and strategy.context.run == call.context.run
+        for strategy in program.all_named(tf_names.TPU_STRATEGIES)
+        if strategy.context.run == call.context.run
     ]
     return bool(is_excluded) and all(is_excluded)
 

@@ -40,10 +40,9 @@ class ReservedParams(Rule):
         for feed in program.feeds:
             if isinstance(feed.owner, ExternalObject):
                 runs_at[feed.owner.site].add(feed.kind)
-        for call in program.all_calls():
-            if call.last == "TPUEstimator":
-                _check_params(call, report)
-                check_batches(program, call, runs_at[call.site], report)
+        for call in program.all_named(["TPUEstimator"]):
+            _check_params(call, report)
+            check_batches(program, call, runs_at[call.site], report)
 
 
 def _check_params(call: ApiCall, report: Report) -> None:

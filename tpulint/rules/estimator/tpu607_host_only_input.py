@@ -39,6 +39,7 @@ CALLBACKS = {
     "ModelCheckpoint": "filepath",
     "BackupAndRestore": "backup_dir",
 }
+SAVE_OR_LOAD = {*SAVES, *LOADS, *OF_CHECKPOINTS, *OF_MODELS}
 OF_PYTHON = (".keras", ".h5", ".hdf5")
 DEPTH = 3  # of structures that hold what is saved
 
@@ -54,7 +55,7 @@ class SavedFile(NamedTuple):
 
 def saved_files(program: Program) -> Iterator[SavedFile]:
     """Yield the places of models and checkpoints whose variables a TPUStrategy holds."""
-    for call in program.calls:
+    for call in program.named_any(SAVE_OR_LOAD):
         yield from _loaded(call)
         target = _target(program, call)
         if target is None:
@@ -102,8 +103,8 @@ def _target(program: Program, call: ApiCall) -> tuple[Value, Value, Argument | N
 
 def callbacks(program: Program) -> Iterator[SavedFile]:
     """Yield the places that callbacks of `fit` write to, for models of a TPUStrategy."""
-    for call in program.calls:
-        argument = call.argument("callbacks") if call.last == "fit" else None
+    for call in program.named.get("fit", ()):
+        argument = call.argument("callbacks")
         if argument is None or call.receiver is None:
             continue
         strategy = _strategy_of(program, call.receiver, 0)
@@ -125,7 +126,7 @@ def hub_layers(program: Program) -> Iterator[tuple[ApiCall, Strategy]]:
     """
     if any(module.has_word(naming.HUB_FORMAT) for module in program.modules):
         return
-    for call in program.calls:
+    for call in program.named_any(["KerasLayer", "load"]):
         if call.path not in ("tensorflow_hub.KerasLayer", "tensorflow_hub.load"):
             continue
         strategy = scope_strategy(call.context)

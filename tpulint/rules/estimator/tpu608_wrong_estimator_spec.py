@@ -63,8 +63,8 @@ class WrongEstimatorSpec(Rule):
 
 def _check_configurations(program: Program, report: Report) -> None:
     """Check the class of an estimator's configuration: tpu_estimator.py, `__init__`."""
-    for estimator in program.all_calls():
-        if estimator.last != "TPUEstimator" or not is_tensorflow(estimator.path):
+    for estimator in program.all_named(["TPUEstimator"]):
+        if not is_tensorflow(estimator.path):
             continue
         argument = estimator.argument("config", 2)
         if argument is None or not all(map(is_plain, options(argument.value))):

@@ -28,9 +28,9 @@ class MissingBatchSize(Rule):
     summary = "a TPUEstimator without the batch size of what it is used for"
 
     def check(self, program: Program, report: Report) -> None:
-        for estimator in program.all_calls():
+        for estimator in program.all_named(["TPUEstimator"]):
             # A copy of the class in a project has sizes of its own.
-            if estimator.last != "TPUEstimator" or not is_tensorflow(estimator.path):
+            if not is_tensorflow(estimator.path):
                 continue
             if may_use_tpu(estimator) and lacks(estimator, "train") and has_others(estimator):
                 report(

@@ -34,13 +34,13 @@ class RemovedApi(Rule):
             )
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
-        for call in program.all_calls():
+        for call in program.all_named(names.removed_methods()):
             _check_method(program, call, report)
 
 
 def _check_method(program: Program, call: ApiCall, report: Report) -> None:
     """Report a method that the class of its object no longer has."""
-    removed = names.removed_methods().get(call.last) if call.path.startswith("?.") else None
+    removed = names.removed_methods()[call.last] if call.path.startswith("?.") else None
     path = "" if removed is None else path_in_table(call)
     if removed is None or path.rpartition(".")[0] not in (removed.on, SEQUENTIAL):
         return

@@ -39,9 +39,8 @@ class ReinitializedSystem(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         runs: defaultdict[int, list[ApiCall]] = defaultdict(list)
-        for call in program.calls:
-            if call.last in RELEVANT or call.last in tf_names.STEPS or call.last == "compile":
-                runs[call.context.run].append(call)
+        for call in program.named_any({*RELEVANT, *tf_names.STEPS, "compile"}):
+            runs[call.context.run].append(call)
         variables = _Variables(program)
         for calls in runs.values():
             for number, call in enumerate(calls):

@@ -126,6 +126,8 @@ def is_sure(switch: ApiCall, step: ApiCall) -> bool:
 
 def switched_functions(program: Program) -> Iterator[EagerSwitch]:
     """Each `run_functions_eagerly(True)` before a step that a tf.function is around."""
+    if not program.named_any(RUNS_EAGERLY):
+        return
     traced = {
         id(computation.call): computation
         for computation in program.computations

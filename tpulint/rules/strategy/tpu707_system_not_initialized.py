@@ -85,7 +85,7 @@ class SystemNotInitialized(Rule):
 
 def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
     """Yield the steps that certainly run on a TPU, each with the call that made its strategy."""
-    makers = [call for call in program.calls if call.last in tf_names.TPU_STRATEGIES]
+    makers = program.named_any(tf_names.TPU_STRATEGIES)
     started = [
         computation
         for computation in program.computations

@@ -214,9 +214,9 @@ def uses(
     program: Program, names: Collection[str] = OF_EMBEDDINGS
 ) -> Iterator[tuple[ApiCall, ExternalObject]]:
     """Yield the calls of these methods of embeddings, each with the object."""
-    for call in program.all_calls():
+    for call in program.all_named(names):
         embedding = call.receiver
-        if call.last in names and isinstance(embedding, ExternalObject):
+        if isinstance(embedding, ExternalObject):
             home, _, last = embedding.path.rpartition(".")
             if last == EMBEDDING and home.endswith(tuple(EMBEDDING_MODULES)):
                 yield call, embedding

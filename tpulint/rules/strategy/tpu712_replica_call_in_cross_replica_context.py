@@ -35,7 +35,7 @@ class ReplicaCallInCrossReplicaContext(Rule):
     summary = "an update that only a replica may make, outside every run"
 
     def check(self, program: Program, report: Report) -> None:
-        for call in program.calls:
+        for call in program.named_any({*UPDATES, *OF_CONTEXT}):
             if call.last in UPDATES and takes_replicas(call.receiver):
                 under_scope(call, "sums the gradients of all replicas", report)
             elif is_of_replica_context(call) and not call.context.conditions:
