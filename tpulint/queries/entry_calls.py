@@ -8,7 +8,6 @@ tpu_estimator.py and tpu_config.py.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument, Cluster, Computation, Context, Tensor
@@ -137,14 +136,25 @@ def flag_defaults(program: Program, flag: Value, site: Site) -> Iterator[int | N
     """Yield the numbers that the flag has at `site` where the command line does not set it."""
     if isinstance(flag, Opaque) and flag.parent is not None and flag.parent.path == COMMAND_LINE:
         yield from _option_defaults(program, flag.last)
-    defaults: defaultdict[Module, list[int | None]] = defaultdict(list)
-    for call in program.named.get("DEFINE_integer", ()):
-        name, default = call.argument("name", 0), call.argument("default", 1)
-        if name and default and isinstance(flag, External) and name.value == Const(flag_name(flag)):
-            defaults[call.site.module].append(constant_int(default.value))
+    if not isinstance(flag, External):
+        return
+    defaults = _integer_flags(program).get(Const(flag_name(flag)), {})
     # Scripts beside each other define the same flags: one that has none of its own imports it.
     if site.module in defaults or len(defaults) == 1:
         yield from defaults.get(site.module) or next(iter(defaults.values()))
+
+
+def _integer_flags(program: Program) -> dict[Const, dict[Module, list[int | None]]]:
+    """Return the defaults of flags by their names and modules: each estimator asks for some."""
+    flags: dict[Const, dict[Module, list[int | None]]] | None = program.answers.get(_integer_flags)
+    if flags is None:
+        flags = program.answers[_integer_flags] = {}
+        for call in program.named.get("DEFINE_integer", ()):
+            name, default = call.argument("name", 0), call.argument("default", 1)
+            if name and default and isinstance(name.value, Const):
+                modules = flags.setdefault(name.value, {})
+                modules.setdefault(call.site.module, []).append(constant_int(default.value))
+    return flags
 
 
 def _option_defaults(program: Program, option: str) -> Iterator[int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER, TRY
@@ -166,7 +167,7 @@ def makes_ragged(call: ApiCall) -> bool:
 
 def built_of_ragged(program: Program, call: ApiCall) -> operations.BuiltOperation | None:
     """Return what a function of TensorFlow builds where it is given a ragged tensor."""
-    if call.path != f"tensorflow.{call.last}" or call.last not in OF_RAGGED or not call.arguments:
+    if call.last not in OF_RAGGED or call.path != f"tensorflow.{call.last}" or not call.arguments:
         return None
     makers = program.by_result.get(id(call.arguments[0].value), ())
     is_ragged = any(makes_ragged(maker) and maker.last != "constant" for maker in makers)
@@ -179,6 +180,8 @@ def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperatio
     In TensorFlow 1, `tf.summary` is what later releases call `tf.compat.v1.summary`.
     """
     path = call.path
+    if not _may_build(path):
+        return None
     differs = path.startswith(V1_AND_V2) or operations.builds_in_v1(path)
     if differs and is_for_tensorflow_1(program, call.site):
         return operations.builds(path.replace("tensorflow.", operations.V1, 1))
@@ -189,6 +192,19 @@ def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperatio
     if built is None and operations.is_new_kernel(path):
         built = operations.builds_in(path, _releases_at(program, call.site))
     return built or built_of_ragged(program, call)
+
+
+@lru_cache(maxsize=8192)
+def _may_build(path: str) -> bool:
+    """Return whether a call of the name may build an operation that is not compiled."""
+    return (
+        path.startswith(V1_AND_V2)
+        or operations.builds_in_v1(path)
+        or operations.builds(path) is not None
+        or bool(operations.builds_by_argument(path))
+        or operations.is_new_kernel(path)
+        or path.rpartition(".")[2] in OF_RAGGED
+    )
 
 
 def _is_so(call: ApiCall, only_if: operations.OnlyIf) -> bool:

@@ -55,6 +55,8 @@ class NoSuchApi(Rule):
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
+            if not call.arguments and not isinstance(call.receiver, Strategy):
+                continue
             keyed = any(argument.keyword for argument in call.arguments)
             if not keyed and not isinstance(call.receiver, Strategy):
                 continue  # most calls: their names are checked above
@@ -119,7 +121,6 @@ def _check_keywords(program: Program, call: ApiCall, path: str, report: Report) 
     # The releases of Keras itself are not those of TensorFlow.
     of_all = Target(names.every(), stated=False)
     target = of_all if is_keras_itself else target_at(program, call.site, path)
-    certainty = definite_if(not is_guessed_call(call, path, target))
     for argument, near in unknown_keywords(call, path, target):
         if is_keras_itself and not near:
             continue  # it may have more than TensorFlow's
@@ -128,7 +129,7 @@ def _check_keywords(program: Program, call: ApiCall, path: str, report: Report) 
         report(
             argument.site.span,
             f"{takes} {release_of(path, target)}{meant}",
-            certainty=certainty,
+            certainty=definite_if(not is_guessed_call(call, path, target)),
             fix=corrected(argument, near) if near else None,
         )
         reported.add(argument.keyword or "")

@@ -132,6 +132,7 @@ def is_listed(dotted: str) -> bool:
     return name in members(base)
 
 
+@functools.cache
 def _plain(dotted: str) -> tuple[str, int]:
     """Return the name as the table has it, and the releases of which the table then speaks."""
     dotted = NESTED.sub(r"tensorflow.compat.\1", dotted)
@@ -154,11 +155,13 @@ def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
     )
 
 
+@functools.cache
 def with_parameters(dotted: str) -> int:
     """Return the releases whose parameters of the name are known."""
     return functools.reduce(int.__or__, (mask for mask, _ in parameters(dotted)), 0)
 
 
+@functools.cache
 def keywords(dotted: str, releases: int) -> frozenset[str]:
     """Return the keywords that any of `releases` takes, with `**` where one may take any."""
     lists = [spelled for mask, spelled in parameters(dotted) if mask & releases]

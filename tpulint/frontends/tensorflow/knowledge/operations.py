@@ -108,14 +108,20 @@ def builds_by_argument(dotted: str) -> tuple[tuple[OnlyIf, BuiltOperation], ...]
     names = _spellings(dotted)
     return tuple(
         (_only_if(only_if), BuiltOperation(operations, _lack_kernels(operations)))
-        for name, rest in _rows("operations.tsv")["typed"]
+        for name, listed, only_if in _rows_by_argument()
         if name in names
-        for listed, _, only_if in [rest.partition("\t")]
-        if "@" in only_if
         for operations in [tuple(listed.split(","))]
     )
 
 
+@functools.cache
+def _rows_by_argument() -> list[tuple[str, str, str]]:
+    """Return the few rows of names whose operation is decided by an argument."""
+    rows = [(name, rest.partition("\t")) for name, rest in _rows("operations.tsv")["typed"]]
+    return [(name, listed, only_if) for name, (listed, _, only_if) in rows if "@" in only_if]
+
+
+@functools.cache
 def may_lack_kernel(dotted: str) -> bool:
     """Return whether a call of this name builds an operation without a kernel for TPUs."""
     return bool(builds(dotted) or builds_by_argument(dotted))
