@@ -70,8 +70,12 @@ def walk(*roots: Node) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        if node.node_fields:
-            stack += [*parts(node)][::-1]
+        for name in node.node_fields[::-1]:
+            value = getattr(node, name)
+            if type(value) is list:
+                stack += value[::-1]
+            elif value is not None:
+                stack.append(value)
 
 
 Literal: TypeAlias = "str | int | float | bool | None"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import takewhile
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tpulint.finding import Span
 from tpulint.syntax import ir
@@ -32,6 +32,7 @@ class Module:
         self.reported = True
         self.pieces = pieces_of(text, facts)
         self.sites: dict[int, Site] = {}
+        self._nodes_at: dict[tuple[int, type[Node]], Any] = {}
         self._answers: dict[Callable[[bytes], bool], bool] = {}
         self._words: dict[WordPattern, bool] = {}
         self._written: dict[frozenset[str], frozenset[str]] = {}
@@ -51,6 +52,13 @@ class Module:
 
     def node_at(self, place: int, kind: type[N]) -> N | None:
         """Return the node of a kind that has its own place there: no other piece is read."""
+        key = place, kind
+        if key not in self._nodes_at:
+            self._nodes_at[key] = self._node_at(place, kind)
+        node: N | None = self._nodes_at[key]
+        return node
+
+    def _node_at(self, place: int, kind: type[Node]) -> Node | None:
         blocks = [function.body for function in self.facts.functions_around(place)]
         if place < PIECE:
             blocks.insert(0, self.facts.body)

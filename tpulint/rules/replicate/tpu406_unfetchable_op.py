@@ -131,7 +131,7 @@ def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
             continue
         hooks = [hook for name in HOOKS for hook in _items(spec.argument(name))]
         # Later calls may add to the same list, where no TPU is meant.
-        for call in computation.calls[:number]:
+        for call in computation.calls[:number] if hooks else ():
             if naming.HOOK.is_in(call.last) and any(call.result is hook for hook in hooks):
                 yield call
 

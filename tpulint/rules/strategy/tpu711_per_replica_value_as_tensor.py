@@ -255,10 +255,16 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
     """Yield what methods of tensors, Python's numbers, TensorFlow and metrics are given."""
     for call in program.all_calls():
         if isinstance(call.receiver, Tensor):
-            receiver = value_of_all(receiver_of(program, call))
-            if receiver is not None and call.last in tf_names.METHODS:
+            is_method = call.last in tf_names.METHODS
+            receiver = value_of_all(receiver_of(program, call)) if is_method else None
+            if receiver is not None:
                 yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
             continue
+        for argument in call.arguments:
+            if may_hold_all(argument.value):
+                break
+        else:
+            continue  # most calls
         if call.last == "apply_gradients" and is_optimizer(call.receiver):
             yield from gradients_applied(call)
         is_len = call.path == LEN
@@ -270,6 +276,11 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
                 yield Taken(
                     tensor, site, call.context, f"`{call.last}`", False, is_len, instead=instead
                 )
+
+
+def may_hold_all(value: Value) -> bool:
+    """Return whether this may be, or hold, what holds a value of each replica."""
+    return value.of_all is not None if isinstance(value, Tensor) else isinstance(value, STRUCTURES)
 
 
 def gradients_applied(call: ApiCall) -> Iterator[Taken]:
