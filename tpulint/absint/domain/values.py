@@ -342,13 +342,16 @@ def join(values: Iterable[Value]) -> Value:
     if len(values) == 1 or (len(values) == 2 and values[0] is values[1]):
         return values[0]
     distinct: list[Value] = []
+    identities: set[int] = set()
     most_useful: list[Value] = []
     is_complete = True
     for value in values:
         alternatives = options(value)
         are_many = len(alternatives) > MAX_ALTERNATIVES
         for option in alternatives:
-            if any(option is other or option.is_same(other) for other in distinct):
+            if id(option) in identities:
+                continue
+            if type(option).is_same is not Value.is_same and any(map(option.is_same, distinct)):
                 continue
             is_kept = option.is_callee or option.is_object
             if is_kept or (are_many and not option.is_tensor and option is not UNKNOWN):
@@ -359,6 +362,7 @@ def join(values: Iterable[Value]) -> Value:
             elif option.is_tensor and len(most_useful) < MAX_ALTERNATIVES - 1:
                 most_useful.append(option)
             distinct.append(option)
+            identities.add(id(option))
     if len(distinct) > MAX_ALTERNATIVES or not is_complete:
         return _listed(most_useful, is_complete and len(most_useful) == len(distinct))
     if len(distinct) == 1:
