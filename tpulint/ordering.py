@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -129,15 +128,17 @@ ONLY_OF_TPUS = frozenset(
 """Compiled on a TPU (tf2xla's legalization_op_config.cc), by kernels that XLA:CPU lacks."""
 
 
-@dataclass(frozen=True, eq=False)
 class Edge(Generic[NodeT]):
-    """`source` comes before `user`: it gives it a tensor (`is_data`), or is waited for."""
+    """`source` comes before `user`: it gives it a tensor (`is_data`), or is waited for.
 
-    source: NodeT
-    user: NodeT
-    is_data: bool
-    is_certain: bool = True
-    """`source` is there whenever `user` is."""
+    is_certain: `source` is there whenever `user` is.
+    """
+
+    def __init__(self, source: NodeT, user: NodeT, is_data: bool, is_certain: bool = True) -> None:
+        self.source = source
+        self.user = user
+        self.is_data = is_data
+        self.is_certain = is_certain
 
 
 class OrderGraph(Protocol[NodeT]):
@@ -193,8 +194,7 @@ class Phase(enum.Enum):
     """After the device program, or beside it with nobody waiting."""
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(NamedTuple):
     """When an operation of a host cluster runs, and whether it does so on every run."""
 
     when: Phase

@@ -10,7 +10,7 @@ import functools
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tpulint.disk import read_regular
 
@@ -28,21 +28,22 @@ class UnreadableSource(Exception):
         self.column = column
 
 
-@dataclass(frozen=True)
-class Source:
+class _File(NamedTuple):
+    filename: str
+    data: bytes
+    text: str
+    cells: tuple[tuple[int, int, int], ...] = ()
+    encoding: str = "utf-8"
+    problems: tuple[tuple[str, int, int], ...] = ()
+
+
+class Source(_File):
     """One file: `data` as it lies on disk, `text` as Python reads it (newlines as they are).
 
     `cells` holds a notebook's (cell number, first row, last row), 1-based, over all
     cells of the notebook as ruff counts them; it is empty for a plain file. `problems` are
     (reason, row, column) of the cells that are no Python, and are passed over.
     """
-
-    filename: str
-    data: bytes
-    text: str
-    cells: tuple[tuple[int, int, int], ...] = ()
-    encoding: str = field(default="utf-8", compare=False)
-    problems: tuple[tuple[str, int, int], ...] = ()
 
     @functools.cached_property
     def lines(self) -> list[str]:

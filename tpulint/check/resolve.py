@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import plugins
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 # The result of a check: the findings that remain, and messages about the check itself.
 
 
-@dataclass(frozen=True)
-class CheckResult:
+class CheckResult(NamedTuple):
     """The findings that remain, and by code how many possible ones are hidden.
 
     failures: what was asked for and not done (exit status 2). warnings, messages: further lines
@@ -41,17 +40,17 @@ class CheckResult:
     they may matter. unset: configuration keys without a value. coverage: what was read.
     """
 
+    hidden: Counter[str]
     findings: Sequence[Finding] = ()
-    hidden: Counter[str] = field(default_factory=Counter)
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, Source] = MappingProxyType({})
     failures: tuple[Failure, ...] = ()
     warnings: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     files: int | None = None
     unparsed: int = 0
-    times: Mapping[str, float] = field(default_factory=dict)
-    skipped: Mapping[str, int] = field(default_factory=dict)
+    times: Mapping[str, float] = MappingProxyType({})
+    skipped: Mapping[str, int] = MappingProxyType({})
     unfollowed: Sequence[UnfollowedCall] = ()
     unset: frozenset[str] = frozenset()
     coverage: Coverage | None = None
@@ -59,11 +58,11 @@ class CheckResult:
     def with_messages(self, messages: Iterable[str]) -> CheckResult:
         """Return the result with the messages that it does not have yet."""
         more = tuple(message for message in messages if message not in self.messages)
-        return replace(self, messages=self.messages + more)
+        return self._replace(messages=self.messages + more)
 
     def with_failures(self, failures: Iterable[Failure]) -> CheckResult:
         """Return the result with more failures."""
-        return replace(self, failures=(*self.failures, *failures))
+        return self._replace(failures=(*self.failures, *failures))
 
 
 # Suppressions, per-file-ignores, certainty and baselines.
@@ -115,7 +114,7 @@ def resolved(
         if not is_shown(finding, request) and finding.certainty is not Certainty.UNLIKELY
     )
     result = result_without_findings(analysis, task).with_messages(messages)
-    return replace(result, findings=reported, hidden=hidden, sources=sources, unparsed=unparsed)
+    return result._replace(findings=reported, hidden=hidden, sources=sources, unparsed=unparsed)
 
 
 def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
@@ -128,8 +127,7 @@ def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
     notes = (*result.notes, *analysis.notes)
     wanted = frozenset(task.filenames)
     unfollowed = sorted(call for call in analysis.unfollowed if call.filename in wanted)
-    return replace(
-        result,
+    return result._replace(
         warnings=(*result.warnings, *(line for line in large if line not in result.warnings)),
         notes=(*notes, *(line for line in special if line not in notes), *map(str, unfollowed)),
         times=analysis.times,
@@ -157,6 +155,7 @@ def initial_result(task: Task) -> CheckResult:
     config = task.request.config
     unset = (key for key in DECIDES if getattr(config, key.replace("-", "_")) is None)
     return CheckResult(
+        hidden=Counter(),
         failures=(*plugins.active().failures, *task.failures),
         warnings=tuple(task.warnings),
         notes=tuple(task.notes),

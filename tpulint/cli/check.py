@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from tpulint.check import driver
@@ -275,7 +274,7 @@ def write(task: driver.Task, fixed: Fixed, result: CheckResult) -> CheckResult:
         return result
     again = driver.check(task).with_messages(result.messages)
     every = dict.fromkeys([*result.failures, *failures, *again.failures])
-    return replace(again, failures=tuple(every))
+    return again._replace(failures=tuple(every))
 
 
 def show_difference(options: argparse.Namespace, fixed: Fixed, result: CheckResult) -> int:

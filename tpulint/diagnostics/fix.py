@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tpulint.finding import Applicability, Change, Edit, Finding, Fix, Location, Span
@@ -59,19 +58,19 @@ def _tree_for(change: Change, span: Span, text: str) -> SourceTree | None:
     return tree_of(text) if tree is None else tree
 
 
-@dataclass
 class Fixed:
     """`files` are the new bytes by name, `counts` the fixes in them, `codes` also by code.
 
     `findings` is what is left.
     """
 
-    findings: Sequence[Finding] = ()
-    files: dict[str, bytes] = field(default_factory=dict)
-    originals: dict[str, Source] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-    codes: dict[str, Counter[str]] = field(default_factory=dict)
-    messages: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.findings: Sequence[Finding] = ()
+        self.files: dict[str, bytes] = {}
+        self.originals: dict[str, Source] = {}
+        self.counts: Counter[str] = Counter()
+        self.codes: dict[str, Counter[str]] = {}
+        self.messages: list[str] = []
 
     def forget(self, filename: str) -> None:
         """Take back the fixes of a file that could not be written."""

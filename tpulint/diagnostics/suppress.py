@@ -12,7 +12,6 @@ import bisect
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,8 +33,7 @@ IGNORE = re.compile(
 OWN = re.compile(r"TPU\d*", re.IGNORECASE)
 
 
-@dataclass
-class Suppression:
+class Suppression(NamedTuple):
     """A suppression in a comment.
 
     `codes` is None where it means all, `rows` where it means the file. `list_span` is the place of
@@ -48,7 +46,7 @@ class Suppression:
     own: bool
     list_span: Span
     line: str
-    used: set[str] = field(default_factory=set)
+    used: set[str]
 
     def suppresses(self, code: str, rows: Collection[int]) -> bool:
         """Return whether it suppresses `code` at one of `rows`, and note which of its codes did."""
@@ -85,13 +83,18 @@ def comment_facts(source: Source) -> CommentFacts | None:
 CommentReader = Callable[[Source], CommentFacts | None]
 
 
-@dataclass(frozen=True)
 class Comments:
     """The suppressions of one file; `read` gives the facts of its tree."""
 
-    source: Source
-    suppressions: tuple[Suppression, ...]
-    read: CommentReader = comment_facts
+    def __init__(
+        self,
+        source: Source,
+        suppressions: tuple[Suppression, ...],
+        read: CommentReader = comment_facts,
+    ) -> None:
+        self.source = source
+        self.suppressions = suppressions
+        self.read = read
 
     def suppress(self, finding: Finding) -> bool:
         """Return whether a comment suppresses `finding`."""
@@ -192,7 +195,7 @@ def parse_suppressions(
             rows = None
         elif (is_own or codes) and not line[: start.column - 1].strip():
             rows = frozenset((start.row, row_below(code_rows, start.row)))
-        yield Suppression(span, codes, rows, is_own, list_span, line)
+        yield Suppression(span, codes, rows, is_own, list_span, line, set())
 
 
 def split_codes(codes: str) -> list[str]:

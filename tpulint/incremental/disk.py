@@ -8,7 +8,6 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tpulint.absint.resolver.import_graph import PROJECT_FILES
@@ -54,7 +53,6 @@ KINDS: Mapping[str, Callable[[str], bool]] = {
 }
 
 
-@dataclass
 class DiskDependencies:
     """Questions about the disk with their answers, all by absolute path.
 
@@ -63,11 +61,28 @@ class DiskDependencies:
     two reads of it.
     """
 
-    files: dict[str, str] = field(default_factory=dict)
-    present: dict[str, Collection[str]] = field(default_factory=dict)
-    absent: dict[str, Collection[str]] = field(default_factory=dict)
-    listings: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    is_consistent: bool = True
+    def __init__(
+        self,
+        files: dict[str, str] | None = None,
+        present: dict[str, Collection[str]] | None = None,
+        absent: dict[str, Collection[str]] | None = None,
+        listings: dict[tuple[str, str], list[str]] | None = None,
+        is_consistent: bool = True,
+    ) -> None:
+        self.files = {} if files is None else files
+        self.present = {} if present is None else present
+        self.absent = {} if absent is None else absent
+        self.listings = {} if listings is None else listings
+        self.is_consistent = is_consistent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DiskDependencies) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def names_alone(self) -> DiskDependencies:
+        """Return the questions without those about the content of files."""
+        return DiskDependencies({}, self.present, self.absent, self.listings, self.is_consistent)
 
     def add_file(self, path: str, digest: str) -> None:
         """Note the content of a file."""

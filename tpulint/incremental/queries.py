@@ -8,7 +8,6 @@ they were, and the findings in all programs that did not read the file.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import sys
@@ -157,7 +156,7 @@ class Queries:
         rows = {path: (now[path], files) for path, files in imports.items() if path in now}
         for path in self._shown:
             dependencies.files.pop(path, None)  # what counts of their bytes is among their facts
-        names_alone = dataclasses.replace(dependencies, files={})
+        names_alone = dependencies.names_alone()
         self._remember(IMPORTS, {"imports": rows}, names_alone)
 
     def remember_programs(self, programs: Programs, dependencies: DiskDependencies) -> None:
