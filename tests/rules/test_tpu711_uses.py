@@ -215,6 +215,7 @@ CAPTURED_REFUSED = {
     "a function around it": "double(batch)",
     "a model": "model(batch)",
     "a keyword": "tf.reduce_sum(input_tensor=batch)",
+    "a variable": "kept.assign(batch)",
 }
 CAPTURED_TAKEN = {
     "the argument": "tf.reduce_sum(x)",
@@ -222,6 +223,7 @@ CAPTURED_TAKEN = {
     "what each replica gets in a named tuple": "tf.reduce_sum(pair.left) + pair.right * 2.0",
     "a value that is reduced": "x + strategy.experimental_local_results(batch)[0]",
     "a tensor of the host": "x + first",
+    "a variable that gets the replica's own": "kept.assign_add(x)",
     "the values one by one": "tf.add_n(batch.values)",
 }
 
@@ -241,6 +243,8 @@ def double(x):
 
 
 first = tf.ones([])
+with strategy.scope():
+    kept = tf.Variable(tf.zeros([2, 4]), aggregation=tf.VariableAggregation.MEAN)
 
 
 @tf.function
@@ -273,6 +277,16 @@ def test_what_a_replica_takes_from_around_its_function_is_found(case: str, tmp_p
 @pytest.mark.parametrize("case", CAPTURED_TAKEN)
 def test_what_a_replica_has_itself_is_silent(case: str, tmp_path: Path) -> None:
     assert found_in_replica_function(tmp_path, CAPTURED_TAKEN[case]) == []
+
+
+def test_a_call_without_its_context_is_one_fault(tmp_path: Path) -> None:
+    """Under the scope no replica runs, which TPU712 reports, whatever the call is given."""
+    call = "tf.distribute.get_replica_context().all_gather(x, axis=0)"
+    loop = "for x in strategy.experimental_distribute_dataset(dataset):\n    {}\n"
+    inside = STEPS + loop.format(f"with strategy.scope():\n        {call}")
+    assert certainties(inside, tmp_path, "TPU711") == []
+    assert certainties(inside, tmp_path, "TPU712") == ["definite"]
+    assert certainties(STEPS + loop.format(call), tmp_path, "TPU711") == ["definite"]
 
 
 MODELS_REFUSE = [

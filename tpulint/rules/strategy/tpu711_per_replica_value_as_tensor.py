@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, UNSEEN
-from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import (
     ExternalObject,
     Function,
@@ -283,14 +283,25 @@ def may_hold_all(value: Value) -> bool:
     return value.of_all is not None if isinstance(value, Tensor) else isinstance(value, STRUCTURES)
 
 
+def is_in_scope(call: ApiCall) -> bool:
+    return any(scope.effect == SCOPE for scope in call.context.scopes)
+
+
+# tensorflow/python/distribute/distribute_utils.py, `assert_mirrored`: outside the steps, it depends
+# on the variable.
+def is_write(call: ApiCall) -> bool:
+    """Return whether a step writes a variable, which takes what one replica has."""
+    writes = isinstance(call.receiver, Variable) and call.last in tf_names.ASSIGNS
+    return writes and call.context.computation is not None
+
+
 def gradients_applied(call: ApiCall) -> Iterator[Taken]:
     """Yield the gradients of all replicas that an optimizer gets, the first of a list's.
 
     Under the strategy's scope the call itself is the fault, which TPU712 reports.
     """
     pairs = call.argument("grads_and_vars", 0)
-    is_in_scope = any(scope.effect == SCOPE for scope in call.context.scopes)
-    if is_in_scope or pairs is None or not isinstance(pairs.value, Sequence):
+    if is_in_scope(call) or pairs is None or not isinstance(pairs.value, Sequence):
         return
     for pair in pairs.value.items:
         gradient = pair.items[0] if isinstance(pair, Sequence) and pair.items else None
@@ -321,7 +332,8 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
         path = call.receiver.path if isinstance(call.receiver, ExternalObject) else ""
         is_metric = ".metrics." in path and last in ("update_state", "__call__")
         # A replica's context takes that replica's value.
-        if not is_metric and not (path.endswith(REPLICA_CONTEXT) and last in JOINS_REPLICAS):
+        is_join = path.endswith(REPLICA_CONTEXT) and last in JOINS_REPLICAS
+        if not is_metric and not is_write(call) and not (is_join and not is_in_scope(call)):
             return
     elif call.path in COMPARES_ARGUMENTS and len(call.arguments) > 1:
         yield from ((argument.value, argument.site) for argument in call.arguments)
