@@ -81,7 +81,6 @@ could be linked:
   and `batch_scatter_update`, and those that are `ON_READ` also lack `scatter_add`.
 - `AttributeError` with no text: variables of a strategy lack `gather_nd` and `sparse_read`. The
   functions `tf.gather_nd` and `tf.gather` accept them.
-- `IndexError: list index out of range` where a dataset of scalars without `batch` is distributed.
 - `AttributeError` where something else than a dataset is distributed, such as a list or a
   distributed dataset.
 """

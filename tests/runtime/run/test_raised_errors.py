@@ -325,6 +325,7 @@ VALUES = [
     "train(lambda: tf.concat([x, x], axis=0))",
     "train(lambda: double(x))",
     "train(lambda: model(x))",
+    "train(lambda: kept.assign(x))",
     "model(x)",
     "model.predict(x)",
     "model.train_on_batch(x, x)",
@@ -338,6 +339,7 @@ def test_an_error_of_values_of_all_replicas_leads_to_their_use(use: str, tmp_pat
 with strategy.scope():
     model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(4)])
     model.compile("sgd", "mse")
+    kept = tf.Variable(tf.zeros([2, 4]))
 
 dataset = tf.data.Dataset.from_tensor_slices(tf.ones([8, 4])).batch(4, drop_remainder=True)
 
@@ -439,6 +441,21 @@ step()
 """
     error = error_of(program, tmp_path)
     assert linked(error, tmp_path) == [("TPU709", "TPU709")], error
+
+
+@pytest.mark.parametrize(
+    "taker", ["strategy.experimental_distribute_dataset(rows)", "model.fit(rows)"]
+)
+def test_single_examples_lead_to_what_takes_them_as_batches(taker: str, tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensor_slices((tf.ones([8, 4]), tf.zeros([8])))
+{taker}
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [("TPU714", "TPU714")], error
 
 
 if tf.keras.__version__ < "3":

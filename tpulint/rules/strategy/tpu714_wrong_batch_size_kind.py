@@ -20,12 +20,13 @@ from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
+from tpulint.frontends.tensorflow.models.feeds import element_of
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled
-from tpulint.queries.input_pipelines import READ_ONCE, data_of, last_batches, sources, steps
+from tpulint.queries.input_pipelines import READ_ONCE, data_of, last_batches, sources, steps, ways
 from tpulint.queries.strategies import is_for_many
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import (
@@ -47,8 +48,10 @@ MAKES_ROWS |= {"ones", "zeros"}
 SIZE_KEYWORDS = (None, "batch_size", "shape")
 # What the context of an input function says to all hosts alike.
 SAME_ON_HOSTS = frozenset(["get_per_replica_batch_size", "num_replicas_in_sync"])
-# What makes the examples of the hosts differ, and what joins or takes apart the batches.
 DISTRIBUTED = "DistributedDataset"
+# Datasets of texts, one at a time.
+FILES = frozenset(["TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset", "list_files"])
+# What makes the examples of the hosts differ.
 DIFFERS = frozenset(["shard", "shuffle", "interleave", "list_files", "sample_from_datasets"])
 
 Origin = tuple[Site | None, Site | None]
@@ -66,6 +69,7 @@ class WrongBatchSizeKind(Rule):
             if isinstance(feed.owner, Strategy) and feed.owner.kind == "tpu":
                 if feed.function is None and is_distributed(program, feed):
                     continue
+                _check_single_examples(program, feed, report)
                 for batch in last_batches(data_of(program, feed)):
                     if batch is not None:
                         _check_batch(program, feed, batch, report)
@@ -114,6 +118,45 @@ def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Re
         ),
         doubt="unless so small a batch is meant" if feed.function is None else "",
     )
+
+
+# tensorflow/python/data/experimental/ops/distribute.py, `compute_batch_size`: a scalar has no rows.
+def _check_single_examples(program: Program, feed: Feed, report: Report) -> None:
+    """Report a dataset of single examples where the strategy divides batches."""
+    assert isinstance(feed.owner, Strategy)
+    data = data_of(program, feed)
+    if feed.function is not None or not has_scalars(data):
+        return
+    report(
+        feed.site.span,
+        f"`{feed_name(program, feed)}` divides batches among the replicas, but this dataset has"
+        " single examples, with a part that is one number or text: call `batch` before, with the"
+        " size of the global batch",
+        certainty=definite_if(
+            is_for_many(program, feed.owner, feed.context),
+            not feed.context.is_guess and not feed.context.is_tried,
+        ),
+        trace=(
+            *(traces.step(HOST_LANE, it.site, "makes the dataset") for it in made_in_program(data)),
+            traces.step(HOST_LANE, feed.site, "takes its examples as batches"),
+        ),
+    )
+
+
+def has_scalars(data: Value) -> bool:
+    """Return whether each element of a dataset certainly has a part of no dimension."""
+    element = element_of(data, Tensor(None, None, "structure"))
+    if element is not None and any(tensor.shape == () for tensor in all_tensors([element])):
+        return True
+    complete = ways(data)
+    return bool(complete) and all(
+        way[-1].last in FILES and all(step.last in tf_names.HAND_ON for step in way[:-1])
+        for way in complete
+    )
+
+
+def made_in_program(data: Value) -> list[ExternalObject]:
+    return [it for it in sources(data) if isinstance(it, ExternalObject) and it.site is not None]
 
 
 # tensorflow/python/distribute/tpu_strategy.py, `tpu_run`: what is no PerReplica value is given to

@@ -147,24 +147,26 @@ def _distributed(call: Call, data: Value) -> ExternalObject:
 def batch_of(call: Call, data: Value) -> Value:
     """Return an element of a dataset that `call` distributes: a value of each replica."""
     of_one = Tensor(None, call.site, "structure", of_all=call.record)
-    return _element_of(data, of_one) or of_one
+    return element_of(data, of_one) or of_one
 
 
-def _element_of(data: Value, of_one: Tensor) -> Value | None:
+def element_of(data: Value, of_one: Tensor) -> Value | None:
     """Return an element of a dataset, made of copies of `of_one`; None where it is not seen."""
     if not isinstance(data, ExternalObject):
         return None
     source = data.arguments[0][1] if data.arguments else UNKNOWN
     if data.last in ("from_tensors", "from_tensor_slices"):
         return _component(source, of_one, is_sliced=data.last == "from_tensor_slices")
+    if data.last == "range" and data.source is None:
+        return replace(of_one, sort="tensor", shape=())
     if data.last == "map":
         return None if data.inner is None else _component(data.inner, of_one)
     if data.last == "zip":
         values = [value for _, value in data.arguments]
         joined = source if isinstance(source, Sequence) else Sequence("tuple", values)
-        parts = [_element_of(dataset, of_one) or of_one for dataset in joined.items]
+        parts = [element_of(dataset, of_one) or of_one for dataset in joined.items]
         return None if joined.open else Sequence("tuple", parts)
-    element = None if data.source is None else _element_of(data.source, of_one)
+    element = None if data.source is None else element_of(data.source, of_one)
     if element is not None and data.last == "batch":
         return transfer.each_tensor(element, _batched)
     return element if data.last in tf_names.HAND_ON else None
@@ -491,7 +493,7 @@ def _elements_made(call: Call) -> Value | None:
 
 def _components(call: Call, element: Tensor, count: int) -> list[Value]:
     """Return what a dataset's function takes: the components of an element, or the element."""
-    seen = None if call.receiver is None else _element_of(call.receiver, element)
+    seen = None if call.receiver is None else element_of(call.receiver, element)
     if isinstance(seen, Sequence) and count == len(seen.items) > 1 and not seen.open:
         return list(seen.items)
     if seen is not None and count == 1 and not isinstance(seen, Sequence):
