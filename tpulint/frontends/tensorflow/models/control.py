@@ -38,7 +38,8 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import calls, context_managers, expressions, transfer
 from tpulint.absint.interpreter.calls import traced
-from tpulint.frontends.tensorflow.knowledge.tf_names import TRACED_METHOD
+from tpulint.absint.interpreter.frame import Frame
+from tpulint.frontends.tensorflow.knowledge.tf_names import ONE_TENSOR, TRACED_METHOD, is_tensorflow
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
     Call,
@@ -282,7 +283,7 @@ def _note_shown(call: Call) -> None:
             maybe
             for argument in call.arguments
             if argument.node is not None
-            for maybe in _shown_tensors(call, argument.node)
+            for maybe in _shown_tensors(call, argument.node, argument.value)
         ]
         if shown:
             _note(call, "shows", not all(shown))
@@ -357,13 +358,34 @@ def _write(call: Call) -> None:
         _note(call, "writes", True)
 
 
-def _shown_tensors(call: Call, node: Expression) -> Iterator[bool]:
+def _shown_tensors(call: Call, node: Expression, shown: Value) -> Iterator[bool]:
     """Yield the tensors that are put into the words: by themselves, or in a format."""
     for part in _formatted_expressions(node):
         if isinstance(part, (Name, Attribute, Subscript)):
             value = expressions.value(call.frame, part)
-            if not any(_has_value(tensor) for tensor in all_tensors([value])):
-                yield from _tensors(value)
+        elif part is node and _makes_tensor(call.frame, part):
+            value = shown  # a second evaluation would build its operations again
+        else:
+            continue
+        if not any(_has_value(tensor) for tensor in all_tensors([value])):
+            yield from _tensors(value)
+
+
+def _makes_tensor(frame: Frame, node: Expression) -> bool:
+    """Return whether it computes with tensors, instead of asking what is known of one."""
+    match node:
+        case CallNode(callee=called):
+            callee = expressions.value(frame, called)
+            return (
+                isinstance(callee, External)
+                and callee.last in ONE_TENSOR
+                and is_tensorflow(callee.path)
+            )
+        case BinaryOperation(left=left, right=right):
+            return all(
+                isinstance(side, (Name, Attribute, Subscript, Constant)) for side in (left, right)
+            )
+    return False
 
 
 def _has_value(tensor: Tensor) -> bool:
