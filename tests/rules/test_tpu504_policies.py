@@ -231,3 +231,57 @@ POLICIES = {
 def test_a_policy_and_the_layers_of_a_tpu(policy: str, dtype: str, tmp_path: Path) -> None:
     text = LAYERS.format(policy=policy, dtype=dtype)
     assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)
+
+
+BRANCHES = """
+import sys
+import tensorflow as tf
+
+try:
+    tpu = tf.distribute.cluster_resolver.TPUClusterResolver()
+    {in_try}
+except ValueError:
+    tpu = None
+    gpus = tf.distribute.MirroredStrategy()
+if tpu:
+    tf.config.experimental_connect_to_cluster(tpu)
+    tf.tpu.experimental.initialize_tpu_system(tpu)
+    strategy = tf.distribute.TPUStrategy(tpu)
+    {with_tpu}
+else:
+    strategy = tf.distribute.get_strategy()
+    {without}
+{after}
+with strategy.scope():
+    model = tf.keras.Sequential([{layer}])
+    model.compile("adam", "mse")
+model.fit(tf.zeros([8, 1]), tf.zeros([8, 1]), batch_size=8)
+"""
+OF_TPUS = 'tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")'
+DENSE = "tf.keras.layers.Dense(1)"
+IN_BRANCHES = {
+    "a fault: with the strategy of the TPU": {"with_tpu": f"{HALF}  # error: TPU504"},
+    "a fault: where the TPU was found": {"in_try": f"{HALF}  # error: TPU504"},
+    "a fault: an application follows it": {
+        "with_tpu": f"{HALF}  # error: TPU504",
+        "layer": "tf.keras.applications.VGG16(weights=None)",
+    },
+    "a fault: the other branch has its own": {
+        "with_tpu": f"{HALF}  # error: TPU504",
+        "without": OF_TPUS,
+    },
+    "layers of their own dtype": {
+        "with_tpu": f"{HALF}  # possible: TPU504",
+        "layer": 'tf.keras.layers.Dense(1, dtype="float32")',
+    },
+    "a flag decides": {"with_tpu": f"if sys.argv[1:]:\n        {HALF}  # possible: TPU504"},
+    "another policy follows": {"with_tpu": f"{HALF}  # possible: TPU504", "after": OF_TPUS},
+    "without a TPU": {"without": HALF, "with_tpu": OF_TPUS},
+}
+
+
+@pytest.mark.parametrize("parts", IN_BRANCHES.values(), ids=IN_BRANCHES)
+def test_a_policy_in_the_branch_of_the_tpu(parts: dict[str, str], tmp_path: Path) -> None:
+    nothing = dict.fromkeys(["in_try", "with_tpu", "without"], "pass")
+    text = BRANCHES.format(**{**nothing, "after": "", "layer": DENSE, **parts})
+    assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)

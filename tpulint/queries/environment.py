@@ -24,6 +24,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     LAYERS_WITH_WEIGHTS,
     RUN_BEFORE_KERAS_3,
     RUNS_ON_REPLICAS,
+    TPU_STRATEGIES,
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
@@ -306,10 +307,33 @@ def follow_policy_on_tpu(program: Program) -> bool:
     """Return whether a layer that certainly is a TPU's computes in the dtype of Keras's policy."""
     for call in program.calls:
         layer, context = call.result, call.context
-        if call.last not in LAYERS_WITH_WEIGHTS or not isinstance(layer, ExternalObject):
+        if not isinstance(layer, ExternalObject):
+            continue
+        if call.last not in LAYERS_WITH_WEIGHTS and ".applications." not in layer.path:
             continue
         strategy = scope_strategy(context)
         is_tpus = strategy is not None and strategy.kind == "tpu" and not context.is_guess
         if is_tpus and "keras" in layer.path and not may_have_own_dtype(layer):
             return True
     return False
+
+
+def is_with_tpu(program: Program, call: ApiCall, *, certainly: bool = False) -> bool:
+    """Return whether the test for a TPU's strategy leads to the call, and it `certainly` does."""
+    return any(
+        strategy.context.run == call.context.run
+        and strategy.context.conditions
+        and strategy.context.reached_whenever(call.context)
+        and (not certainly or call.context.reached_whenever(strategy.context))
+        for strategy in program.all_named(TPU_STRATEGIES)
+    )
+
+
+def has_no_tpu(program: Program, call: ApiCall) -> bool:
+    """Return whether each TPUStrategy of the same run is made in the other branch of a test."""
+    is_excluded = [
+        strategy.context.is_other_branch(call.context)
+        for strategy in program.all_named(TPU_STRATEGIES)
+        if strategy.context.run == call.context.run
+    ]
+    return bool(is_excluded) and all(is_excluded)

@@ -23,7 +23,7 @@ from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
 from tpulint.frontends.tensorflow.keras_models import FITS
-from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
+from tpulint.frontends.tensorflow.knowledge import names, naming
 from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     COMPUTE_DTYPE,
@@ -47,6 +47,8 @@ from tpulint.queries.entry_calls import element_made, returned_structures, sent_
 from tpulint.queries.environment import (
     entry_modules,
     follow_policy_on_tpu,
+    has_no_tpu,
+    is_with_tpu,
     makes_ragged,
     may_share_a_process,
     operation_built,
@@ -510,24 +512,27 @@ def check_policies(program: Program, report: Report) -> None:
     }
     if not trainings:
         return
-    is_for_tpu = _set_policy(program).is_certain and follow_policy_on_tpu(program)
-    is_for_tpu = is_for_tpu and not any(program.named.get(name) for name in OF_GPUS)
+    is_followed = follow_policy_on_tpu(program)
+    is_for_all = _set_policy(program).is_certain
+    for_gpus = [strategy for name in OF_GPUS for strategy in program.named.get(name, ())]
     for call, start in entry_modules(filter(_sets_mixed, program.all_named(POLICIES))):
         # A policy in an `except` or behind a test is for the machine that is left.
         if _is_in_handler(call.context) or (
-            asks_about(call.context, naming.DTYPE) and not _is_with_tpu(program, call)
+            asks_about(call.context, naming.DTYPE) and not is_with_tpu(program, call)
         ):
             continue
         if is_for_gpu(call.context) or leaves_tpu(call.context):
             continue
-        if _has_no_tpu(program, call):
+        if has_no_tpu(program, call):
             continue
         policy = _policy(call)
         if policy and any(may_share_a_process(program, start, training) for training in trainings):
+            is_set = is_for_all and all(_is_instead(gpus, call) for gpus in for_gpus)
+            is_set = is_set or _is_of_each_tpu(program, call)
             report(
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
-                certainty=definite_if(is_for_tpu and call.last in SETS_POLICY),
+                certainty=definite_if(is_followed and call.last in SETS_POLICY, is_set),
                 doubt="if a TPU runs with this policy",
             )
 
@@ -543,24 +548,17 @@ def _policy(call: ApiCall) -> Argument | None:
     return call.argument("name", 0) or call.argument("policy", 0)
 
 
-def _is_with_tpu(program: Program, call: ApiCall) -> bool:
-    """Return whether the test for a TPU's strategy is on the way to the call, too."""
-    return any(
-        strategy.context.run == call.context.run
-        and strategy.context.conditions
-        and strategy.context.reached_whenever(call.context)
-        for strategy in program.all_named(tf_names.TPU_STRATEGIES)
+def _is_instead(strategy: ApiCall, call: ApiCall) -> bool:
+    """Return whether a strategy is made where what was tried has failed, as `call` was."""
+    return call.context.is_tried and _is_in_handler(strategy.context)
+
+
+def _is_of_each_tpu(program: Program, call: ApiCall) -> bool:
+    """Return whether each run that makes the TPU's strategy sets this policy and no other."""
+    return is_with_tpu(program, call, certainly=True) and all(
+        _compute_dtype(other) == "float16" or other.context.is_other_branch(call.context)
+        for other in program.all_named(SETS_POLICY)
     )
-
-
-def _has_no_tpu(program: Program, call: ApiCall) -> bool:
-    """Return whether each TPUStrategy of the same run is made in the other branch of a test."""
-    is_excluded = [
-        strategy.context.excludes(call.context)
-        for strategy in program.all_named(tf_names.TPU_STRATEGIES)
-        if strategy.context.run == call.context.run
-    ]
-    return bool(is_excluded) and all(is_excluded)
 
 
 def _is_a_tpus(computation: Computation) -> bool:
