@@ -35,7 +35,7 @@ from tpulint.absint.domain.site import Module, Site, shared_length
 from tpulint.absint.domain.values import Const, Opaque, Text, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
-from tpulint.frontends.tensorflow.keras_models import is_model, is_pretrained
+from tpulint.frontends.tensorflow.keras_models import LAYERS, is_model, is_pretrained
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     INPUT_SHAPES,
@@ -392,7 +392,7 @@ class Scopes:
             return definite_if(part.attributes.get("trainable", trains) != Const(False))
         if is_model(part):
             weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in _parts(part))
-            is_built = part.last == "Model" or _begins_with_input(part.argument("layers", 0))
+            is_built = part.last == "Model" or knows_input(self.program, part)
             return Certainty.DEFINITE if weighted and is_built else None
         is_built = id(part) in self._built_outside
         # A path that begins with a dot is of a module of the project that was passed by: no layer.
@@ -578,20 +578,21 @@ def has_variables(program: Program, weights: Variable) -> bool:
     # A functional model has its inputs and outputs, and therefore its weights.
     if call.last == "Model":
         return len(call.arguments) >= 2
-    if call.last == "Sequential" and call.arguments and _begins_with_input(call.arguments[0].value):
-        return True
-    return any(
+    is_built = isinstance(call.result, ExternalObject) and knows_input(program, call.result)
+    return is_built or any(
         other.receiver is call.result
         for name in MAKE_VARIABLES
         for other in program.named.get(name, ())
     )
 
 
-def _begins_with_input(layers: Value | None) -> bool:
-    """Return whether the first of the layers says the shape of its input."""
-    first = layers.items[0] if isinstance(layers, Sequence) and layers.items else None
-    if isinstance(first, Tensor):
-        return True  # `Input(...)`
-    if not isinstance(first, ExternalObject):
+def knows_input(program: Program, model: ExternalObject) -> bool:
+    """Return whether the first layer of a `Sequential` says its input, and no scope adds layers."""
+    added = program.named.get("add", ())
+    if any(step.receiver is model and step.context.with_blocks(SCOPE) for step in added):
         return False
+    layers = model.argument("layers", 0) or model.attributes.get(LAYERS)
+    first = layers.items[0] if isinstance(layers, Sequence) and layers.items else None
+    if not isinstance(first, ExternalObject):
+        return isinstance(first, Tensor)  # `Input(...)`
     return first.last in INPUTS or any(keyword in INPUT_SHAPES for keyword, _ in first.arguments)
