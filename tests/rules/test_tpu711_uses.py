@@ -381,3 +381,32 @@ def test_a_sum_of_one_tensor_of_the_host_is_found(call: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("call", SUMS_TAKEN)
 def test_a_sum_of_what_each_replica_has_is_silent(call: str, tmp_path: Path) -> None:
     assert found_in_sum(tmp_path, call) == []
+
+
+# What a loop catches, and whether that may be the error that the value of all replicas raises.
+CAUGHT = {
+    "tf.errors.UnavailableError": "definite",
+    "(StopIteration, tf.errors.OutOfRangeError)": "definite",
+    "KeyboardInterrupt": "definite",
+    "(KeyboardInterrupt, TypeError)": "possible",
+    "Exception": "possible",
+    "tuple([StopIteration])": "possible",
+    "BaseException": "possible",
+}
+
+
+@pytest.mark.parametrize("errors", CAUGHT)
+def test_what_is_caught_decides_whether_a_use_is_sure(errors: str, tmp_path: Path) -> None:
+    line = f"""
+try:
+    print(float(train(x)))
+except {errors}:
+    pass
+"""
+    text = PROGRAM.replace("{line}", "") + line
+    assert certainties(text, tmp_path, "TPU711") == [CAUGHT[errors]]
+
+
+def test_a_bare_except_may_catch_the_error(tmp_path: Path) -> None:
+    line = "try:\n    print(float(train(x)))\nexcept:\n    pass\n"
+    assert certainties(PROGRAM.replace("{line}", "") + line, tmp_path, "TPU711") == ["possible"]

@@ -48,6 +48,7 @@ ROUND = "round"  # one round of a loop over a literal: its items are read one by
 NO_KNOWN_CALLER = "unseen caller"  # a function that nothing read calls
 DATA = "data"  # a function of an input pipeline
 TRY = "try"  # the body of a `try` that catches errors
+OUTER = "outer"  # the effect of one that only catches what happens outside the program
 
 _WORDS = {
     COND: "a branch on a tensor",
@@ -269,6 +270,11 @@ class BaseContext(NamedTuple):
     def is_tried(self) -> bool:
         """Return whether an error may be caught, here or by a caller."""
         return any(scope.kind == TRY for scope in self.scopes)
+
+    @property
+    def hides_faults(self) -> bool:
+        """Return whether the error that a fault of the program raises may be caught."""
+        return any(scope.kind == TRY and scope.effect != OUTER for scope in self.scopes)
 
     @property
     def loops(self) -> int:

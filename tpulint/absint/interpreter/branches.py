@@ -8,6 +8,7 @@ from tpulint.absint.domain.context import (
     COND,
     LOOP,
     ONCE,
+    OUTER,
     ROUND,
     TRY,
     WHILE,
@@ -32,6 +33,8 @@ from tpulint.absint.interpreter.frame import Entered, Frame
 from tpulint.syntax import nodes
 
 Names = dict[str, Value]
+# Errors of Python that do not tell of a fault in the program.
+OUTER_ERRORS = frozenset(["KeyboardInterrupt", "StopIteration", "GeneratorExit"])
 
 
 def if_(frame: Frame, node: nodes.If) -> bool:
@@ -299,7 +302,9 @@ def try_(frame: Frame, node: nodes.Try) -> bool:
     unset = dict(frame.env.names)
     with frame.scopes_closed():
         if node.handlers:
-            frame.open(Scope(TRY, frame.site(-1)))
+            errors = OUTER_ERRORS | frame.library.outer_errors
+            others = any(_catches_others(handler.caught, errors) for handler in node.handlers)
+            frame.open(Scope(TRY, frame.site(-1), effect="" if others else OUTER))
         ended = frame.block(node.body)
     ends = []
     names = frame.env.names
@@ -322,6 +327,13 @@ def try_(frame: Frame, node: nodes.Try) -> bool:
     else:
         ended = all(ends)
     return frame.block(node.final) or ended
+
+
+def _catches_others(caught: nodes.Expression | None, errors: frozenset[str]) -> bool:
+    """Return whether a handler may catch an error that is none of `errors`."""
+    if isinstance(caught, nodes.Display):
+        return any(_catches_others(item, errors) for item in caught.items)
+    return caught is None or nodes.last_name(caught) not in errors
 
 
 def match_(frame: Frame, node: nodes.Match) -> bool:

@@ -81,6 +81,8 @@ class Library:
     context_queries: frozenset[str] = frozenset()
     # The last names of calls that take a tensor without reading it.
     passing_calls: frozenset[str] = frozenset()
+    # Errors that tell of the world outside (the input's end, a lost machine), not of the program.
+    outer_errors: frozenset[str] = frozenset()
     traced_function = "a traced function"  # what `explain` calls one
 
     @property
@@ -226,7 +228,7 @@ class Libraries(Library):
 
     def __init__(self, parts: Sequence[Library]) -> None:
         self._parts = tuple(parts)
-        for name in ("packages", "entry_names", "context_queries", "passing_calls"):
+        for name in ("packages", "entry_names", "context_queries", "passing_calls", "outer_errors"):
             setattr(self, name, frozenset().union(*(getattr(part, name) for part in parts)))
         for name in HOOKS:
             setattr(self, name, partial(self._ask, name))

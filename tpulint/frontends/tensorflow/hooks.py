@@ -62,6 +62,7 @@ class Hooks(Library):
     packages = frozenset(tf_names.TENSORFLOW_ROOTS)
     context_queries = tf_names.CONTEXT_STATE
     passing_calls = tf_names.CONTROL_TAKERS | {tf_names.SENT}
+    outer_errors = tf_names.OUTER_ERRORS
     traced_function = "tf.function"
 
     def __init__(self, settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.context import CALLED, COMPUTATION, DATA, GUESSES, TRY
+from tpulint.absint.domain.context import CALLED, COMPUTATION, DATA, GUESSES, OUTER, TRY
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
@@ -94,7 +94,7 @@ def is_allowed(context: Context) -> bool:
 
 def is_tried(context: Context) -> bool:
     """Return whether `context` is in the body of a `try` that is part of the device code."""
-    return any(scope.kind == TRY for scope in context.since(COMPUTATION))
+    return any(scope.kind == TRY and scope.effect != OUTER for scope in context.since(COMPUTATION))
 
 
 def report_test(computation: Computation, test: Effect, report: Report) -> None:

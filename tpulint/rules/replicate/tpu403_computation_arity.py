@@ -64,7 +64,7 @@ def _check_run(entry: Computation, report: Report) -> None:
             entry.site.span,
             f"{traces.callee_name(entry.callee)} does not accept what `{entry.kind}` gives it:"
             f" {reason}; pass what it takes",
-            certainty=entry.certainty if not entry.context.is_tried else Certainty.POSSIBLE,
+            certainty=entry.certainty if not entry.context.hides_faults else Certainty.POSSIBLE,
         )
 
 

@@ -161,7 +161,7 @@ def is_certain(context: Context) -> bool:
     """Return whether a place certainly is reached, and all that came before it is seen."""
     return not (
         context.is_guess
-        or context.is_tried
+        or context.hides_faults
         or context.conditions
         or any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
     )

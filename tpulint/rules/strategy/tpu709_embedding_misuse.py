@@ -86,7 +86,7 @@ def _check_only_one(program: Program, report: Report) -> None:
                 embedding.site.span,
                 f"a TPU takes one `{EMBEDDING}`, and this is the second one that is fed: give all"
                 " features to one of them",
-                certainty=definite_if(not call.context.is_tried),
+                certainty=definite_if(not call.context.hides_faults),
                 trace=(
                     traces.step(HOST_LANE, earlier.site, f"makes the first `{EMBEDDING}`"),
                     traces.step(HOST_LANE, other.site, f"configures the TPU by `{other.last}`"),

@@ -134,7 +134,7 @@ def _check_plain_numbers(program: Program, report: Report) -> None:
                 " pass what `run` returns",
                 certainty=definite_if(
                     is_for_many(program, strategy, call.context),
-                    not call.context.is_guess and not call.context.is_tried,
+                    not call.context.is_guess and not call.context.hides_faults,
                 ),
                 trace=(traces.step(HOST_LANE, call.site, "adds up one value per replica"),),
             )
@@ -438,7 +438,7 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
         is_sure and (step is None or step.certainty is Certainty.DEFINITE),
         is_for_many(program, strategy, context),
         is_whole or not taken.of_structures,
-        not context.is_tried and not context.with_blocks(UNSEEN),
+        not context.hides_faults and not context.with_blocks(UNSEEN),
         all(key.identity == taken.site for key, _ in context.conditions if key.kind in GUESSES),
     )
 

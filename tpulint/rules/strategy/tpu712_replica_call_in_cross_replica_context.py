@@ -171,6 +171,6 @@ def certainty_of(context: Context, strategy: Strategy, is_uncertain: bool) -> Ce
         return None
     return definite_if(
         not is_uncertain,
-        not context.is_guess and not context.is_tried,
+        not context.is_guess and not context.hides_faults,
         not context.with_blocks(UNSEEN, "") and not context.with_blocks(DECORATED, ""),
     )

@@ -91,7 +91,7 @@ def certainty(program: Program, computation: Computation, call: TracedCall) -> C
     """Return the certainty: there may be a graph between the two that the analysis does not see."""
     context = computation.context
     is_unseen = any(context.with_blocks(effect, FUNCTION) for effect in (DECORATED, UNSEEN))
-    if is_unseen or context.is_tried or may_be_converted(computation, call):
+    if is_unseen or context.hides_faults or may_be_converted(computation, call):
         return Certainty.POSSIBLE
     if may_be_other_function(computation):
         return Certainty.POSSIBLE

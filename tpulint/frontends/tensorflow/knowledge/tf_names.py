@@ -39,6 +39,8 @@ OUTSIDE_COMPILATION = words("outside_compilation experimental_map_outside_compil
 HOST_FUNCTIONS = {"host_call": 7, "eval_metrics": 4}
 MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
 SENT = "outside_compilation"  # who takes an argument that crosses to the host
+# tensorflow/python/framework/errors_impl.py: the input has ended, or a machine is lost.
+OUTER_ERRORS = frozenset(["OutOfRangeError", "UnavailableError", "AbortedError"])
 # The calls that need only that something has run: a host order, and no value crosses back.
 CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
 
