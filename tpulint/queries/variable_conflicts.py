@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tpulint.absint.domain.context import cover
-from tpulint.absint.domain.events import TOUCHES, Access, Cluster, Computation, Variable
+from tpulint.absint.domain.events import TOUCHES, Access, Cluster, Computation, Context, Variable
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.branch_tests import words_of
+from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering import NEVER_AWAITED, Phase, Placement, is_stale
@@ -146,7 +148,18 @@ def _surest(others: list[Access], host: Access) -> Access:
 
 
 def _together(device: Access, host: Access) -> bool:
-    return device.mode != "unknown" and device.context.reached_whenever(host.context)
+    """Return whether each run that reaches `host` reaches `device`, or each that trains does."""
+    if device.mode == "unknown":
+        return False
+    return device.context.reached_whenever(host.context) or _trains(device.context, host.context)
+
+
+def _trains(device: Context, host: Context) -> bool:
+    """Return whether the mode of the model_fn alone decides whether `host` meets `device`."""
+    return not (device.excludes(host) or device.is_other_branch(host)) and all(
+        any(naming.MODE.is_in(word.name) for word in words_of(key))
+        for key, _ in device.choices_beyond(host)
+    )
 
 
 def _one_of_them(device: Access, others: list[Access], host: Access) -> bool:
