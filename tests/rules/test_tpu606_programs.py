@@ -135,6 +135,25 @@ def main(flags):
         train_batch_size=64,
     )
 """,
+    "copies that set the size which another branch may have set": NETWORK
+    + """
+def main(flags):
+    params = dict(rate=0.1)
+    if flags.low_level:
+        params["batch_size"] = flags.train_batch_size // flags.cores
+    tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        config=tf.estimator.tpu.RunConfig(),
+        params=dict(params, batch_size=8),  # error: TPU606
+        train_batch_size=64,
+    )
+    tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        config=tf.estimator.tpu.RunConfig(),
+        params={**params, "batch_size": 8},  # error: TPU606
+        train_batch_size=64,
+    )
+""",
     "hyperparameters of TensorFlow 1": """
 import tensorflow as tf
 

@@ -130,6 +130,14 @@ def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
     mapping.set(key, item)
 
 
+def rebind(mapping: Mapping, key: object, item: Value) -> None:
+    """Set a key in the expression that makes the dict: what another dict said of it is over."""
+    mapping.set_at.pop(key, None)
+    mapping.dropped_at.pop(key, None)
+    mapping.maybe_absent.discard(key)
+    mapping.set(key, item)
+
+
 def copied(
     mapping: Mapping, made: Context | None, items: dict[object, Value] | None = None
 ) -> Mapping:

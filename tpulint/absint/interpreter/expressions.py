@@ -30,6 +30,7 @@ from tpulint.absint.domain.objects import (
     mro,
 )
 from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import rebind
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -230,7 +231,7 @@ def _dict(frame: Frame, node: DictDisplay) -> Value:
         item = value(frame, pair.value)
         key = value(frame, pair.key) if pair.key is not None else None
         if isinstance(key, Const):
-            mapping.set(key.value, item)
+            rebind(mapping, key.value, item)
             mapping.places[key.value] = own_place(pair.value)
         elif key is None and isinstance(item, Mapping):
             mapping.update(item)

@@ -16,7 +16,7 @@ from tpulint.absint.domain.objects import (
     function_of,
     mro,
 )
-from tpulint.absint.domain.structures import copied, drop, put
+from tpulint.absint.domain.structures import copied, drop, put, rebind
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -186,7 +186,7 @@ def _dict(call: Call) -> Value:
     mapping = Mapping({}, False, call.site, made=call.frame.context)
     for argument in call.arguments:
         if argument.keyword is not None:
-            mapping.set(argument.keyword, argument.value)
+            rebind(mapping, argument.keyword, argument.value)
         elif isinstance(argument.value, Mapping):
             mapping.update(argument.value)
         else:
