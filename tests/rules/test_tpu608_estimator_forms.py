@@ -12,6 +12,7 @@ from tests.rules.openings import ESTIMATOR, V1
 SPEC = (
     V1
     + """
+import functools
 import library
 
 def model_fn(features, labels, mode, params):
@@ -24,6 +25,9 @@ def model_fn(features, labels, mode, params):
 )
 PAIRS = {
     "host_call=record": "is a function without its tensors",
+    "host_call=functools.partial(record)": "is a function without its tensors",
+    "host_call=(functools.partial(record), [rows])": None,
+    "host_call=functools.partial(record)(rows)": "is a dict",
     "host_call=(record, rows)": "has neither a list nor a dict as its second element",
     "host_call=(record, [rows], 1)": "has 3 elements",
     "host_call=([rows], record)": "does not begin with a function",

@@ -261,7 +261,7 @@ def _fault(value: Value, tensors: set[int]) -> str | None:
     """`tensors` are the ids of values that are one tensor each."""
     if isinstance(value, Mapping):
         return "is a dict"
-    if function_of(value) is not None:
+    if isinstance(value, Partial) or function_of(value) is not None:
         return "is a function without its tensors"
     if id(value) in tensors:
         return "is a tensor"
