@@ -334,6 +334,19 @@ PROGRAMS = {
         import tensorflow as tf
         from tensorflow.python.tpu import tpu_tricks  # possible: TPU801
         tf.contrib.tpu.average_of_all(tf.zeros([4]))  # possible: TPU801
+        tf.contrib.tpu.CrossReplicaOptimizer(None)  # possible: TPU801
+    """,
+    "classes of contrib that are misspelt": """
+        # file: requirements.txt
+        tensorflow==1.15
+        # file: train.py
+        import tensorflow as tf
+        from tensorflow.contrib.tpu.python.tpu import tpu_estimator
+        def model_fn(features, labels, mode, params):
+            return tf.contrib.tpu.TPUEstimatorSpecs(mode)  # error: TPU801
+        tf.contrib.tpu.TpuEstimator(model_fn)  # error: TPU801
+        tpu_estimator.TpuEstimator(model_fn)  # error: TPU801
+        tf.contrib.tpu.infeed_dequeues([])  # possible: TPU801
     """,
     "several names in one import": """
         # file: requirements.txt

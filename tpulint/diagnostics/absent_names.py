@@ -5,6 +5,7 @@ What replaces them, the messages and fixes, and a finding per requirement.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -86,7 +87,8 @@ def _certainty(spelled: Spelled) -> Certainty:
     name = spelled.name
     fails = spelled.having & spelled.target.mask == 0 and not name.tried
     if not spelled.having and any(path.startswith(LOOSE) for path in name.paths):
-        fails = False  # older releases than the table's had more there, and a source tree has
+        # Older releases than the table's had more there, and a source tree has.
+        fails = fails and meant_class(spelled) != ""
     # A method is looked up by its name alone, so its object has to look like a strategy.
     if name.place == METHOD:
         fails = fails and naming.STRATEGY.is_in(name.receiver)
@@ -95,6 +97,22 @@ def _certainty(spelled: Spelled) -> Certainty:
     if spelled.having and not spelled.target.configured:
         fails = fails and (spelled.excludes or _is_of_its_generation(spelled))
     return definite_if(fails)
+
+
+# What other releases have beside these classes is called otherwise.
+OF_CONTRIB = "tensorflow.contrib.tpu"
+NEAR = 0.93
+
+
+def meant_class(spelled: Spelled) -> str:
+    """Return the class of `contrib.tpu` of which this is another spelling, "" if of none."""
+    module, _, name = spelled.name.paths[0].rpartition(".")
+    is_of_contrib = f"{module}.".startswith((f"{OF_CONTRIB}.python.", f"{OF_CONTRIB}."))
+    if spelled.having or not is_of_contrib or len(spelled.name.paths) > 1:
+        return ""
+    classes = {other.casefold(): other for other in names.members(OF_CONTRIB) if other[0].isupper()}
+    near = difflib.get_close_matches(name.casefold(), classes, 1, NEAR) if name[0].isupper() else []
+    return classes[near[0]] if near else ""
 
 
 def _is_of_its_generation(spelled: Spelled) -> bool:
@@ -149,6 +167,8 @@ def shown(spelled: Spelled) -> str:
 def advice(absent: Absent) -> str:
     """Return the end of the message: what to use instead, or where the name is."""
     if not absent.now:
+        if meant := meant_class(absent.spelled):
+            return f"; did you mean `{meant}`?"
         if not absent.spelled.having:
             return "; check its spelling" + _meaning_of_alias(absent.spelled)
         return f"; {newest(absent.spelled.having)} still has it" if absent.gone else ""
