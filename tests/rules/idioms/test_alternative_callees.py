@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import certainties
-from tests.rules.openings import V1
+from tests.rules.openings import STRATEGY, V1
 
 PROGRAM = """
 import sys
@@ -288,3 +288,57 @@ def test_a_key_that_is_not_seen_is_one_of_a_table(
     table: str, expected: str, tmp_path: Path
 ) -> None:
     assert certainties(TABLE.format(table=table), tmp_path, "TPU605") == [expected]
+
+
+TRAINERS = (
+    STRATEGY
+    + """
+import sys
+from absl import flags
+
+FLAGS = flags.FLAGS
+
+class Trainer:
+    @tf.function
+    def train(self, x):
+        return strategy.run(self.step, args=(x,))
+
+class Printing(Trainer):
+    def step(self, x):
+        return tf.strings.as_string(x)
+
+class Plain(Trainer):
+    def step(self, x):
+        return x
+
+{make}
+if FLAGS.train:
+    trainer.train(tf.zeros([8]))
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        ("trainer = {'a': Printing, 'b': Plain}[FLAGS.trainer]()", "definite"),
+        ("trainer = {'a': Printing, 'b': Plain}[sys.argv[1]]()", "possible"),
+        ("trainer = {'a': Printing(), 'b': Plain()}[FLAGS.trainer]", "definite"),
+        ("trainer = {'a': (1, Printing()), 'b': (2, Plain())}[FLAGS.trainer][1]", "definite"),
+        ("_, trainer = {'a': (1, Printing()), 'b': (2, Plain())}[FLAGS.trainer]", "definite"),
+        ("trainer = Printing() if FLAGS.prints else Plain()", "definite"),
+        ("trainer = {'a': Printing, 'b': Plain}[type(len)]()", "possible"),
+        ("trainer = {'a': Plain, 'b': Plain}[FLAGS.trainer]()", None),
+    ],
+)
+def test_a_setting_chooses_the_object_whose_method_is_a_step(
+    make: str, expected: str | None, tmp_path: Path
+) -> None:
+    program = TRAINERS.replace("{make}", make)
+    assert certainties(program, tmp_path, "TPU501") == ([expected] if expected else [])
+
+
+def test_a_test_of_the_object_may_leave_one_of_several_aside(tmp_path: Path) -> None:
+    make = "trainer = Printing() if FLAGS.prints else Plain()"
+    program = TRAINERS.replace("{make}", make).replace("FLAGS.train:", "is_wanted(trainer):")
+    assert certainties(program, tmp_path, "TPU501") == ["possible"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked
-from tests.rules.openings import ESTIMATOR, V1
+from tests.rules.openings import ESTIMATOR, STRATEGY, V1
 
 NETWORKS = (
     V1
@@ -50,3 +50,24 @@ def test_the_functions_that_a_string_may_name_are_read(chosen: str, tmp_path: Pa
 def test_a_function_that_code_names_is_not_one_of_them(tmp_path: Path) -> None:
     text = NETWORKS.format(chosen="eval(FLAGS.network)", in_total=NOTHING, in_large=NOTHING)
     assert_marked(f"{text}\nprint(total, large)\n", tmp_path)
+
+
+AROUND = (
+    STRATEGY
+    + """
+import sys
+
+def plain(x):
+    return x
+
+@tf.function
+def train(x, name):
+    return strategy.run(globals()[name], args=(x,))
+
+train(tf.zeros([8]), sys.argv[1])
+"""
+)
+
+
+def test_a_function_is_not_the_one_that_it_finds_by_a_name(tmp_path: Path) -> None:
+    assert_marked(AROUND, tmp_path)

@@ -120,12 +120,53 @@ def test_a_test_that_leaves_the_strategy_of_the_tpu_aside(
     ]
 
 
+CHOSEN_BY_KEY = """
+import tensorflow as tf
+from absl import flags
+
+FLAGS = flags.FLAGS
+
+def make():
+    return tf.distribute.TPUStrategy(
+        tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+    )
+
+strategy = {strategy}
+model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])  # error: TPU702
+with strategy.scope():
+    optimizer = tf.keras.optimizers.SGD(0.1)
+
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(x))
+    weights = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+    return loss
+
+@tf.function
+def train(x):
+    return strategy.run(step, args=(x,)) + 1  # error: TPU711
+
+train(tf.zeros([8, 4]))
+"""
+TABLES = [
+    '{"tpu": make(), "gpu": tf.distribute.MirroredStrategy()}[FLAGS.device]',
+    '{"tpu": make, "gpu": tf.distribute.MirroredStrategy}[FLAGS.device]()',
+    "dict(tpu=make, gpu=tf.distribute.MirroredStrategy).get(FLAGS.device)()",
+]
+
+
 @pytest.mark.parametrize("call", KINDS)
 def test_a_factory_that_is_told_which_strategy_to_make(call: str, tmp_path: Path) -> None:
     text = FACTORY + GIVEN.replace("{call}", call)
     assert certainties(text, tmp_path, "TPU501") == [
         certainty for certainty in [KINDS[call]] if certainty
     ]
+
+
+@pytest.mark.parametrize("strategy", TABLES)
+def test_a_table_of_strategies(strategy: str, tmp_path: Path) -> None:
+    assert_marked(CHOSEN_BY_KEY.replace("{strategy}", strategy), tmp_path)
 
 
 def test_a_system_that_nothing_initializes_where_the_flag_chooses_the_tpu(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ VALUE, NAME = "value", "name"
 FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
 MAX_COVERED_TESTS = 6  # tests between two places that are looked at
 PLACE = "site"  # the key of a test that is only known by its place
+TESTS = (*FLAGS, PLACE, ENTRY)  # keys of conditions with one answer at a time
 GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
 STATE = "state"  # a test of what is open just now: the device's context, a flag that changes
 
@@ -164,10 +165,10 @@ class ConditionKey:
 
     kind: VALUE, NAME, PLACE, ... `identity` tells tests of one kind apart: a site, a name, an id.
     answer: the value that is tested, of kind VALUE. call_chain: the calls that led to the test,
-    of kind PLACE: asked in another call, it may be answered otherwise. answers: how many there
-    are, of the kinds CALLEE and ENTRY. test: the expression that is tested, of the kinds that are
-    known by their place, of which it is no second identity. rounds: those of the loops around the
-    test, but for flags, which have one answer in a whole run.
+    of kinds PLACE and ENTRY: asked in another call, it may be answered otherwise. answers: how many
+    there are, of the kinds CALLEE and ENTRY. test: the expression that is tested, of the kinds that
+    are known by their place, of which it is no second identity. rounds: those of the loops around
+    the test, but for flags, which have one answer in a whole run.
     """
 
     kind: str
@@ -231,7 +232,7 @@ class BaseContext(NamedTuple):
         while key.answer is not None and key.answer.negates is not None:
             opposite = key.answer.negates
             key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
-        calls = self.call_chain if key.kind == PLACE else key.call_chain
+        calls = self.call_chain if key.kind in (PLACE, ENTRY) else key.call_chain
         rounds = key.rounds if key.kind in FLAGS else self.scopes.rounds or key.rounds
         if calls is not key.call_chain or rounds is not key.rounds:
             kind, identity, answer = key.kind, key.identity, key.answer
@@ -308,7 +309,7 @@ class BaseContext(NamedTuple):
 
     def is_other_branch(self, other: BaseContext) -> bool:
         """Return whether a test on the way is answered otherwise on the way to `other`."""
-        answers = {key: branch for key, branch in self.conditions if key.kind in (*FLAGS, PLACE)}
+        answers = {key: branch for key, branch in self.conditions if key.kind in TESTS}
         return any(answers.get(key, branch) != branch for key, branch in other.conditions)
 
     def runs_once_with(self, other: BaseContext | None) -> bool:

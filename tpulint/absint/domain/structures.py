@@ -6,6 +6,7 @@ Some properties pass on to what is made of values: uniform on all replicas, scal
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import TypeGuard
 
 from tpulint.absint.domain.events import Context, Tensor, Variable
 from tpulint.absint.domain.objects import (
@@ -173,11 +174,12 @@ def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
 
 def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
     """Return the value of a key that is not seen: a setting may be any of the keys."""
-    is_setting = isinstance(key, (External, Opaque))
-    is_table = is_setting and not mapping.open and all(map(_is_callee, mapping.items.values()))
+    is_written = mapping.site is not None  # a module's `globals()` have names that no key means
+    is_setting = is_written and isinstance(key, (External, Opaque))
+    is_table = is_setting and not mapping.open and all(map(_is_entry, mapping.items.values()))
     unseen = [] if mapping.complete or is_table else [UNKNOWN]
     alternatives = [*mapping.items.values(), *unseen]
-    value = join(alternatives)
+    value = choice_of_many(alternatives) if is_table else join(alternatives)
     if in_program and len(alternatives) > MAX_ALTERNATIVES:
         classes = [value for value in alternatives if isinstance(value, (Class, Instance))]
         if len(classes) >= len(alternatives) - 1:
@@ -185,8 +187,9 @@ def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
     return DictChoice(value.options) if is_setting and isinstance(value, Choice) else value
 
 
-def _is_callee(value: Value) -> bool:
-    return value.is_callee or isinstance(value, Class)
+def _is_entry(value: Value) -> bool:
+    """Return whether tables have such values: functions, classes, and what a library made."""
+    return value.is_callee or value.is_object or isinstance(value, (Class, External, Instance))
 
 
 def _of_one_family(current: Value, other: Value) -> bool:
@@ -257,9 +260,12 @@ def _is_one(value: Value) -> bool:
         return isinstance(value.value, (bool, int, float))
     if isinstance(value, Variable):
         return value.sort == "step"
-    if isinstance(value, External):
-        return ".FLAGS." in f".{value.path}"
-    return isinstance(value, Tensor) and value.shape == ()
+    return is_flag(value) or (isinstance(value, Tensor) and value.shape == ())
+
+
+def is_flag(value: Value) -> TypeGuard[External]:
+    """Return whether `value` is one of the flags of a command line."""
+    return isinstance(value, External) and ".FLAGS." in f".{value.path}"
 
 
 def of_scalars(values: Iterable[Value]) -> bool:

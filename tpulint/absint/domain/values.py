@@ -155,6 +155,7 @@ class Opaque(Value):
     `mode` is. inferred_as: what it must be, by the methods that are called on it.
     default: of a parameter that arguments that are not seen (`**options`) may set.
     iterated: what this is an element of, where a library says what its elements are.
+    is_setting: the user sets it for a whole run, or all that is in it.
     """
 
     path: str
@@ -166,6 +167,7 @@ class Opaque(Value):
     members: frozenset[str] = frozenset()
     default: Const | None = None
     iterated: Value | None = None
+    is_setting: bool = False
     inferred_as: dict[type[Value], Value] = field(default_factory=dict)
     _comparisons: dict[str, Opaque] = field(default_factory=dict)
     _negation: Opaque | None = None
@@ -179,7 +181,11 @@ class Opaque(Value):
 
     def child(self, name: str, path: str) -> Value:
         """Return the attribute or item `name`, the same each time."""
-        return self.children.setdefault(name, Opaque(path, parent=self))
+        part = self.children.get(name)
+        if part is None:
+            part = Opaque(path, parent=self, is_setting=self.is_setting)
+            self.children[name] = part
+        return part
 
     def equal_to(self, other: str, members: frozenset[str] = frozenset()) -> Opaque:
         """Return the answer to `this == other`, the same each time.
@@ -189,7 +195,7 @@ class Opaque(Value):
         comparison = self._comparisons.get(other)
         if comparison is None:
             comparison = Opaque(f"{self.path} == {other}", parent=self, compared=other)
-            comparison.members = members
+            comparison.members, comparison.is_setting = members, self.is_setting
             self._comparisons[other] = comparison
         return comparison
 
@@ -197,7 +203,16 @@ class Opaque(Value):
         """Return the answer to `not this`, the same each time."""
         if self._negation is None:
             self._negation = Opaque(f"not {self.path}", parent=self, negates=self)
+            self._negation.is_setting = self.is_setting
         return self._negation
+
+    def holds(self, item: str) -> Opaque:
+        """Return the answer to `item in this`, the same each time."""
+        answer = self._comparisons.get(f"in {item}")
+        if answer is None:
+            answer = Opaque(f"{item} in {self.path}", parent=self, is_setting=self.is_setting)
+            self._comparisons[f"in {item}"] = answer
+        return answer
 
     def excludes(self, other: Opaque) -> bool:
         """Return whether two comparisons cannot both be true: of one thing with two constants."""
@@ -323,9 +338,17 @@ class Choice(Value):
     def __repr__(self) -> str:
         return " or ".join(map(repr, self.options))
 
+    def each(self, parts: Iterable[Value]) -> Value:
+        """Return what is one of `parts`, of which each comes from one of the options."""
+        return join(parts)
+
 
 class DictChoice(Choice):
     """One of the values of a dict, by a key that is not seen: each is meant by a key of its own."""
+
+    def each(self, parts: Iterable[Value]) -> Value:
+        value = join(parts)
+        return DictChoice(value.options) if isinstance(value, Choice) else value
 
 
 def options(value: Value) -> tuple[Value, ...]:

@@ -68,7 +68,7 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
         held = [
             option for option in base.options if option != NONE
         ] or base.options  # None has no `name`
-        return join(get(frame, option, name, site) for option in held)
+        return base.each(get(frame, option, name, site) for option in held)
     if isinstance(base, ModuleValue):
         return frame.session.module_attribute(base, name, frame)
     if isinstance(base, Instance):

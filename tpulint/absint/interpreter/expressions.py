@@ -110,7 +110,9 @@ def condition_key(library: Library, value: Value, node: Expression, site: Site) 
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
         return ConditionKey(STATE, site, test=node)
-    if isinstance(value, Opaque) and (value.negates or value).compared is not None:
+    if isinstance(value, Opaque) and (
+        value.is_setting or (value.negates or value).compared is not None
+    ):
         return ConditionKey(VALUE, id(value), value)
     if library.device_answer(node) is None and guards_creation(node):
         return ConditionKey(GUARD, site, test=node)

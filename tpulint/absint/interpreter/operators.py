@@ -19,7 +19,7 @@ from tpulint.absint.domain.objects import (
     function_of,
 )
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import end_of, item_of, of_scalars, start_of, uniform
+from tpulint.absint.domain.structures import end_of, is_flag, item_of, of_scalars, start_of, uniform
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -53,6 +53,7 @@ ORDERS = {
     "GreaterThan": operator.gt,
     "GreaterThanEqual": operator.ge,
 }
+NEGATIVE = frozenset(["NotEqual", "IsNot", "NotIn"])
 KEEPS_DTYPE = ARITHMETIC | {"Minus", "Plus"}
 
 
@@ -151,6 +152,9 @@ def compare(
     ]
     if comparisons:
         return comparisons[0]
+    answer = _of_setting(frame, op, left, right)
+    if answer is not None:
+        return answer
     if op in ("Is", "IsNot"):
         verdict = _identical(left, right)
         return UNKNOWN if verdict is None else Const(verdict is (op == "Is"))
@@ -186,6 +190,26 @@ def compare(
         inside = _held(frame, left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
     return operation(frame, [left, right], site, op, operands)
+
+
+def _of_setting(frame: Frame, op: str, left: Value, right: Value) -> Opaque | None:
+    """Return the answer to a comparison of the user's setting with a constant, or its opposite."""
+    if op in ("In", "NotIn"):
+        holder, item = _setting(frame, right), left
+        answer = holder.holds(repr(item)) if holder and isinstance(item, Const) else None
+    elif op in ("Equal", "NotEqual", "Is", "IsNot") and (right == NONE or "Is" not in op):
+        compared = _setting(frame, left)
+        answer = compared.equal_to(repr(right)) if compared and isinstance(right, Const) else None
+    else:
+        return None
+    return answer.negated() if answer is not None and op in NEGATIVE else answer
+
+
+def _setting(frame: Frame, value: Value) -> Opaque | None:
+    """Return what stands for a setting of the user: it has one value in a whole run."""
+    if is_flag(value):
+        return frame.session.flag(value.path)
+    return value if isinstance(value, Opaque) and value.is_setting else None
 
 
 def _is_number(value: Value) -> TypeGuard[Const]:
@@ -413,7 +437,7 @@ def _factor(value: Value) -> tuple[int | None, int] | None:
 
 def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
     if isinstance(base, Choice):
-        return join(subscript(frame, option, index, site) for option in base.options)
+        return base.each(subscript(frame, option, index, site) for option in base.options)
     fields = dataclass_fields.items(base)
     if fields is not None:
         base = Sequence("tuple", fields)
@@ -508,7 +532,7 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
     """Return the values that `a, b = value` binds."""
     if isinstance(value, Choice):
         rows = [unpack(frame, option, count, site) for option in value.options]
-        return [join(row[n] for row in rows) for n in range(count)]
+        return [value.each(row[n] for row in rows) for n in range(count)]
     fields = dataclass_fields.items(value)
     if fields is not None and len(fields) == count:
         return fields

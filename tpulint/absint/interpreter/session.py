@@ -26,7 +26,7 @@ from tpulint.absint.domain.objects import (
 )
 from tpulint.absint.domain.program import ProgramEvents, ReadingFailure
 from tpulint.absint.domain.site import CallStep, Site
-from tpulint.absint.domain.values import Bound, Choice, Partial, Value, options
+from tpulint.absint.domain.values import Bound, Choice, Opaque, Partial, Value, options
 from tpulint.absint.interpreter.module_linking import ModuleLinker
 from tpulint.absint.resolver.project import Project
 from tpulint.finding import LIMIT, UnfollowedCall
@@ -284,6 +284,7 @@ class Session(ModuleLinker):
         self.operations = 0
         self.graph = GraphOperations()
         self.returned: dict[int, Value] = {}
+        self._flags: dict[str, Opaque] = {}
         self._variables: dict[object, Variable] = {}
         self._generic: dict[int, Instance] = {}
         self._made: dict[int, list[Instance]] = {}
@@ -291,6 +292,18 @@ class Session(ModuleLinker):
         self._reasons: dict[int, dict[str, None]] = {}  # why calls were not followed, by code
         self._unfollowed: dict[tuple[Site, str, str, str], None] = {}  # with names and reasons
         self._run = 0
+
+    def without_active(self, names: dict[str, Value]) -> dict[str, Value]:
+        """Return names without the functions that are being read."""
+        return {
+            name: item
+            for name, item in names.items()
+            if not (isinstance(item, Function) and self.is_active(item))
+        }
+
+    def flag(self, path: str) -> Opaque:
+        """Return what stands for the value of a flag, the same each time."""
+        return self._flags.setdefault(path, Opaque(path, is_setting=True))
 
     # Runs and budgets
 

@@ -32,6 +32,10 @@ class Strategy(Value):
     made: BaseContext | None = None
     used: Opaque = field(default_factory=lambda: Opaque("TPUStrategy"))
 
+    @property
+    def is_object(self) -> bool:
+        return True
+
     def is_same(self, other: Value) -> bool:
         """Return whether neither is a TPU's: projects choose among many, and which is no matter."""
         return isinstance(other, Strategy) and self.kind == other.kind == "other"

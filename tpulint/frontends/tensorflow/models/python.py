@@ -74,8 +74,9 @@ def _setattr(call: Call) -> Value:
 
 @model("builtins.globals")
 def _globals(call: Call) -> Value:
-    """Return the names of the module, as far as it is read."""
-    return Mapping(dict(call.frame.session.module_env(call.frame.module).names), True)
+    """Return the names of the module, as far as it is read, but for the functions around."""
+    frame = call.frame
+    return Mapping(frame.session.without_active(frame.session.module_env(frame.module).names), True)
 
 
 @model("builtins.eval")
@@ -386,7 +387,7 @@ def _are_all(classes: Value, names: frozenset[str]) -> bool:
 @model("?.parse_args", "?.parse_known_args")
 def _parse_args(call: Call) -> Value:
     """Return the options of the command line: each is one thing, however often it is read."""
-    parsed = Opaque(tf_names.COMMAND_LINE)
+    parsed = Opaque(tf_names.COMMAND_LINE, is_setting=True)
     if call.name == "parse_known_args":
         return Sequence("tuple", [parsed, Sequence("list", [], True)])
     return parsed
