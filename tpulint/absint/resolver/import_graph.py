@@ -298,23 +298,26 @@ class Files:
         return roots
 
 
-@functools.lru_cache(maxsize=4096)
 def is_checkout_of(folder: str, package: str) -> bool:
     """Return whether a folder is a package by its name, with its owner's or a revision's added.
 
     So archives and mirrors name the folder of a repository that is imported as a package.
     """
-    spelled = re.escape(package).replace("_", "[-_]")
-    name = rf"(?:.*(?:[+~@]|__))?{spelled}(?:[-_.@](?:{REVISION}))?"
-    return re.fullmatch(name, os.path.basename(folder), re.IGNORECASE) is not None
+    return _is_named(os.path.basename(folder), package, rf"(?:[-_.@](?:{REVISION}))?")
 
 
-@functools.lru_cache(maxsize=4096)
 def is_fork_of(folder: str, package: str) -> bool:
     """Return whether the name of a folder adds words to a package's: `albert-with-comet`."""
+    return _is_named(os.path.basename(folder), package, "[-_.].+")
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _is_named(folder: str, package: str, rest: str) -> bool:
+    held = package.lower().replace("_", "-") in folder.lower().replace("_", "-")
+    if not held and (folder + package).isascii():
+        return False  # nearly always; to compile a pattern takes longer
     spelled = re.escape(package).replace("_", "[-_]")
-    name = rf"(?:.*(?:[+~@]|__))?{spelled}[-_.].+"
-    return re.fullmatch(name, os.path.basename(folder), re.IGNORECASE) is not None
+    return bool(re.fullmatch(rf"(?:.*(?:[+~@]|__))?{spelled}{rest}", folder, re.IGNORECASE))
 
 
 Written: TypeAlias = "tuple[bytes, bytes]"
