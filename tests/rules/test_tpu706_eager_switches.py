@@ -90,6 +90,55 @@ if library.trains():
     tf.config.run_functions_eagerly(True)  # error: TPU706
     train(tf.ones([4]))
 """,
+    "in the branch that makes the strategy": """
+import sys
+
+import tensorflow as tf
+
+if sys.argv[1] == "tpu":
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    tf.config.run_functions_eagerly(True)  # error: TPU706
+    strategy = tf.distribute.TPUStrategy(resolver)
+else:
+    strategy = tf.distribute.MirroredStrategy()
+"""
+    + STEP
+    + "train(tf.ones([8]))\n",
+    "in the branch for other devices": """
+import sys
+
+import tensorflow as tf
+
+if sys.argv[1] == "tpu":
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    strategy = tf.distribute.TPUStrategy(resolver)
+else:
+    tf.config.run_functions_eagerly(True)
+    strategy = tf.distribute.MirroredStrategy()
+"""
+    + STEP
+    + "train(tf.ones([8]))\n",
+    "under a flag before the branch that makes the strategy": """
+import sys
+
+import tensorflow as tf
+
+if "debug" in sys.argv:
+    tf.config.run_functions_eagerly(True)
+if sys.argv[1] == "tpu":
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    strategy = tf.distribute.TPUStrategy(resolver)
+else:
+    strategy = tf.distribute.MirroredStrategy()
+"""
+    + STEP
+    + "train(tf.ones([8]))\n",
     "methods of others that have the name": SYSTEM
     + STEP
     + """

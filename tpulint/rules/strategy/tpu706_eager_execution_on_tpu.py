@@ -8,13 +8,17 @@ from typing import NamedTuple
 from tpulint.absint.domain.context import FUNCTION
 from tpulint.absint.domain.events import ApiCall, Argument, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance
-from tpulint.absint.domain.values import Const, Value
+from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.keras_models import is_model
 from tpulint.frontends.tensorflow.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY
-from tpulint.frontends.tensorflow.knowledge.tf_names import STRATEGY_RUN, is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import (
+    STRATEGY_RUN,
+    TPU_STRATEGIES,
+    is_tensorflow,
+)
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.eager_calls import is_built_in_graph, is_traced_function, may_be_tpus
@@ -141,7 +145,9 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
             # `run_functions_eagerly(False)` turns it off again.
             switches[run] = call if argument is not None and argument.value == ON else None
         switch, computation = switches.get(run), traced.get(id(call))
-        if switch is None or not is_sure(switch, call):
+        if switch is None or not any(
+            is_sure(switch, end) for end in (call, *makers(program, call))
+        ):
             continue
         argument = switch.argument("run_eagerly", 0)
         assert argument is not None
@@ -149,6 +155,15 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
             yield EagerSwitch(switch, argument, call, computation.certainty)
         elif call.last in KERAS_RUNS and is_of_tpu(call.receiver):
             yield EagerSwitch(switch, argument, call, Certainty.DEFINITE)
+
+
+def makers(program: Program, step: ApiCall) -> Iterator[ApiCall]:
+    """Yield the calls that make the TPUStrategies on which the step may run."""
+    strategies = {id(option) for option in options(step.receiver or NONE)}
+    for name in TPU_STRATEGIES:
+        for call in program.named.get(name, ()):
+            if id(call.result) in strategies:
+                yield call
 
 
 def is_traced(computation: Computation) -> bool:
