@@ -20,6 +20,7 @@ REPLICAS = {
             "num_shards=1": False,
             "num_shards=1 if len(sys.argv) > 1 else 8": False,
             "num_cores_per_replica=None": True,
+            "num_cores_per_replica=1": True,
             "num_cores_per_replica=8": False,
             "num_cores_per_replica=8 if len(sys.argv) > 1 else 4": False,
             "num_cores_per_replica=8 if len(sys.argv) > 1 else None": True,

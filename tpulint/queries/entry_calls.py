@@ -311,7 +311,7 @@ def has_one_replica(estimator: ApiCall) -> Truth:
     if Const(1) in options(tpu_config_value(estimator, "num_shards", 1)):
         return Truth.YES
     cores = options(tpu_config_value(estimator, "num_cores_per_replica", 2))
-    are_single = [count not in (NONE, UNKNOWN) for count in cores]
+    are_single = [count not in (NONE, UNKNOWN, Const(1)) for count in cores]
     return Truth.YES if all(are_single) else Truth.MAYBE if any(are_single) else Truth.NO
 
 
