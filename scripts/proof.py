@@ -73,6 +73,15 @@ Four more faults have no rule:
   where the first replica's input has a fixed size and a later replica's has none. So does `predict`
   of Keras 3 if only the later replicas' part of the last batch is smaller. The rows are data.
 
+Two warnings name a rule where `tpulint check` is silent:
+
+- `UnsynchronizedVariableWarning` (TPU710) for gradients that one step accumulates and another step
+  sums. Such copies are meant to differ, but when the first step ends, the emulator cannot know what
+  will read them. It does not warn if the same step sums them.
+- `EqualRowsWarning` (TPU714) for arrays and generators that each host gives to its replicas. In the
+  source they may be other ones on each host. `check` reports only files that each host reads in
+  the same order, with `--certainty unlikely`, because most TPUs have one host.
+
 An error that TensorFlow or Keras raises is linked to a rule if `raised_errors.toml` has its text.
 Other errors are left as they are. Most of them are not specific to TPUs. These have no text that
 could be linked:
