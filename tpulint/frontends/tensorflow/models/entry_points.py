@@ -8,7 +8,6 @@ from tpulint.absint.domain.context import COMPUTATION, WHILE, Scope
 from tpulint.absint.domain.events import Argument, Computation, Tensor, Variable
 from tpulint.absint.domain.objects import Mapping, Sequence, function_of
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -68,9 +67,6 @@ def trace(
                 argument._replace(value=as_input(frame, argument.value, call.site, is_whole=is_run))
                 for argument in args
             )
-            if is_run:
-                for tensor in (part for argument in inputs for part in tensors(argument.value)):
-                    tensor.per_replica, tensor.uniform = True, False  # perhaps a PerReplica value
             computation.parameters = tuple(argument.value for argument in inputs)
             results.append(calls.call(frame, option, inputs, call.site))
         computation.result = transfer.each_tensor(
@@ -118,10 +114,19 @@ def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) 
             if value.sort == "tensor" and (tensor.split or is_whole):
                 tensor.dtype, tensor.shape = value.dtype, value.shape
                 tensor.sort = "tensor" if tensor.split else tensor.sort
-            if value.uniform:
+            if value.uniform and not is_whole:
                 tensor.per_replica, tensor.uniform = False, True
+        if is_whole and (number or _is_of_host(value)):
+            tensor.per_replica, tensor.uniform = False, True
         return tensor
     return value
+
+
+def _is_of_host(value: Value) -> bool:
+    """Return whether this is one tensor of the host, which each replica gets: no PerReplica."""
+    if not isinstance(value, Tensor) or value.sort != "tensor":
+        return False
+    return value.of_all is None and not value.data and not value.per_replica
 
 
 # Whether a replica's share differs from the others' is not known before the pipeline is read.
