@@ -29,6 +29,21 @@ model.compile(optimizer="adam", loss="mse")
 model.fit(tf.ones([8, 4]), tf.ones([8]))
 """
 
+FLAG_OF_DEVICE = """
+import tensorflow as tf
+from absl import flags
+
+FLAGS = flags.FLAGS
+
+if FLAGS.device == "tpu":
+    strategy = tf.distribute.TPUStrategy(
+        tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+    )
+else:
+    strategy = tf.distribute.MirroredStrategy()
+print(strategy.num_replicas_in_sync)
+"""
+
 PROGRAMS = {
     "a model and its optimizer": SYSTEM
     + f"""
@@ -336,6 +351,29 @@ import tensorflow as tf
 if len(sys.argv) < 2:
     raise ValueError("no data")
 {TRAINS_BESIDE}""",
+    "a missed alarm: a test of the mode around the training": FLAG_OF_DEVICE
+    + f"""
+if "train" in FLAGS.mode:
+    model = {NET}  # error: TPU702
+    model.compile(optimizer="adam", loss="mse")
+    model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
+    "a test of the device around the training": FLAG_OF_DEVICE
+    + f"""
+if FLAGS.hardware == "gpu":
+    model = {NET}
+    model.compile(optimizer="adam", loss="mse")
+    model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
+    "a test of what is not seen around the training": FLAG_OF_DEVICE
+    + f"""
+import library
+
+if library.wants_to_train():
+    model = {NET}
+    model.compile(optimizer="adam", loss="mse")
+    model.fit(tf.ones([8, 4]), tf.ones([8]))
+""",
     "a library that is given the strategy": SYSTEM
     + f"""
 import library

@@ -34,7 +34,7 @@ from tpulint.absint.domain.objects import (
 from tpulint.absint.domain.site import Module, Site, shared_length
 from tpulint.absint.domain.values import Const, Opaque, Text, Value, options
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
+from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another, is_of_setting
 from tpulint.frontends.tensorflow.keras_models import LAYERS, is_model, is_pretrained
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
@@ -320,11 +320,12 @@ class Scopes:
             return
         creation = self.made[id(strategy)].context
         is_made = creation.reached_whenever(call.context)
+        is_used = self._is_used(strategy)
         # What the strategy is under, too, does not ask for a TPU: a test of `__name__` around both.
-        asks = bool(call.context.forks - creation.forks)
+        tests = {key for key, _ in call.context.forks - creation.forks}
+        asks = any(is_used or not is_of_setting(key, naming.DEVICE) for key in tests)
         if asks and (creation.is_tried or not is_made):
             return  # the test may ask whether there is a TPU
-        is_used = self._is_used(strategy)
         if is_used and self._is_earlier(call, self.made[id(strategy)]):
             return  # without the TPU, for a comparison: there is none yet
         if scope_strategy(model.context) is None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
 from tpulint.absint.domain.site import Module
-from tpulint.absint.domain.values import NONE, Const, Value
+from tpulint.absint.domain.values import NONE, Const, Opaque, Value
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.naming import NamePattern
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -231,6 +231,12 @@ def is_without_tpu(context: BaseContext, use_tpu: Value | None) -> bool:
     return leaves_tpu(context) or any(
         (key.kind, key.identity, branch) == denied for key, branch in context.conditions
     )
+
+
+def is_of_setting(key: ConditionKey, but: NamePattern) -> bool:
+    """Return whether this is a test of what the user sets, without such words."""
+    is_set = key.kind == NAME or (isinstance(key.answer, Opaque) and key.answer.is_setting)
+    return is_set and not any(but.is_in(word.name) for word in words_of(key))
 
 
 def may_be_without_tpu(context: BaseContext) -> bool:

@@ -62,6 +62,10 @@ GPU = _row(
     r"(?i)(?<![a-z])(?:gpus?|cuda|nccl|mirrored(?:strategy)?|horovod)(?![a-z])",
     "a test or function for GPUs: no TPU gets there, but the number of GPUs is not seen",
 )
+DEVICE = _row(
+    r"(?i)[tgc]pu|cuda|device|strateg|distribut|mirrored|accelerator|hardware|backend|platform",
+    "a test that may ask what a program runs on: another test is answered alike on each device",
+)
 DEBUGGING = _row(
     r"(?i)debug(?!ging\.)|vlog|verbos",
     "a test for debugging: it is false in the runs that count, but its flag is not seen",
