@@ -25,7 +25,7 @@ from tpulint.absint.domain.objects import (
     mro,
 )
 from tpulint.absint.domain.program import ProgramEvents, ReadingFailure
-from tpulint.absint.domain.site import CallStep, Site
+from tpulint.absint.domain.site import CallStep, Module, Site
 from tpulint.absint.domain.values import Bound, Choice, Opaque, Partial, Value, options
 from tpulint.absint.interpreter.module_linking import ModuleLinker
 from tpulint.absint.resolver.project import Project
@@ -293,11 +293,11 @@ class Session(ModuleLinker):
         self._unfollowed: dict[tuple[Site, str, str, str], None] = {}  # with names and reasons
         self._run = 0
 
-    def without_active(self, names: dict[str, Value]) -> dict[str, Value]:
-        """Return names without the functions that are being read."""
+    def inactive_names(self, module: Module) -> dict[str, Value]:
+        """Return the names of a module, without the functions that are being read."""
         return {
             name: item
-            for name, item in names.items()
+            for name, item in self.module_env(module).names.items()
             if not (isinstance(item, Function) and self.is_active(item))
         }
 

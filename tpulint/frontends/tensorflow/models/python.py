@@ -75,8 +75,7 @@ def _setattr(call: Call) -> Value:
 @model("builtins.globals")
 def _globals(call: Call) -> Value:
     """Return the names of the module, as far as it is read, but for the functions around."""
-    frame = call.frame
-    return Mapping(frame.session.without_active(frame.session.module_env(frame.module).names), True)
+    return Mapping(call.frame.session.inactive_names(call.frame.module), True)
 
 
 @model("builtins.eval")
