@@ -248,3 +248,59 @@ def written(finding: Finding, line: str) -> str | None:
     before = len("    return ") + 1
     start, end = edit.start.column - before, edit.end.column - before
     return line[:start] + edit.content + line[end:]
+
+
+REPEATED = """
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+FILES = tf.io.gfile.glob("gs://bucket/train/*.tfrecord")
+TEXT = tf.io.FixedLenFeature([], tf.string)
+LABELED = {"image": TEXT, "class": tf.io.FixedLenFeature([], tf.int64)}
+UNLABELED = {"image": TEXT, "id": TEXT}
+
+def read_labeled(example):
+    example = tf.io.parse_single_example(example, LABELED)
+    image = tf.image.decode_jpeg(example["image"], channels=3)
+    return tf.cast(image, tf.float32), example["class"]
+
+def read_unlabeled(example):
+    example = tf.io.parse_single_example(example, UNLABELED)
+    image = tf.image.decode_jpeg(example["image"], channels=3)
+    return tf.cast(image, tf.float32), example["id"]
+
+def load(files, labeled=True, ordered=False):
+    options = tf.data.Options()
+    if not ordered:
+        options.experimental_deterministic = False
+    dataset = tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE)
+    dataset = dataset.with_options(options)
+    return dataset.map(read_labeled if labeled else read_unlabeled)
+
+def make(labeled, ordered=False):
+    dataset = load(FILES, labeled=labeled, ordered=ordered).repeat().shuffle(2048)
+    return dataset.batch(16, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+
+for image, label in make(True).take(3):
+    print(image.numpy().shape)
+for image, label in make(True, ordered=True).take(3):
+    print(image.numpy().shape)
+for image, label in make(False).take(3):
+    print(image.numpy().shape)
+shown = iter(make(True).unbatch().batch(20))
+named = iter(make(False).unbatch().batch(20))
+training, testing = make(True), make(False)
+print(training, testing, make(True).element_spec, make(False).element_spec)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(5)])
+    model.compile("adam", "mse")
+"""
+
+
+def test_data_that_a_script_looks_at_before_it_feeds_it(tmp_path: Path) -> None:
+    """A missed alarm: the function that makes the data was read too often to be read again."""
+    text = REPEATED + "model.fit(make(False), epochs=2)  # error: TPU504\nmodel.fit(make(True))\n"
+    assert reported(text, tmp_path, ["TPU504"]) == expected(text, ["TPU504"])

@@ -83,6 +83,8 @@ class Library:
     passing_calls: frozenset[str] = frozenset()
     # Errors that tell of the world outside (the input's end, a lost machine), not of the program.
     outer_errors: frozenset[str] = frozenset()
+    # The last names of calls that make the data of a feed, or read its records.
+    feed_calls: frozenset[str] = frozenset()
     traced_function = "a traced function"  # what `explain` calls one
 
     @property
@@ -228,7 +230,7 @@ class Libraries(Library):
 
     def __init__(self, parts: Sequence[Library]) -> None:
         self._parts = tuple(parts)
-        for name in ("packages", "entry_names", "context_queries", "passing_calls", "outer_errors"):
+        for name in LIBRARY_NAMES:
             setattr(self, name, frozenset().union(*(getattr(part, name) for part in parts)))
         for name in HOOKS:
             setattr(self, name, partial(self._ask, name))
@@ -260,6 +262,14 @@ class Libraries(Library):
 
 
 # The questions of which one library knows the answer: the others have one of their own above.
+LIBRARY_NAMES = (
+    "packages",
+    "entry_names",
+    "context_queries",
+    "passing_calls",
+    "outer_errors",
+    "feed_calls",
+)
 HOOKS = [
     name
     for name, hook in vars(Library).items()
@@ -369,10 +379,16 @@ class Frame(ABC):
         """Return whether there is budget to read `function`, which is called at `site`."""
         # What a computation runs, the host may have called before: to put a model together.
         built = self.context.computation is not None
-        may = self.session.can_enter(function, args, site, built or self.context.fed_at)
+        part = built or self.context.fed_at or self._feed_made_by(function)
+        may = self.session.can_enter(function, args, site, part)
         if not may:
             self.count_possible_operation()
         return may
+
+    def _feed_made_by(self, function: Function) -> Site | None:
+        """Return where a function is that makes data: scripts look at some before they feed it."""
+        makes_data = not self.library.feed_calls.isdisjoint(function.code.mentions)
+        return Site(function.module, function.code.place) if makes_data else None
 
     def count_possible_operation(self) -> None:
         """Count something that builds an operation, or may build one unseen."""

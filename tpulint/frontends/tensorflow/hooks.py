@@ -63,6 +63,7 @@ class Hooks(Library):
     context_queries = tf_names.CONTEXT_STATE
     passing_calls = tf_names.CONTROL_TAKERS | {tf_names.SENT}
     outer_errors = tf_names.OUTER_ERRORS
+    feed_calls = tf_names.READS_RECORDS
     traced_function = "tf.function"
 
     def __init__(self, settings: Settings) -> None:

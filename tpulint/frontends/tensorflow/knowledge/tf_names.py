@@ -253,6 +253,11 @@ DATASET_MAKERS = words("""
     from_tensor_slices from_tensors from_generator range list_files zip random load
     choose_from_datasets sample_from_datasets
 """)
+# The calls by which a function shows that it makes a dataset, or a row of one.
+READS_RECORDS = words("""
+    TFRecordDataset TextLineDataset from_tensor_slices list_files parse_single_example
+    parse_example prefetch padded_batch
+""")
 # What is taken for a dataset, because its methods are those of one.
 UNSEEN_DATASET = "tensorflow.data.Dataset"
 # Python run by a dataset: tensorflow/python/ops/script_ops.py has no kernel on a TPU's worker.
