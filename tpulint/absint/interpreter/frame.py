@@ -261,7 +261,7 @@ class Libraries(Library):
         return any(part.follows(project, path, asking) for part in self._parts)
 
 
-# The questions of which one library knows the answer: the others have one of their own above.
+# What the libraries of a program know together.
 LIBRARY_NAMES = (
     "packages",
     "entry_names",
@@ -270,6 +270,7 @@ LIBRARY_NAMES = (
     "outer_errors",
     "feed_calls",
 )
+# The questions of which one library knows the answer: the others have one of their own above.
 HOOKS = [
     name
     for name, hook in vars(Library).items()
