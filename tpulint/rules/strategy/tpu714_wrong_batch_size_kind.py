@@ -20,9 +20,8 @@ from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
-from tpulint.frontends.tensorflow.models.feeds import element_of
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.shapes import shape_of
+from tpulint.frontends.tensorflow.shapes import element_of, shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled

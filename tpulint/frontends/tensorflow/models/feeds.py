@@ -54,7 +54,7 @@ from tpulint.frontends.tensorflow.models.table import (
     observe,
     parameter_count,
 )
-from tpulint.frontends.tensorflow.shapes import described, dtype_of, dtype_of_array
+from tpulint.frontends.tensorflow.shapes import dtype_of, dtype_of_array, element_of
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -148,53 +148,6 @@ def batch_of(call: Call, data: Value) -> Value:
     """Return an element of a dataset that `call` distributes: a value of each replica."""
     of_one = Tensor(None, call.site, "structure", of_all=call.record)
     return element_of(data, of_one) or of_one
-
-
-def element_of(data: Value, of_one: Tensor) -> Value | None:
-    """Return an element of a dataset, made of copies of `of_one`; None where it is not seen."""
-    if not isinstance(data, ExternalObject):
-        return None
-    source = data.arguments[0][1] if data.arguments else UNKNOWN
-    if data.last in ("from_tensors", "from_tensor_slices"):
-        return _component(source, of_one, is_sliced=data.last == "from_tensor_slices")
-    if data.last == "range" and data.source is None:
-        return replace(of_one, sort="tensor", shape=())
-    if data.last == "map":
-        return None if data.inner is None else _component(data.inner, of_one)
-    if data.last == "zip":
-        values = [value for _, value in data.arguments]
-        joined = source if isinstance(source, Sequence) else Sequence("tuple", values)
-        parts = [element_of(dataset, of_one) or of_one for dataset in joined.items]
-        return None if joined.open else Sequence("tuple", parts)
-    element = None if data.source is None else element_of(data.source, of_one)
-    if element is not None and data.last == "batch":
-        return transfer.each_tensor(element, _batched)
-    return element if data.last in tf_names.HAND_ON else None
-
-
-def _batched(tensor: Tensor) -> Tensor:
-    return replace(tensor, shape=None if tensor.shape is None else (None, *tensor.shape))
-
-
-def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Value | None:
-    """Return a component of an element. tf.data makes one tensor of a list, and a pair of a tuple.
-
-    is_sliced: it is a row of `value`.
-    """
-    if isinstance(value, Sequence) and value.kind == "tuple" and not value.open:
-        parts = [_component(item, of_one, is_sliced=is_sliced) for item in value.items]
-        return Sequence("tuple", [part or of_one for part in parts])
-    if isinstance(value, Mapping) and not value.open:
-        items = {
-            key: _component(item, of_one, is_sliced=is_sliced) or of_one
-            for key, item in value.items.items()
-        }
-        return Mapping(items)
-    dtype, shape = described(value)
-    if dtype is None and shape is None:
-        return None
-    rest = shape[1:] if shape and is_sliced else None if is_sliced else shape
-    return replace(of_one, sort="tensor", dtype=dtype, shape=rest)
 
 
 # tensorflow/python/distribute/distribute_lib.py, `InputContext`
