@@ -69,7 +69,7 @@ for data in (
     tf.data.TFRecordDataset("gs:" + folder),
     tf.data.Dataset.from_tensor_slices(os.listdir(folder)),
 ):
-    strategy.experimental_distribute_dataset(data.repeat())
+    strategy.experimental_distribute_dataset(data.repeat().batch(8))
 """,
     "missed alarms: files that hold a cache": TF
     + REMOTE
@@ -83,7 +83,7 @@ for data in (
     tf.data.TFRecordDataset("gs://x").cache(sys.argv[1]),
     tf.data.TFRecordDataset("gs://x").cache(),
 ):
-    strategy.experimental_distribute_dataset(data.repeat())
+    strategy.experimental_distribute_dataset(data.repeat().batch(8))
 """,
     "missed alarms: local paths that become texts": TF
     + REMOTE
@@ -97,7 +97,7 @@ for data in (
     tf.data.TFRecordDataset(tf.io.gfile.glob(str(sys.argv[1] + "/*.tfrecord"))),
     tf.data.TFRecordDataset(str("gs://bucket/" + sys.argv[1])),
 ):
-    strategy.experimental_distribute_dataset(data.repeat())
+    strategy.experimental_distribute_dataset(data.repeat().batch(8))
 """,
     "missed alarms: local paths that Python puts together, of pandas too": TF
     + REMOTE
