@@ -32,6 +32,12 @@ PROGRAMS = {
     "nothing": ("", "TPUStrategy", USE, True),
     "in a main": ("", "TPUStrategy", IN_MAIN, True),
     "calls of Python's": ("os.makedirs('logs')", "experimental.TPUStrategy", USE, True),
+    "a package that sets the TPU's version": (
+        "import cloud_tpu_client\ncloud_tpu_client.Client().configure_tpu_version(tf.__version__)",
+        "TPUStrategy",
+        USE,
+        True,
+    ),
     # A missed alarm: the names of these begin like words for an initialization.
     "names that are Python's own": (
         "if library is None:\n    raise RuntimeError\nsys.stdout.write(str(resolver))",

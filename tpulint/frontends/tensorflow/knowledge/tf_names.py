@@ -305,8 +305,9 @@ NAMED_LIKE_PYTHONS = (
     BUILDS_NOTHING | KERAS_PACKAGES | words("cupy fastai jax matplotlib paddle pylab scipy torch")
 )
 
-# Packages that report on a run: what they initialize is a service of their own.
-REPORTERS = words("clearml comet_ml mlflow neptune wandb")
+# Packages that report on a run, or set the version of a TPU's software (cloud_tpu_client/client.py):
+# what they initialize is a service of their own.
+REPORTERS = words("clearml cloud_tpu_client comet_ml mlflow neptune wandb")
 
 
 def is_tensorflow(path: str) -> bool:
