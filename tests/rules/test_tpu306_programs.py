@@ -42,6 +42,16 @@ run(strategy.experimental_distribute_values_from_function(
     lambda context: tf.fill([4], float(context.replica_id_in_sync_group))
 ))
 """
+# What `run` is given here differs on the replicas, as no tensor of the host does.
+FED = """
+@tf.function
+def train(x):
+    strategy.run(step, args=(x,))
+
+data = tf.data.Dataset.from_tensor_slices(tf.zeros([64])).batch(8, drop_remainder=True)
+for batch in strategy.experimental_distribute_dataset(data):
+    train(batch)
+"""
 PROGRAMS = {
     "after a return on the replica's own data": RETURNED.format(
         first="if tf.reduce_any(tf.math.is_nan(x)):\n        return x", mark="# possible: TPU306"
@@ -126,7 +136,7 @@ def step(x):
         context.all_reduce("SUM", part)  # possible: TPU306
     return x
 """
-    + TRAINED,
+    + FED,
     "the replica id, computed with, around a nested condition": STRATEGY
     + """
 @tf.function
@@ -197,7 +207,7 @@ def step(x):
 
     tf.cond(tf.reduce_sum(x) > 0.0, update, lambda: x)
 """
-    + TRAINED,
+    + FED,
     "an optimizer's class is asked": V1
     + """
 def computation(x, optimizer):
@@ -245,7 +255,7 @@ def step(x):
     full = tf.equal(tf.shape(x)[0], 8)
     tf.cond(full, lambda: context.all_reduce("sum", x), lambda: x)  # possible: TPU306
 """
-    + TRAINED,
+    + FED,
     "false alarm: TPU305 at a collective that TPU306 reports": STRATEGY
     + """
 import library

@@ -9,7 +9,7 @@ from tpulint.absint.domain.context import cover
 from tpulint.absint.domain.events import TOUCHES, Access, Cluster, Computation, Context, Variable
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import words_of
-from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering import NEVER_AWAITED, Phase, Placement, is_stale
@@ -97,11 +97,11 @@ def _conflict(
     assert cluster is not None
     placement = order_of(program, computation).placement(host) or NEVER_AWAITED
     unseen = [other for other in others if _misses(host, other, placement)]
-    device = _surest(unseen or others, host)
+    device = _surest(unseen or others, host, computation)
     is_certain = (
         is_on_tpu(computation, host.context)
         and placement.is_definite
-        and (_together(device, host) or _one_of_them(device, unseen or others, host))
+        and (_together(device, host, computation) or _one_of_them(device, unseen or others, host))
         and is_certain_access(host)
         and is_in_own_round(host.variable, device.context)
     )
@@ -130,7 +130,7 @@ def _is_earlier(left: Access, right: Access) -> bool:
     return first is not None and other is not None and first.number < other.number
 
 
-def _surest(others: list[Access], host: Access) -> Access:
+def _surest(others: list[Access], host: Access, computation: Computation) -> Access:
     """Return the touch on the device that says most: sure before unsure, a write before a read.
 
     Of a step, where it is counted.
@@ -140,25 +140,30 @@ def _surest(others: list[Access], host: Access) -> Access:
         others,
         key=lambda other: (
             step and other.mode != "write",
-            not _together(other, host),
+            not _together(other, host, computation),
             other.mode != "write",
             other.mode != "read",
         ),
     )
 
 
-def _together(device: Access, host: Access) -> bool:
+def _together(device: Access, host: Access, computation: Computation) -> bool:
     """Return whether each run that reaches `host` reaches `device`, or each that trains does."""
     if device.mode == "unknown":
         return False
-    return device.context.reached_whenever(host.context) or _trains(device.context, host.context)
+    return device.context.reached_whenever(host.context) or (
+        computation.kind == tf_names.MODEL_FN and _trains(device.context, host.context)
+    )
 
 
 def _trains(device: Context, host: Context) -> bool:
-    """Return whether the mode of the model_fn alone decides whether `host` meets `device`."""
+    """Return whether a test for training is all that decides whether `host` meets `device`."""
     return not (device.excludes(host) or device.is_other_branch(host)) and all(
-        any(naming.MODE.is_in(word.name) for word in words_of(key))
-        for key, _ in device.choices_beyond(host)
+        any(
+            naming.TRAINING.is_in(word.name) and word.is_affirmed is branch
+            for word in words_of(key)
+        )
+        for key, branch in device.choices_beyond(host)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.events import ApiCall, Computation, Tensor
+from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import Const, Value

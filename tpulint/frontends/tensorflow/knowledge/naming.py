@@ -123,6 +123,7 @@ MODE = _row(
     r"(?:TRAIN|EVAL|PREDICT|INFER)\b|['\"](?:train|eval|predict|infer)['\"]",
     "a test of any mode of an Estimator",
 )
+TRAINING = _row(r"TRAIN\b|['\"]train['\"]", "a test of an Estimator's mode for training")
 TPU_WORD = _row(
     r"(?i)tpu(?<!outpu)",
     "an identifier or a string that names a TPU: a program without one has no TPU strategy",

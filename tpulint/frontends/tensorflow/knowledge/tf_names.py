@@ -305,7 +305,7 @@ NAMED_LIKE_PYTHONS = (
     BUILDS_NOTHING | KERAS_PACKAGES | words("cupy fastai jax matplotlib paddle pylab scipy torch")
 )
 
-# Packages that report on a run, or set the version of a TPU's software (cloud_tpu_client/client.py):
+# Packages that report on a run, or set the version of a TPU's software (cloud_tpu_client):
 # what they initialize is a service of their own.
 REPORTERS = words("clearml cloud_tpu_client comet_ml mlflow neptune wandb")
 
