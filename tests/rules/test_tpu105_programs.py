@@ -9,6 +9,18 @@ import pytest
 from tests.rules.analysis import assert_marked
 from tests.rules.openings import ESTIMATOR, RUN, STRATEGY, TRAINED, V1
 
+# The start of a model_fn that counts the step in training alone.
+COUNTS_IN_TRAINING = (
+    V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    train_op = None
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1))
+        train_op = optimizer.minimize(loss, tf.train.get_global_step())
+"""
+)
 PROGRAMS = {
     "the step is given by position": V1
     + """
@@ -194,15 +206,8 @@ def step(x):
     tf.compat.v1.tpu.outside_compilation(show, x * 2.0)
 """
     + TRAINED,
-    "the step is counted in training alone, and read in each mode": V1
+    "the step is counted in training alone, and read in each mode": COUNTS_IN_TRAINING
     + """
-def model_fn(features, labels, mode, params):
-    loss = tf.reduce_mean(tf.layers.dense(features, 1))
-    train_op = None
-    if mode == tf.estimator.ModeKeys.TRAIN:
-        optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1))
-        train_op = optimizer.minimize(loss, tf.train.get_global_step())
-
     def decayed(loss):
         return loss / tf.cast(tf.train.get_global_step(), tf.float32)  # error: TPU105
 
@@ -210,15 +215,8 @@ def model_fn(features, labels, mode, params):
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 """
     + ESTIMATOR,
-    "the step is counted in training, and read in every other mode": V1
-    + """
-def model_fn(features, labels, mode, params):
-    loss = tf.reduce_mean(tf.layers.dense(features, 1))
-    train_op = None
-    if mode == tf.estimator.ModeKeys.TRAIN:
-        optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1))
-        train_op = optimizer.minimize(loss, tf.train.get_global_step())
-    else:
+    "the step is counted in training, and read in every other mode": COUNTS_IN_TRAINING
+    + """    else:
         def decayed(loss):
             return loss / tf.cast(tf.train.get_global_step(), tf.float32)
 

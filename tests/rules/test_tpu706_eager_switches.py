@@ -22,6 +22,17 @@ def train(x):
     return strategy.run(lambda y: y, args=(x,))
 
 """
+IMPORTS = """
+import sys
+
+import tensorflow as tf
+"""
+IN_BRANCH = """
+if sys.argv[1] == "tpu":
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+"""
 PROGRAMS = {
     "by position, and run by another method": MODEL
     + """
@@ -90,50 +101,30 @@ if library.trains():
     tf.config.run_functions_eagerly(True)  # error: TPU706
     train(tf.ones([4]))
 """,
-    "in the branch that makes the strategy": """
-import sys
-
-import tensorflow as tf
-
-if sys.argv[1] == "tpu":
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-    tf.config.experimental_connect_to_cluster(resolver)
-    tf.tpu.experimental.initialize_tpu_system(resolver)
-    tf.config.run_functions_eagerly(True)  # error: TPU706
+    "in the branch that makes the strategy": IMPORTS
+    + IN_BRANCH
+    + """    tf.config.run_functions_eagerly(True)  # error: TPU706
     strategy = tf.distribute.TPUStrategy(resolver)
 else:
     strategy = tf.distribute.MirroredStrategy()
 """
     + STEP
     + "train(tf.ones([8]))\n",
-    "in the branch for other devices": """
-import sys
-
-import tensorflow as tf
-
-if sys.argv[1] == "tpu":
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-    tf.config.experimental_connect_to_cluster(resolver)
-    tf.tpu.experimental.initialize_tpu_system(resolver)
-    strategy = tf.distribute.TPUStrategy(resolver)
+    "in the branch for other devices": IMPORTS
+    + IN_BRANCH
+    + """    strategy = tf.distribute.TPUStrategy(resolver)
 else:
     tf.config.run_functions_eagerly(True)
     strategy = tf.distribute.MirroredStrategy()
 """
     + STEP
     + "train(tf.ones([8]))\n",
-    "under a flag before the branch that makes the strategy": """
-import sys
-
-import tensorflow as tf
-
-if "debug" in sys.argv:
+    "under a flag before the branch that makes the strategy": IMPORTS
+    + """if "debug" in sys.argv:
     tf.config.run_functions_eagerly(True)
-if sys.argv[1] == "tpu":
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-    tf.config.experimental_connect_to_cluster(resolver)
-    tf.tpu.experimental.initialize_tpu_system(resolver)
-    strategy = tf.distribute.TPUStrategy(resolver)
+"""
+    + IN_BRANCH
+    + """    strategy = tf.distribute.TPUStrategy(resolver)
 else:
     strategy = tf.distribute.MirroredStrategy()
 """

@@ -374,6 +374,7 @@ def join(values: Iterable[Value]) -> Value:
         for option in alternatives:
             if id(option) in identities:
                 continue
+            # Few classes have values that are the same without being one object.
             if type(option).is_same is not Value.is_same and any(map(option.is_same, distinct)):
                 continue
             is_kept = option.is_callee or option.is_object

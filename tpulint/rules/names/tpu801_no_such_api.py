@@ -55,8 +55,6 @@ class NoSuchApi(Rule):
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
-            if not call.arguments and not isinstance(call.receiver, Strategy):
-                continue
             keyed = any(argument.keyword for argument in call.arguments)
             if not keyed and not isinstance(call.receiver, Strategy):
                 continue  # most calls: their names are checked above

@@ -101,9 +101,9 @@ def _check_places_of_batches(program: Program, report: Report) -> None:
     """Report `enqueue` of what the same tf.function takes of a dataset that is sent to the TPU."""
     taken: dict[tuple[Site, Scope], list[ApiCall]] = defaultdict(list)
     for call in program.all_calls():
-        found, traced = batches_taken_by(call), traced_around(call.context)
-        if found is not None and found[0].site is not None and traced is not None:
-            taken[found[0].site, traced].append(call)
+        batches, traced = batches_taken_by(call), traced_around(call.context)
+        if batches is not None and batches[0].site is not None and traced is not None:
+            taken[batches[0].site, traced].append(call)
     reported: set[Site] = set()
     for call, embedding in uses(program, ["enqueue"]) if taken else ():
         step = call.context.computation
@@ -130,16 +130,16 @@ def sources_of(call: ApiCall, step: Computation | None) -> list[ApiCall]:
     A step's own arguments are known by those that `run` is given: all of them must be batches.
     """
     features = call.argument("features", 0)
-    given = [] if features is None else all_tensors([features.value])
+    tensors = [] if features is None else all_tensors([features.value])
     if step is not None:
         arguments = step.call.argument("args", 1)
         if arguments is None or not is_run(step):
             return []
-        if not all(tensor.split and not is_made_here(tensor) for tensor in given):
+        if not all(tensor.split and not is_made_here(tensor) for tensor in tensors):
             return []
-        given = all_tensors([arguments.value])
-    sources = [tensor.of_all for tensor in given if tensor.of_all is not None]
-    return sources if len(sources) == len(given) else []
+        tensors = all_tensors([arguments.value])
+    sources = [tensor.of_all for tensor in tensors if tensor.of_all is not None]
+    return sources if len(sources) == len(tensors) else []
 
 
 def is_sent_to_cores(source: ApiCall) -> bool:
@@ -147,10 +147,10 @@ def is_sent_to_cores(source: ApiCall) -> bool:
     options = source.argument("options", 1)
     if options is None:
         return all(not argument.star for argument in source.arguments)
-    made = options.value
-    if not isinstance(made, ExternalObject) or made.last != "InputOptions":
-        return made == NONE
-    fetches = made.argument("experimental_fetch_to_device", 0)
+    value = options.value
+    if not isinstance(value, ExternalObject) or value.last != "InputOptions":
+        return value == NONE
+    fetches = value.argument("experimental_fetch_to_device", 0)
     return fetches is None or fetches in (NONE, Const(True))
 
 
@@ -160,16 +160,16 @@ def takes_of_captured(taker: ApiCall, traced: Scope) -> bool:
     TensorFlow does not know where the batches of one among its arguments are.
     """
     function = traced.payload.function if isinstance(traced.payload, TracedCall) else None
-    given = taker.argument("iterator", 0)
-    if function is None or given is None or taker.path != NEXT:
+    iterator = taker.argument("iterator", 0)
+    if function is None or iterator is None or taker.path != NEXT:
         return False
-    if isinstance(given.node, Attribute):
+    if isinstance(iterator.node, Attribute):
         return True
     own = set(function.code.local_names)
     own.update(parameter.name for parameter in function.code.parameters.named)
     calls = (node for node in walk(*function.code.body) if isinstance(node, CallNode))
     is_its_own = any(node.place == taker.site.place for node in calls)
-    return isinstance(given.node, Name) and given.node.id not in own and is_its_own
+    return isinstance(iterator.node, Name) and iterator.node.id not in own and is_its_own
 
 
 def sent_to_cores(call: ApiCall, source: ApiCall, taker: ApiCall, report: Report) -> None:
@@ -179,7 +179,7 @@ def sent_to_cores(call: ApiCall, source: ApiCall, taker: ApiCall, report: Report
         f" batches to the TPU: pass `{source.last}` the options"
         " `tf.distribute.InputOptions(experimental_fetch_to_device=False)`",
         certainty=definite_if(
-            not call.context.is_guess, not call.context.is_tried, not source.context.is_guess
+            not call.context.is_guess, not call.context.hides_faults, not source.context.is_guess
         ),
         trace=(
             traces.step(HOST_LANE, source.site, "distributes the dataset to the cores"),

@@ -260,10 +260,7 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
             if receiver is not None:
                 yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
             continue
-        for argument in call.arguments:
-            if may_hold_all(argument.value):
-                break
-        else:
+        if not any(may_hold_all(argument.value) for argument in call.arguments):
             continue  # most calls
         if call.last == "apply_gradients" and is_optimizer(call.receiver):
             yield from gradients_applied(call)

@@ -133,7 +133,7 @@ def _check_single_examples(program: Program, feed: Feed, report: Report) -> None
         " size of the global batch",
         certainty=definite_if(
             is_for_many(program, feed.owner, feed.context),
-            not feed.context.is_guess and not feed.context.is_tried,
+            not feed.context.is_guess and not feed.context.hides_faults,
         ),
         trace=(
             *(traces.step(HOST_LANE, it.site, "makes the dataset") for it in made_in_program(data)),
