@@ -19,6 +19,14 @@ def computation(x):
     tf.tpu.outside_compilation(record(x))
     tf.tpu.outside_compilation(scaled(x)(x))
     return x
+
+strategy = tf.distribute.TPUStrategy()
+
+@tf.function
+def step(x):
+    strategy.run(tf.cos(x))
+
+tf.tpu.replicate(tf.sin(tf.zeros([4])), [[], []])
 """
     + REWRITTEN
 )
@@ -37,6 +45,16 @@ MESSAGES = [
     (
         "the function is called here, on the device, and only its result is passed to "
         "outside_compilation: pass the function itself, then its arguments",
+        "",
+    ),
+    (
+        "`cos` is called here before `run`, which gets only its result: pass "
+        "`cos` itself, and its arguments as `args`",
+        "",
+    ),
+    (
+        "`sin` is called here before `replicate`, which gets only its result: pass `sin` "
+        "itself, and its arguments as `inputs`",
         "",
     ),
 ]

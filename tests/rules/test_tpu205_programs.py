@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked
-from tests.rules.openings import REWRITTEN, TRAINED_ESTIMATOR, V1
+from tests.rules.openings import REWRITTEN, STRATEGY, TRAINED_ESTIMATOR, V1
 
 PROGRAMS = {
     "a function that is meant for the host has no fault of the device": V1
@@ -127,6 +127,108 @@ def model_fn(features, labels, mode, params):
     )
 """
     + TRAINED_ESTIMATOR,
+    "TensorFlow loads, chooses or makes a host function": V1
+    + """
+def computation(x):
+    x += tf.tpu.outside_compilation(tf.saved_model.load("gs://models/1"), x)
+    x += tf.tpu.outside_compilation(tf.keras.losses.get("mse"), x, x)
+    return tf.tpu.outside_compilation(tf.glorot_uniform_initializer(), x)
+"""
+    + REWRITTEN,
+    "a step is called before run": STRATEGY
+    + """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+total = tf.Variable(0.0)
+
+def double(x, by=2.0):
+    return x * by
+
+def log(x):
+    tf.summary.scalar("x", x)
+
+def losses(x):
+    return {"loss": double(x)}
+
+@tf.function
+def step(x):
+    strategy.run(double(x))  # error: TPU205
+    strategy.run(fn=double(x, by=3.0))  # error: TPU205
+    strategy.run(losses(x))  # error: TPU205
+    strategy.run(tf.reduce_mean(x))  # error: TPU205
+    strategy.run(total.assign_add(x))  # error: TPU205
+    strategy.run(log(x))  # possible: TPU205
+    try:
+        strategy.run(model(x))  # possible: TPU205
+    except TypeError:
+        pass
+
+step(tf.zeros([]))
+""",
+    "a strategy that may be another one": """
+import tensorflow as tf
+import tpu_helpers
+
+strategy = tpu_helpers.get_strategy()
+
+def double(x):
+    return x * 2.0
+
+@tf.function
+def step(x):
+    return strategy.run(double(x))  # possible: TPU205
+
+step(tf.zeros([]))
+""",
+    "a call gives the function that run calls": STRATEGY
+    + """
+import functools
+import library
+
+class Trainer:
+    def train_step(self, x):
+        return x
+
+    def step_of(self, mode):
+        return self.train_step if mode else library.eval_step
+
+    def overridden(self):
+        raise NotImplementedError
+
+class Doubled:
+    def __call__(self, x):
+        return x * 2.0
+
+def traced(function):
+    return tf.function(function)
+
+def make_step(factor):
+    return lambda x: x * factor
+
+def chosen(x):
+    return tf.sin if library.flag else tf.sin(x)
+
+trainer = Trainer()
+
+@tf.function
+def step(x):
+    strategy.run(make_step(2.0), args=(x,))
+    strategy.run(chosen(x), args=(x,))
+    strategy.run(functools.partial(make_step, x))
+    strategy.run(trainer.step_of("train"), args=(x,))
+    strategy.run(trainer.overridden(), args=(x,))
+    strategy.run(traced(trainer.train_step), args=(x,))
+    strategy.run(tf.function(trainer.train_step).get_concrete_function(x), args=(x,))
+    strategy.run(Doubled(), args=(x,))
+    strategy.run(dict(train=trainer.train_step).get("train"), args=(x,))
+    strategy.run(library.make(x), args=(x,))
+    strategy.run(tf.saved_model.load("gs://models/1"), args=(x,))
+    strategy.run(tf.keras.models.load_model("gs://models/1"), args=(x,))
+    strategy.run(tf.keras.activations.get("relu"), args=(x,))
+    strategy.run(tf.keras.regularizers.l2(0.1), args=(x,))
+    strategy.run(tf.keras.backend.function([x], [x]), args=(x,))
+
+step(tf.zeros([2]))
+""",
 }
 
 

@@ -41,6 +41,7 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value, options
 from tpulint.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
@@ -97,26 +98,36 @@ def is_behind_guard(computation: Computation, context: Context) -> bool:
     )
 
 
-def called_in_place(cluster: Cluster) -> Argument | None:
+def called_in_place(program: Program, cluster: Cluster) -> Argument | None:
     """Return the call whose result a host cluster is given as its function, if there is one."""
-    function = cluster.given
-    if cluster.kind not in OPENED_BY_CALL or function is None:
-        return None
-    if not isinstance(function.node, CallNode):
-        return None
-    return function if all(map(_is_no_function, options(function.value))) else None
+    is_by_call = cluster.kind in OPENED_BY_CALL
+    return cluster.given if is_by_call and is_result_of_call(program, cluster.given) else None
 
 
-def calls_in_place(computation: Computation) -> set[Site]:
+def calls_in_place(program: Program, computation: Computation) -> set[Site]:
     """Return the calls in a computation that are meant for the host."""
-    return {call.site for cluster in computation.clusters if (call := called_in_place(cluster))}
+    calls = (called_in_place(program, cluster) for cluster in computation.clusters)
+    return {call.site for call in calls if call is not None}
 
 
-def _is_no_function(value: Value) -> bool:
+def is_result_of_call(program: Program, function: Argument | None) -> bool:
+    """Return whether an argument, due to be a function, is a call that certainly gives none."""
+    if function is None or not isinstance(function.node, CallNode):
+        return False
+    return all(_is_no_function(program, value) for value in options(function.value))
+
+
+def _is_no_function(program: Program, value: Value) -> bool:
     """Return whether this certainly cannot be called."""
-    if isinstance(value, Tensor):
+    if not isinstance(value, Tensor):
+        return isinstance(value, (Const, Sequence, Mapping))
+    if value.sort == "unseen" or value.single or value.dtype is not None:
         return value.sort != "unseen"
-    return isinstance(value, (Const, Sequence, Mapping))
+    # Without a tensor to compute with, a call of TensorFlow may load or choose a function.
+    makers = program.by_result.get(id(value), ())
+    return not makers or any(
+        all_tensors(argument.value for argument in call.arguments) for call in makers
+    )
 
 
 # The reason why a callee refuses its arguments; None where they fit, or where that is not known.
@@ -173,20 +184,20 @@ def _device_calls(program: Program) -> tuple[Calls, Calls]:
         for computation in program.computations:
             is_moved = is_softly_placed(program, computation)
             (moved if is_moved else compiled).extend(
-                (computation, call) for call in _calls_on_device(computation)
+                (computation, call) for call in _calls_on_device(program, computation)
             )
         calls = program.answers[_device_calls] = compiled, moved
     return calls
 
 
-def _calls_on_device(computation: Computation) -> Iterator[ApiCall]:
+def _calls_on_device(program: Program, computation: Computation) -> Iterator[ApiCall]:
     gpus = {
         call.site
         for call in computation.calls
         if call.last in DEVICES and any(argument.value == GPU for argument in call.arguments)
     }
     # What is called where it should be passed is TPU205, and meant for the host.
-    host_calls = calls_in_place(computation)
+    host_calls = calls_in_place(program, computation)
     is_on_device: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
     for call in computation.calls:
         scopes = call.context.scopes
