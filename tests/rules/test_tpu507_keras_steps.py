@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-from tests.rules.openings import STRATEGY
+from tests.rules.openings import STRATEGY, SYSTEM
 
 FITTED = """
 with strategy.scope():
@@ -296,3 +296,68 @@ model.fit(tf.data.TFRecordDataset("gs://bucket/x").batch(8, drop_remainder=True)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
     assert reported(STRATEGY + text, tmp_path, ["TPU507"]) == expected(STRATEGY + text, ["TPU507"])
+
+
+LAYER = (
+    SYSTEM
+    + """
+class Gate(tf.keras.layers.Layer):
+    def call(self, x, training=False):
+        if training and x.shape[-1] == 4:
+            x = x + 1.0
+        if tf.reduce_mean(x) > 0.0:  # MARK
+            x = x * 2.0
+        for part in tf.unstack(x):
+            x = x + part
+        for index in tf.range(3):  # MARK
+            x = x + tf.cast(index, tf.float32)
+        while tf.reduce_sum(x) < 4.0:  # MARK
+            x = x * 2.0
+        y = x if tf.reduce_sum(x) > 1.0 else -x  # MARK
+        return self.traced(y) * float(tf.reduce_sum(x))  # MARK
+
+    @tf.function
+    def traced(self, x):
+        if tf.reduce_mean(x) > 0.0:
+            x = x * 2.0
+        return x
+
+with strategy.scope():
+    gate = Gate()
+
+def step(x):
+    x = gate(x)
+    if tf.reduce_mean(x) > 0.0:
+        x = x * float(tf.reduce_sum(x))
+    return x
+
+@tf.function
+def run(x):
+    return strategy.run(step, args=(x,))
+
+run(tf.ones([4, 4]))
+"""
+)
+
+
+# A missed alarm: only Keras 2 converts `call`; autograph leaves the package `keras` as it is.
+@pytest.mark.parametrize(
+    ("requirement", "mark"),
+    [
+        ("tensorflow>=2.16", "error: TPU507"),
+        ("tensorflow>=2.10", "possible: TPU507"),
+        ("tensorflow==2.15.*", "what Keras 2 converts"),
+    ],
+)
+def test_tests_of_tensors_in_call(requirement: str, mark: str, tmp_path: Path) -> None:
+    """Which Keras runs a layer decides what becomes of the tests in its `call`."""
+    text = f"# file: requirements.txt\n{requirement}\n# file: main.py\n{LAYER}"
+    text = text.replace("MARK", mark)
+    assert reported(text, tmp_path, ["TPU507"]) == expected(text, ["TPU507"])
+
+
+def test_tests_of_tensors_in_call_of_tf_keras(tmp_path: Path) -> None:
+    """The package `tf_keras` is Keras 2, and a class of no Keras is converted like the rest."""
+    for base in ("tf_keras.layers.Layer", "tf.Module"):
+        text = f"import tf_keras\n{LAYER}".replace("tf.keras.layers.Layer", base)
+        assert reported(text, tmp_path, ["TPU507"]) == []

@@ -12,6 +12,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import CallStep, Module, Site
 from tpulint.absint.domain.values import NONE, Const, External, Value, options
+from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.keras_models import keras_base, may_have_own_dtype
 from tpulint.frontends.tensorflow.knowledge import operations
 from tpulint.frontends.tensorflow.knowledge.names import every, having, is_listed, releases
@@ -36,6 +37,7 @@ from tpulint.frontends.tensorflow.target_release import (
     needs_keras_2,
 )
 from tpulint.ordering import reachable
+from tpulint.queries.certainty import definite_if
 from tpulint.syntax.nodes import Attribute, Import, ImportFrom, dotted_path
 
 Event = TypeVar("Event", ApiCall, Computation)
@@ -239,6 +241,18 @@ def is_written_for(program: Program, path: str, releases_mask: int) -> bool:
         for call in program.all_calls()
         if call.path.startswith(f"{path}.")
     )
+
+
+def certainty_of_keras_3(program: Program, site: Site) -> Certainty | None:
+    """Return how sure it is that Keras 3 runs what is at `site`; None where Keras 2 does."""
+    target, keras_3 = target_at(program, site, KERAS), allowed([KERAS_3])
+    if target.needs_keras_2 or not target.newest & keras_3:
+        return None
+    if target.stated:
+        return definite_if(not target.mask & ~keras_3)
+    if is_for_keras_2(program, site):
+        return None
+    return definite_if(is_written_for(program, KERAS, keras_3))
 
 
 def is_for_keras_2(program: Program, site: Site) -> bool:

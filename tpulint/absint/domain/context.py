@@ -32,6 +32,7 @@ AFTER_RETURN = "the rest after a return on a tensor"  # conversion makes a branc
 # Around code where a traced function converts Python's control flow to operations, or leaves it.
 CONVERTED = "converted control flow"
 UNCONVERTED = "control flow that stays Python's"
+MAY_CONVERT = "control flow that only some releases convert"
 
 
 A = TypeVar("A", bound="TestedValue")

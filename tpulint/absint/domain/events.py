@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from tpulint.absint.domain.context import CONVERTED, FUNCTION, UNCONVERTED, BaseContext
+from tpulint.absint.domain.context import CONVERTED, FUNCTION, MAY_CONVERT, UNCONVERTED, BaseContext
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Value
 from tpulint.finding import Certainty
@@ -43,12 +43,18 @@ class Context(BaseContext):
     @property
     def converts_control_flow(self) -> bool:
         """Return whether Python's `if` and `while` on tensors are converted here."""
+        return self.conversion != UNCONVERTED
+
+    @property
+    def conversion(self) -> str:
+        """CONVERTED, UNCONVERTED or MAY_CONVERT: what becomes of Python's control flow here."""
         for scope in reversed(self.scopes):
-            if scope.effect in (CONVERTED, UNCONVERTED):
-                return scope.effect == CONVERTED
+            if scope.effect in (CONVERTED, UNCONVERTED, MAY_CONVERT):
+                return scope.effect
             if scope.kind == FUNCTION:
-                return True
-        return self.computation is not None and self.computation.mode == "function"
+                return CONVERTED
+        is_function = self.computation is not None and self.computation.mode == "function"
+        return CONVERTED if is_function else UNCONVERTED
 
 
 @dataclass(eq=False, slots=True)
@@ -382,9 +388,9 @@ class Effect(NamedTuple):
 
     kind: "shows" (a tensor, in words), "keeps" (a tensor, in a list from outside), "writes"
     (a file), "decides" or "computes" (with a value that is drawn or read just now), "asks" (if
-    a tensor is true), "fails" (whatever a tensor is), "formats" (a tensor, as a number). name:
-    of the function that is called, or Python's word. source: where that value comes from, else
-    the call.
+    a tensor is true), "may ask" (the same, in some releases), "fails" (whatever a tensor is),
+    "formats" (a tensor, as a number). name: of the function that is called, or Python's word.
+    source: where that value comes from, else the call.
     """
 
     kind: str

@@ -56,9 +56,9 @@ def if_(frame: Frame, node: nodes.If) -> bool:
     site = frame.site(node.place)
     if isinstance(test, TraceTimeValue):
         transfer.note_trace_time_value(frame, "decides", test, site)
+    transfer.note_tensor_test(frame, test, question, "if")
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
-    transfer.note_tensor_test(frame, test, question, "if")
     key = condition_key(frame.library, test, question, site)
     start, before = dict(frame.env.names), frame.exit_count
     with _branch(frame, key, test, True) as then_side:
@@ -185,6 +185,7 @@ def for_(frame: Frame, node: nodes.For) -> bool:
         or (isinstance(source, ExternalObject) and "range" in source.path)
     )
     kind = WHILE if traced else LOOP
+    transfer.note_iteration(frame, source, site, converts=True)
     item = operators.element_of(frame, source, site)
     items = operators.items_of(source)
     if items is not None and not items:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tpulint.absint.domain.context import ALTERNATIVE, COND, FUNCTION, PLACE, WHILE, ConditionKey
+from tpulint.absint.domain.context import (
+    ALTERNATIVE,
+    COND,
+    CONVERTED,
+    FUNCTION,
+    MAY_CONVERT,
+    PLACE,
+    UNCONVERTED,
+    WHILE,
+    ConditionKey,
+)
 from tpulint.absint.domain.events import (
     FOR,
     TOUCHES,
@@ -303,7 +313,9 @@ def leave_control(
     return each_tensor(value, out)
 
 
-ASKS, FAILS, FORMATS, INDEX = "asks", "fails", "formats", "index"
+ASKS, MAY_ASK, FAILS, FORMATS, INDEX = "asks", "may ask", "fails", "formats", "index"
+# Whether a test of a tensor asks Python for its truth, by what converts control flow.
+ASKS_WHERE = {CONVERTED: "", MAY_CONVERT: MAY_ASK, UNCONVERTED: ASKS}
 SUBSCRIPT, ITERATION = "subscript", "iteration"  # takers of what holds a tensor of each replica
 
 
@@ -317,11 +329,8 @@ def note_tensor_test(
     if not isinstance(test, (Tensor, Choice)):
         return
     context = frame.context
-    if (
-        context.is_unrecorded
-        or not context.on_device
-        or (converts and context.converts_control_flow)
-    ):
+    kind = ASKS_WHERE[context.conversion] if converts else ASKS
+    if context.is_unrecorded or not context.on_device or not kind:
         return
     alternatives = options(test)
     tensors = [value for value in alternatives if _is_data(value)]
@@ -337,7 +346,7 @@ def note_tensor_test(
         else:
             earlier = BoolOperation(node.op, node.items[:-1])
             context = context.when(ConditionKey(PLACE, site, test=earlier), node.op == "and")
-    computation.effects.append(Effect(ASKS, asks, site, context, site, is_certain))
+    computation.effects.append(Effect(kind, asks, site, context, site, is_certain))
 
 
 def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> None:
@@ -362,14 +371,15 @@ def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
         computation.calls.append(ApiCall(FOR, site, context, (argument,), None, UNKNOWN))
 
 
-def note_iteration(frame: Frame, iterated: Value, site: Site) -> None:
-    """Record that Python takes the items of one tensor, where no loop is converted."""
+def note_iteration(frame: Frame, iterated: Value, site: Site, *, converts: bool = False) -> None:
+    """Record that Python takes the items of one tensor, where that is not converted."""
     context, computation = frame.context, frame.context.computation
-    if computation is None or context.is_unrecorded or not context.on_device:
+    kind = ASKS_WHERE[context.conversion] if converts else ASKS
+    if computation is None or context.is_unrecorded or not context.on_device or not kind:
         return
     # Of a tuple and a tensor, the setting that chose one may choose who takes its items, too.
     if all(map(_is_one_tensor, options(iterated))):
-        computation.effects.append(Effect(ASKS, "for", site, context, site, True))
+        computation.effects.append(Effect(kind, "for", site, context, site, True))
 
 
 def note_index(frame: Frame, base: Value, index: Value, site: Site) -> None:

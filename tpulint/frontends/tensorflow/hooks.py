@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from tpulint.absint.domain.context import ALTERNATIVE, CONVERTED, VALUE, WITH, ConditionKey, Scope
+from tpulint.absint.domain.context import (
+    ALTERNATIVE,
+    CONVERTED,
+    MAY_CONVERT,
+    VALUE,
+    WITH,
+    ConditionKey,
+    Scope,
+)
 from tpulint.absint.domain.events import (
     REGULARIZER,
     ApiCall,
@@ -73,7 +81,7 @@ class Hooks(Library):
     # Calls
 
     def call_instance(self, frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
-        """Call an object of a class with the method `call`: Keras converts its control flow.
+        """Call an object of a class with the method `call`: Keras 2 converts its control flow.
 
         On symbolic tensors it is read for what it gives; what it does it does when the model runs.
         """
@@ -92,7 +100,8 @@ class Hooks(Library):
             ):
                 result = call(frame, Bound(method, callee), arguments, site)
         else:
-            with frame.within(Scope(WITH, site, effect=CONVERTED)):
+            converts = MAY_CONVERT if keras_models.may_be_keras_3(callee) else CONVERTED
+            with frame.within(Scope(WITH, site, effect=converts)):
                 result = call(frame, Bound(method, callee), arguments, site)
         return keras_models.noted(frame, callee, args, site, result)
 

@@ -82,6 +82,14 @@ def keras_base(value: Instance) -> str:
     return ""
 
 
+# Autograph leaves the package `keras` alone (tensorflow/python/autograph/core/config.py). Keras 2
+# converts `call` by itself (keras/engine/base_layer.py); Keras 3 does not.
+def may_be_keras_3(value: Instance) -> bool:
+    """Return whether an object's class is made of one of Keras, which may be that of Keras 3."""
+    homes = [base.path for base in mro(value.cls) if isinstance(base, External)]
+    return any("keras" in home and not home.startswith("tf_keras.") for home in homes)
+
+
 def is_loss(value: Value | None) -> bool:
     """Return whether this is an object of one of Keras' losses."""
     if not isinstance(value, ExternalObject) or not value.last[:1].isupper():

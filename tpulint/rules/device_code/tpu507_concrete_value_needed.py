@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.context import CALLED, COMPUTATION, DATA, GUESSES, OUTER, TRY
+from tpulint.absint.domain.context import (
+    CALLED,
+    COMPUTATION,
+    DATA,
+    GUESSES,
+    MAY_CONVERT,
+    OUTER,
+    TRY,
+)
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance
+from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
@@ -23,16 +32,20 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about, is_in_every_trace
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import asks_for_eager
+from tpulint.queries.environment import certainty_of_keras_3
 from tpulint.rules.base import Report, Rule, register
 
 # The kinds of effects that Python's tests have, a `raise` under a test that is converted, and
 # formats of numbers.
-ASKS, FAILS, FORMATS = "asks", "fails", "formats"
+ASKS, MAY_ASK, FAILS, FORMATS = "asks", "may ask", "fails", "formats"
 ITERATES, INDEXES = "for", "index"
 # Functions of NumPy whose second argument becomes an array, and its keyword.
 TAKES_SECOND = {"append": "values", "save": "arr", "savetxt": "X"}
 # Packages whose functions turn what they are given into arrays of NumPy.
 ARRAY_PACKAGES = frozenset(["cv2", "scipy", "skimage", "sklearn"])
+UNCONVERTED = "autograph does not convert this test"
+IN_KERAS_3 = "Keras 3 converts nothing that `call` runs"
+FOR_KERAS_2 = "unless this is for Keras 2"
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 KERAS_VALUES = frozenset(["get_value", "eval"])  # keras/src/legacy/backend.py calls `numpy()`
 READ_WEIGHTS = frozenset(["get_weights", "save_weights"])
@@ -60,22 +73,26 @@ class ConcreteValueNeeded(Rule):
                     continue
                 if has_methods and call.last not in ("numpy", *CONVERTED):
                     continue
+                is_left = left_to_python(program, computation, call.site, may_be_cast(call))
+                if is_left is None:
+                    continue
                 report(
                     call.site.span,
                     f"`{name(call)}` needs the value of a tensor, but tensors have none while"
                     " device code is traced: use a TensorFlow operation, or call it outside the"
                     " step",
-                    certainty=certainty(computation, call),
+                    certainty=certainty(computation, call, is_left is Certainty.DEFINITE),
                     trace=path_to_site(
                         computation, call.context, call.site, "needs the value of a tensor"
                     ),
-                    doubt=doubt_about(program, computation, call.context) or "if it is a tensor",
+                    doubt=doubt_about(program, computation, call.context)
+                    or ("if it is a tensor" if is_left is Certainty.DEFINITE else FOR_KERAS_2),
                 )
             for test in computation.effects:
                 # In a graph of TensorFlow 1, tensors are keys of dicts.
                 is_key = test.name == INDEXES and computation.kind not in STRATEGY_RUN
                 if is_compiled(test.context) and not (is_key or is_allowed(test.context)):
-                    report_test(computation, test, report)
+                    report_test(program, computation, test, report)
 
 
 def may_run_eagerly(program: Program, computation: Computation) -> bool:
@@ -97,12 +114,18 @@ def is_tried(context: Context) -> bool:
     return any(scope.kind == TRY and scope.effect != OUTER for scope in context.since(COMPUTATION))
 
 
-def report_test(computation: Computation, test: Effect, report: Report) -> None:
+def report_test(program: Program, computation: Computation, test: Effect, report: Report) -> None:
     """Report a test that is not converted, a `raise` under one that is, or a format."""
-    if test.kind == ASKS and test.name == ITERATES:
+    may_be_converted = test.kind == MAY_ASK
+    is_left = left_to_python(program, computation, test.site, may_be_converted)
+    if is_left is None:
+        return
+    is_asked = may_be_converted or test.kind == ASKS
+    if is_asked and test.name == ITERATES:
+        converts = IN_KERAS_3 if may_be_converted else "only loops that autograph converts can"
         message = (
-            "Python takes the items of a tensor here, but while device code is traced, only loops"
-            " that autograph converts can: use `tf.unstack` or `tf.map_fn`"
+            "Python takes the items of a tensor here, but while device code is traced,"
+            f" {converts}: use `tf.unstack` or `tf.map_fn`"
         )
         last = "takes the items of a tensor"
     elif test.kind == ASKS and test.name == INDEXES:
@@ -111,10 +134,11 @@ def report_test(computation: Computation, test: Effect, report: Report) -> None:
             " tensor of the items"
         )
         last = "takes the item that a tensor says"
-    elif test.kind == ASKS:
+    elif is_asked:
         message = (
             f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
-            f" traced, and autograph does not convert this test: use {INSTEAD[test.name]}"
+            f" traced, and {IN_KERAS_3 if may_be_converted else UNCONVERTED}: use"
+            f" {INSTEAD[test.name]}"
         )
         last = "tests a tensor"
     elif test.kind == FAILS and not is_tried(test.context):
@@ -135,13 +159,33 @@ def report_test(computation: Computation, test: Effect, report: Report) -> None:
         test.site.span,
         message,
         certainty=definite_if(
+            is_left is Certainty.DEFINITE,
             test.sure,
             not test.context.is_guess,
             not is_tried(test.context),
             is_in_every_trace(computation, test.context),
         ),
         trace=path_to_site(computation, test.context, test.site, last),
+        doubt="" if is_left is Certainty.DEFINITE else FOR_KERAS_2,
     )
+
+
+def left_to_python(
+    program: Program, computation: Computation, site: Site, may_be_converted: bool
+) -> Certainty | None:
+    """Return how sure it is that nothing converts what Python asks; None where something does.
+
+    may_be_converted: it is in what Keras calls, which only Keras 2 converts.
+    """
+    if not may_be_converted:
+        return Certainty.DEFINITE
+    return certainty_of_keras_3(program, site) if computation.kind in STRATEGY_RUN else None
+
+
+def may_be_cast(call: ApiCall) -> bool:
+    """Return whether some releases make an operation of `float` and `int` here."""
+    is_cast = call.last in CONVERTED and call.path.startswith("builtins.")
+    return is_cast and call.context.conversion == MAY_CONVERT
 
 
 def needed_value(call: ApiCall) -> Tensor | Variable | None:
@@ -162,7 +206,7 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
         argument = call.arguments[0].value if call.arguments else UNKNOWN
         return _has_no_value(argument, home)
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
-    converts = last in CONVERTED and call.context.converts_control_flow
+    converts = last in CONVERTED and call.context.converts_control_flow and not may_be_cast(call)
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
     if (
         home == "math"
@@ -244,7 +288,7 @@ def is_traced(call: ApiCall) -> bool:
     return is_compiled(call.context) and all(scope.kind != DATA for scope in call.context.scopes)
 
 
-def certainty(computation: Computation, call: ApiCall) -> Certainty:
+def certainty(computation: Computation, call: ApiCall, is_python: bool) -> Certainty:
     """Return the certainty that this asks a tensor: the step may be given something else.
 
     Which of several tensors it asks does not matter.
@@ -252,6 +296,7 @@ def certainty(computation: Computation, call: ApiCall) -> Certainty:
     here = [other for other in computation.calls if other.site == call.site]
     guessed = {key.identity for key, _ in call.context.conditions if key.kind in GUESSES}
     return definite_if(
+        is_python,
         all(map(is_tensor, here)),
         guessed <= {call.site},
         not is_tried(call.context),

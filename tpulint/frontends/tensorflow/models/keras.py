@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tpulint.absint.domain.context import (
-    CONVERTED,
     FUNCTION,
+    MAY_CONVERT,
     UNCONVERTED,
     WITH,
     ConditionKey,
@@ -541,7 +541,7 @@ def _call_object(call: Call, value: Value, args: Arguments, name: str) -> None:
         value = attributes.get(frame, value, name, site)
         value = value if function_of(value) is not None else UNKNOWN
     if isinstance(value, (Function, Bound, Partial)):
-        with frame.within(Scope(WITH, site, effect=CONVERTED)):
+        with frame.within(Scope(WITH, site, effect=MAY_CONVERT)):
             calls.call(frame, value, args, site)
 
 
