@@ -23,7 +23,7 @@ CASES = {
         'tf.summary.scalar("loss", loss)',
     ),
     "a string": (
-        "tf.strings.length(features); return spec(mode, loss=loss)",
+        "loss += tf.strings.length(features); return spec(mode, loss=loss)",
         "`length` builds `StringLength`, which has no TPU kernel: do it in the input pipeline",
         "tf.strings.length(features)",
     ),

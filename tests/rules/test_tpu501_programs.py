@@ -32,6 +32,44 @@ PROGRAMS = {
             return x
         result = tf.tpu.rewrite(computation, [tf.ones([2])])
     """,
+    # A false alarm: TensorFlow compiles only what the next round of the Estimator's loop needs.
+    "what a model_fn prints runs only if something waits for it": """
+        import tensorflow.compat.v1 as tf
+        def model_fn(features, labels, mode, params):
+            tf.print("features", features)
+            shown = tf.print("labels", labels)  # error: TPU501
+            with tf.control_dependencies([shown]):
+                loss = tf.reduce_mean(features - labels)
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+        tf.estimator.tpu.TPUEstimator(
+            model_fn, use_tpu=True, train_batch_size=64, config=tf.estimator.tpu.RunConfig()
+        )
+    """,
+    # A false alarm: the flag and a TPU are refused together.
+    "a flag with which the program stops where a TPU is used": """
+        import tensorflow.compat.v1 as tf
+        from absl import flags
+        FLAGS = flags.FLAGS
+        def model_fn_for(exports, checks):
+            def model_fn(features, labels, mode, params):
+                if exports:
+                    features = tf.strings.to_number(features)
+                if not exports:
+                    features += tf.strings.to_number(features)  # error: TPU501
+                if checks:
+                    features = tf.strings.to_number(features)  # error: TPU501
+                loss = tf.reduce_mean(features)
+                return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+            return model_fn
+        if FLAGS.exports and FLAGS.checks:
+            raise ValueError("one of the two")
+        if FLAGS.exports and FLAGS.use_tpu:
+            raise ValueError("a TPU cannot export")
+        tf.estimator.tpu.TPUEstimator(
+            model_fn_for(FLAGS.exports, FLAGS.checks), use_tpu=FLAGS.use_tpu,
+            train_batch_size=64, config=tf.estimator.tpu.RunConfig(),
+        )
+    """,
     "a missed alarm: a summary where modules of contrib are imported": """
         import tensorflow as tf
         from tensorflow.contrib import tpu

@@ -21,7 +21,7 @@ class Decay(tf.train.Optimizer):
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
         updates = []
         for gradient, variable in grads_and_vars:
-            tf.py_func(print, [gradient], [])  # MARK
+            updates.append(tf.py_func(print, [gradient], []))  # MARK
             updates.append(variable.assign(variable - self.rate * gradient))
         return tf.group(*updates)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
 from tpulint.absint.domain.site import Module
-from tpulint.absint.domain.values import NONE, Const, Opaque, Value
+from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.naming import NamePattern
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -231,6 +231,23 @@ def is_without_tpu(context: BaseContext, use_tpu: Value | None) -> bool:
     return leaves_tpu(context) or any(
         (key.kind, key.identity, branch) == denied for key, branch in context.conditions
     )
+
+
+def is_refused_on_tpu(context: BaseContext, test: Value) -> bool:
+    """Return whether no run that reaches `context` has the flag `test` and a TPU.
+
+    `if export and use_tpu: raise ...` keeps the two apart.
+    """
+    if not isinstance(test, (Opaque, External)):
+        return False
+    for key, branch in context.conditions:
+        if branch is False and isinstance(key.test, nodes.BoolOperation) and key.test.op == "and":
+            others = [item for item in key.test.items if answer_on_tpu(item) is not True]
+            if len(others) == 1 < len(key.test.items):
+                name = nodes.dotted_path(others[0])
+                if name and f".{test.path}".endswith(f".{name}"):
+                    return True
+    return False
 
 
 def is_of_setting(key: ConditionKey, but: NamePattern) -> bool:

@@ -52,6 +52,7 @@ from tpulint.frontends.tensorflow.branch_tests import (
     answer_on_tpu,
     are_answered_differently,
     is_for_another,
+    is_refused_on_tpu,
 )
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
@@ -249,7 +250,9 @@ class Hooks(Library):
         return answer_on_tpu(test)
 
     def is_host_only(self, computation: Computation, test: Value) -> bool:
-        return is_host_mode(test, computation.host_modes)
+        return is_host_mode(test, computation.host_modes) or is_refused_on_tpu(
+            computation.context, test
+        )
 
     def guess_of_branch(
         self, computation: Computation, test: Value, branch: bool

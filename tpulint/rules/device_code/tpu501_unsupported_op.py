@@ -22,7 +22,7 @@ from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, iterated_by
 from tpulint.queries.environment import operation_built
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import CallNode, With, walk
+from tpulint.syntax.nodes import CallNode, ExpressionStatement, With, walk
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
@@ -212,9 +212,27 @@ def is_of_host(value: object) -> bool:
 def is_never_fetched(
     built: BuiltOperation, call: ApiCall, computation: Computation, emptied: set[str]
 ) -> bool:
-    """Return whether this is a summary of TensorFlow 1 outside an Estimator, which merges them."""
-    is_merged = computation.kind == MODEL_FN and _folder(call) not in emptied
-    return V1_SUMMARIES.issuperset(built.operations) and not is_merged
+    """Return whether TensorFlow drops the operation: nothing that runs needs it.
+
+    That is a summary of TensorFlow 1 outside an Estimator, which merges them. And it is what
+    nothing takes in a model_fn: an Estimator runs that in a loop of TensorFlow 1.
+    """
+    is_for_estimator = computation.kind == MODEL_FN
+    if V1_SUMMARIES.issuperset(built.operations):
+        return not is_for_estimator or _folder(call) in emptied
+    # tensorflow/compiler/tf2xla/functionalize_while.cc copies what the next round needs.
+    is_kept = built.writer or call.context.traced or call.context.control()
+    return is_for_estimator and not is_kept and is_taken_by_nothing(call)
+
+
+def is_taken_by_nothing(call: ApiCall) -> bool:
+    """Return whether the call is a statement of its own."""
+    return any(
+        isinstance(node, ExpressionStatement)
+        and isinstance(node.value, CallNode)
+        and node.value.place == call.site.place
+        for node in call.site.module.nodes()
+    )
 
 
 def has_writer(program: Program, computation: Computation) -> bool:
