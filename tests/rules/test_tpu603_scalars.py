@@ -140,3 +140,12 @@ def test_false_positive_where_the_scalars_of_a_dict_are_reshaped(
         start + OF_MONITORED.replace("BODY", body) + end.partition("host_call=(record, [sent]))")[2]
     )
     assert set(certainties(text, tmp_path, "TPU603")) == verdicts
+
+
+def test_false_positive_where_the_dict_has_more_items_than_are_kept_apart(tmp_path: Path) -> None:
+    start, end = MODEL_FN.split("    sent = {}\n")
+    more = "".join(f", '{name}': tf.reduce_mean(logits)" for name in "abcdefgh")
+    body = OF_MONITORED.replace("BODY", "monitored[name] = tf.reshape(value, [1])")
+    body = body.replace('"logits": logits}', f'"logits": logits{more}}}')
+    text = start + body + end.partition("host_call=(record, [sent]))")[2]
+    assert certainties(text, tmp_path, "TPU603") == []

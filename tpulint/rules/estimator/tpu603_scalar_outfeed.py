@@ -8,7 +8,7 @@ from tpulint.absint.domain.context import LOOP
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.absint.domain.structures import is_scalar as is_scalar_value
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import Const, Value, options
+from tpulint.absint.domain.values import MAX_ALTERNATIVES, UNKNOWN, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.diagnostics.traces import in_argument
@@ -46,8 +46,10 @@ class ScalarOutfeed(Rule):
                 is_reshaped = any(
                     _is_made_of(program, other, scalars) for other in sent if other not in scalars
                 )
+                # Of too many items to keep, one may be what a loop made of these.
+                is_part = UNKNOWN in sent and len(sent) >= MAX_ALTERNATIVES
                 # A loop that reshapes scalars knows which values are some.
-                if scalars and not is_reshaped:
+                if scalars and not (is_reshaped or is_part):
                     # A number fails, too: it has no dtype.
                     numbers = [option for option in sent if is_number(option)]
                     is_scalar = len(scalars) + len(numbers) == len(sent)
