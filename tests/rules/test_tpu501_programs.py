@@ -15,6 +15,33 @@ LOGARITHMS = """
             return strategy.run(tf.math.log, args=(x,))
         train(tf.ones([4]))
 """
+PREDICTS = """
+        import sys
+        import tensorflow.compat.v1 as tf
+        from absl import flags
+        FLAGS = flags.FLAGS
+        USE_TPU = FLAGS.tpu is not None
+        predicts = False
+        if len(sys.argv) > 2:
+            predicts = True
+        def model_fn(features, labels, mode, params):
+            if mode == tf.estimator.ModeKeys.PREDICT:
+                texts = tf.strings.as_string(features)  # MARK
+                return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"texts": texts})
+            loss = tf.reduce_mean(features - labels)
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+        if MADE:
+            estimator = tf.estimator.tpu.TPUEstimator(
+                model_fn, use_tpu=True, train_batch_size=64, predict_batch_size=8,
+                config=tf.estimator.tpu.RunConfig(),
+            )
+        else:
+            estimator = tf.estimator.Estimator(model_fn)
+        if predicts:
+            print(next(estimator.predict(lambda params: None)))
+        else:
+            estimator.train(lambda params: None, max_steps=5)
+"""
 PROGRAMS = {
     "prints over the GPUs": """
         import tensorflow.compat.v1 as tf
@@ -70,6 +97,17 @@ PROGRAMS = {
             train_batch_size=64, config=tf.estimator.tpu.RunConfig(),
         )
     """,
+    # False alarms: the runs that predict make another estimator.
+    "a model_fn predicts on no TPU": PREDICTS.replace("MADE", "USE_TPU and not predicts").replace(
+        "MARK", "an Estimator's"
+    ),
+    "a model_fn predicts on no TPU, by a flag": PREDICTS.replace("predicts = ", "predicts_or = ")
+    .replace("MADE", "not FLAGS.predicts")
+    .replace("if predicts", "if FLAGS.predicts")
+    .replace("MARK", "an Estimator's"),
+    "a model_fn predicts on a TPU": PREDICTS.replace("MADE", "USE_TPU").replace(
+        "MARK", "error: TPU501"
+    ),
     "a missed alarm: a summary where modules of contrib are imported": """
         import tensorflow as tf
         from tensorflow.contrib import tpu

@@ -71,27 +71,27 @@ tf.tpu.rewrite(computation, [tf.zeros([])])
 """,
     # A missed alarm: where no estimator was seen, nothing was certain.
     "on each way to a TPUEstimatorSpec": MODEL_FN.format(
-        body=f"tf.py_func(print, [loss], [])  # error: TPU501\n    {SPEC}"
+        body=f"loss += tf.py_func(abs, [loss], tf.float32)  # error: TPU501\n    {SPEC}"
     ),
     "on the way to one of two": MODEL_FN.format(
         body="if mode == tf.estimator.ModeKeys.PREDICT:\n"
         "        return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions=loss)\n"
-        f"    tf.py_func(print, [loss], [])  # error: TPU501\n    {SPEC}"
+        f"    loss += tf.py_func(abs, [loss], tf.float32)  # error: TPU501\n    {SPEC}"
     ),
     "by an option that no way to it needs": MODEL_FN.format(
         body='if params["debug"]:\n'
-        f"        tf.py_func(print, [loss], [])  # possible: TPU501\n    {SPEC}"
+        f"        loss += tf.py_func(abs, [loss], tf.float32)  # possible: TPU501\n    {SPEC}"
     ),
     "under the option that leads to it": MODEL_FN.format(
         body='if params["accelerated"]:\n'
-        f"        tf.py_func(print, [loss], [])  # error: TPU501\n        {SPEC}\n"
-        "    tf.py_func(print, [labels], [])  # possible: TPU501\n"
+        f"        loss += tf.py_func(abs, [loss], tf.float32)  # error: TPU501\n        {SPEC}\n"
+        "    loss += tf.py_func(abs, [labels], tf.float32)  # possible: TPU501\n"
         "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=loss)"
     ),
     # A false alarm: what a GPU alone is given was taken for a TPU's.
     "under a flag for GPUs": MODEL_FN.format(
         body='if tf.flags.FLAGS.use_gpu and params["gpus"] > 1:\n'
-        "        tf.py_func(print, [loss], [])\n"
+        "        loss += tf.py_func(abs, [loss], tf.float32)\n"
         f"    {SPEC}"
     ),
     "in a step that calls the `tpu` module": """

@@ -315,12 +315,20 @@ def _spellings(context: BaseContext) -> Iterator[tuple[Hashable, object]]:
         if key.answer is not None:
             yield key.answer.path, branch
         elif key.kind == NAME:
-            yield str(key.identity), branch
+            # As it is most often written: `FLAGS.export`.
+            yield ".".join(str(key.identity).split(".")[-2:]), branch
         elif key.test is not None:
-            test: nodes.Node = key.test
-            while isinstance(test, nodes.Not):
-                test, branch = test.operand, not branch
-            yield _without_places(test), branch
+            yield from _spellings_of(key.test, branch)
+
+
+def _spellings_of(test: nodes.Node, branch: object) -> Iterator[tuple[Hashable, object]]:
+    """Yield a test as it is written, and the parts of it that all have the same answer."""
+    while isinstance(test, nodes.Not):
+        test, branch = test.operand, not branch
+    yield _without_places(test), branch
+    if isinstance(test, nodes.BoolOperation) and branch is (test.op == "and"):
+        for item in test.items:
+            yield from _spellings_of(item, branch)
 
 
 def _without_places(node: nodes.Node) -> Hashable:

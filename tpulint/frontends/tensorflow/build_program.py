@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
-from tpulint.absint.domain.context import NO_KNOWN_CALLER, ConditionKey, Scope, cover
-from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.context import NO_KNOWN_CALLER, Scope
+from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import Class, Env, Function, decorated, function_of
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
@@ -22,7 +22,6 @@ from tpulint.absint.domain.values import (
     Bound,
     External,
     ModuleValue,
-    Opaque,
     Partial,
     Value,
     options,
@@ -41,14 +40,12 @@ from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    EVALUATION,
-    MODEL_FN,
-    PREDICTION,
-    TRAINING,
-)
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.estimators import NOT_TENSORS, OF_MODEL_FNS
+from tpulint.frontends.tensorflow.models.estimators import (
+    NOT_TENSORS,
+    OF_MODEL_FNS,
+    drop_refused_branches,
+)
 from tpulint.frontends.tensorflow.models.feeds import read_uncalled_input_fns
 from tpulint.frontends.tensorflow.models.table import Call
 from tpulint.frontends.tensorflow.prefilter import (
@@ -411,96 +408,6 @@ def _parts(result: Value, depth: int = 0) -> Iterator[Value]:
     elif depth < MAX_STRUCTURE_DEPTH:
         for part in parts(result):
             yield from _parts(part, depth + 1)
-
-
-PLAIN, TPUS = "EstimatorSpec", "TPUEstimatorSpec"
-Condition = tuple[ConditionKey, object]
-
-
-class Placed(Protocol):
-    """Something that happens at a place of a computation."""
-
-    @property
-    def context(self) -> Context: ...
-
-
-P = TypeVar("P", bound=Placed)
-
-
-# tensorflow_estimator/python/estimator/tpu/tpu_estimator.py, `convert_to_single_tpu_eval_step`:
-# it refuses a plain EstimatorSpec, and so does the step that predicts.
-def drop_refused_branches(program: Program) -> None:
-    """Take away what happens in branches that return a plain specification, but for these."""
-    for computation in program.computations:
-        if computation.kind == MODEL_FN:
-            branches = _Branches(computation)
-            if branches.plain:
-                _drop(computation, branches)
-
-
-def _drop(computation: Computation, branches: _Branches) -> None:
-    computation.calls = [
-        called
-        for called in computation.calls
-        if called.last == PLAIN or not branches.contains(called.context)
-    ]
-    computation.accesses = branches.without(computation.accesses)
-    computation.clusters = branches.without(computation.clusters)
-    computation.uses = branches.without(computation.uses)
-    computation.context_changes = branches.without(computation.context_changes)
-    computation.dependencies = branches.without(computation.dependencies)
-    computation.inner = branches.without(computation.inner)
-    computation.updates = branches.without(computation.updates)
-    computation.effects = branches.without(computation.effects)
-
-
-class _Branches:
-    """The branches of a model_fn from which every way leads to a plain EstimatorSpec."""
-
-    def __init__(self, computation: Computation) -> None:
-        self._around = computation.context.conditions
-        self.plain = [
-            called.context
-            for called in computation.calls
-            if called.last == PLAIN and self._is_not_training(called.context)
-        ]
-        self._tpus = [called.context for called in computation.calls if called.last == TPUS]
-        self._answers: dict[frozenset[Condition], bool] = {}
-
-    def without(self, events: list[P]) -> list[P]:
-        """Return what happens elsewhere."""
-        return [event for event in events if not self.contains(event.context)]
-
-    def contains(self, context: Context) -> bool:
-        """Return whether `context` is in such a branch."""
-        answer = self._answers.get(context.conditions)
-        if answer is None:
-            answer = self._answers[context.conditions] = self._is_refused(context)
-        return answer
-
-    def _is_refused(self, context: Context) -> bool:
-        return (
-            self._is_not_training(context)
-            and cover(self.plain, context)
-            and all(_exclude_each_other(place, context) for place in self._tpus)
-        )
-
-    def _is_not_training(self, context: Context) -> bool:
-        return any(_denies_training(*condition) for condition in context.conditions - self._around)
-
-
-def _denies_training(key: ConditionKey, branch: object) -> bool:
-    """Return whether a test of the mode has an answer that it has not in training."""
-    if not isinstance(key.answer, Opaque):
-        return False
-    return key.answer.compared in (EVALUATION | PREDICTION if branch else TRAINING)
-
-
-def _exclude_each_other(context: Context, other: Context) -> bool:
-    """Return whether no call of the model_fn reaches both places."""
-    answers = dict(context.conditions)
-    differ = any(answers.get(key, branch) != branch for key, branch in other.conditions)
-    return differ or context.excludes(other)
 
 
 # A model_fn that no seen estimator takes is guessed at, by the specification that it makes.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.context import INIT_SCOPE, WITH, Scope
-from tpulint.absint.domain.events import ApiCall, Argument, Arguments
+from typing import Protocol, TypeVar
+
+from tpulint.absint.domain.context import INIT_SCOPE, WITH, ConditionKey, Scope, cover
+from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Computation, Context
 from tpulint.absint.domain.objects import (
     ExternalObject,
     Instance,
@@ -18,22 +20,26 @@ from tpulint.absint.domain.values import (
     UNKNOWN,
     Const,
     External,
+    Opaque,
     Partial,
     Value,
     join,
     options,
 )
 from tpulint.absint.interpreter import transfer
-from tpulint.frontends.tensorflow.branch_tests import NO_TPU
+from tpulint.frontends.tensorflow.branch_tests import NO_TPU, are_answered_differently
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     EVALUATION,
     HOST_FUNCTIONS,
     MODEL_FN,
+    PREDICTION,
+    TRAINING,
     words,
 )
 from tpulint.frontends.tensorflow.models.clusters import open_cluster
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.table import Call, force_deferred, model
+from tpulint.frontends.tensorflow.program import Program
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
 # The tensors that an Estimator passes by name, and that a model_fn passes to what specifies it.
@@ -233,3 +239,121 @@ def is_run_config(config: ExternalObject, classes: list[Value]) -> bool | None:
 
 def _is_for_tpus(path: str) -> bool:
     return "tpu" in path.split(".")[:-1]
+
+
+PLAIN, TPUS = "EstimatorSpec", "TPUEstimatorSpec"
+Condition = tuple[ConditionKey, object]
+
+
+class Placed(Protocol):
+    """Something that happens at a place of a computation."""
+
+    @property
+    def context(self) -> Context: ...
+
+
+P = TypeVar("P", bound=Placed)
+
+
+# tensorflow_estimator/python/estimator/tpu/tpu_estimator.py, `convert_to_single_tpu_eval_step`:
+# it refuses a plain EstimatorSpec, and so does the step that predicts.
+def drop_refused_branches(program: Program) -> None:
+    """Take away what no TPU runs of a model_fn.
+
+    That is what happens in branches that return a plain specification, but for these, and in
+    branches that predict, where only another estimator does.
+    """
+    for computation in program.computations:
+        if computation.kind == MODEL_FN:
+            branches = _Branches(computation, _predicts_elsewhere(program, computation))
+            if branches.plain or branches.predicts_elsewhere:
+                _drop(computation, branches)
+
+
+def _predicts_elsewhere(program: Program, computation: Computation) -> bool:
+    """Return whether no run that makes this estimator predicts, by what predictions are under."""
+    made = computation.call
+    predictions = [
+        feed.context
+        for feed in program.feeds
+        if feed.kind == "predict" and feed.owner is made.result
+    ]
+    return bool(predictions) and all(
+        made.context.excludes(prediction) or are_answered_differently(made.context, prediction)
+        for prediction in predictions
+    )
+
+
+def _drop(computation: Computation, branches: _Branches) -> None:
+    computation.calls = [
+        called
+        for called in computation.calls
+        if called.last == PLAIN or not branches.contains(called.context)
+    ]
+    computation.accesses = branches.without(computation.accesses)
+    computation.clusters = branches.without(computation.clusters)
+    computation.uses = branches.without(computation.uses)
+    computation.context_changes = branches.without(computation.context_changes)
+    computation.dependencies = branches.without(computation.dependencies)
+    computation.inner = branches.without(computation.inner)
+    computation.updates = branches.without(computation.updates)
+    computation.effects = branches.without(computation.effects)
+    computation.carried = branches.without(computation.carried)
+
+
+class _Branches:
+    """The branches of a model_fn from which every way leads to a plain EstimatorSpec.
+
+    predicts_elsewhere: those for predictions are among them.
+    """
+
+    def __init__(self, computation: Computation, predicts_elsewhere: bool) -> None:
+        self.predicts_elsewhere = predicts_elsewhere
+        self._around = computation.context.conditions
+        self.plain = [
+            called.context
+            for called in computation.calls
+            if called.last == PLAIN and self._is_not_training(called.context)
+        ]
+        self._tpus = [called.context for called in computation.calls if called.last == TPUS]
+        self._answers: dict[frozenset[Condition], bool] = {}
+
+    def without(self, events: list[P]) -> list[P]:
+        """Return what happens elsewhere."""
+        return [event for event in events if not self.contains(event.context)]
+
+    def contains(self, context: Context) -> bool:
+        """Return whether `context` is in such a branch."""
+        answer = self._answers.get(context.conditions)
+        if answer is None:
+            answer = self._answers[context.conditions] = self._is_refused(context)
+        return answer
+
+    def _is_refused(self, context: Context) -> bool:
+        if self.predicts_elsewhere and any(
+            branch is True and isinstance(key.answer, Opaque) and key.answer.compared in PREDICTION
+            for key, branch in context.conditions
+        ):
+            return True
+        return (
+            self._is_not_training(context)
+            and cover(self.plain, context)
+            and all(_exclude_each_other(place, context) for place in self._tpus)
+        )
+
+    def _is_not_training(self, context: Context) -> bool:
+        return any(_denies_training(*condition) for condition in context.conditions - self._around)
+
+
+def _denies_training(key: ConditionKey, branch: object) -> bool:
+    """Return whether a test of the mode has an answer that it has not in training."""
+    if not isinstance(key.answer, Opaque):
+        return False
+    return key.answer.compared in (EVALUATION | PREDICTION if branch else TRAINING)
+
+
+def _exclude_each_other(context: Context, other: Context) -> bool:
+    """Return whether no call of the model_fn reaches both places."""
+    answers = dict(context.conditions)
+    differ = any(answers.get(key, branch) != branch for key, branch in other.conditions)
+    return differ or context.excludes(other)
