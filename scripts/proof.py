@@ -75,9 +75,9 @@ Four more faults have no rule:
 
 Two warnings name a rule where `tpulint check` is silent:
 
-- `UnsynchronizedVariableWarning` (TPU710) for gradients that one step accumulates and another step
-  sums. Such copies are meant to differ, but when the first step ends, the emulator cannot know what
-  will read them. It does not warn if the same step sums them.
+- `UnsynchronizedVariableWarning` (TPU710) for gradients that a step accumulates, and that no step
+  sums, or one reads on each core. `check` does not follow gradients to the steps that read them.
+  Neither warns of gradients that steps only sum.
 - `EqualRowsWarning` (TPU714) for arrays and generators that each host gives to its replicas. In the
   source they may be other ones on each host. `check` reports only files that each host reads in
   the same order, with `--certainty unlikely`, because most TPUs have one host.

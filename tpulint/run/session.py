@@ -159,7 +159,10 @@ class RunSession:
         from tpulint.incremental.model import describe
         from tpulint.run.explain import explain, files_that_ran, release_that_ran
         from tpulint.run.failure import failure_of
+        from tpulint.runtime.emulator import current_part
+        from tpulint.runtime.execute.comparisons import KeptCopies
 
+        current_part(KeptCopies).show()
         self.count_costs(self.watch)
         unseen = unseen_errors(self.watch, (*self.of_threads, self.ended.error))
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, *unseen]

@@ -16,6 +16,7 @@ from tpulint.runtime import emulator
 from tpulint.runtime.emulate import calls as _calls  # noqa: F401 for its patches
 from tpulint.runtime.emulate.cores import FunctionCores, assign_copies, name_results
 from tpulint.runtime.emulate.system import System, current_state, system_of
+from tpulint.runtime.execute.comparisons import kept_copies_shown
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
 from tpulint.runtime.pods.connections import split_address
@@ -310,6 +311,7 @@ def emulated_tpu(
     with (
         serving(storage) if storage is not None else nullcontext(),
         emulator.opened(system, pod, functions),
+        kept_copies_shown(),
         installed(When.EMULATED),
         nullcontext() if outer else soft_placement(),
         nullcontext() if outer else systems_forgotten(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
+from tpulint.runtime.errors import warnings_sent_to
 
 
 def local(strategy: Any, value: Any) -> list[Any]:
@@ -39,11 +41,12 @@ def test_a_variable_that_drifts_is_reported_once(strategy: Any) -> None:
         on_read = tf.Variable(1.0, synchronization=tf.VariableSynchronization.ON_READ)
         alike = tf.Variable(1.0)
 
-    def replica_fn() -> None:
+    def replica_fn() -> Any:
         summed.assign_add(rank())
         on_read.assign_add(rank())
         alike.assign_add(tf.distribute.get_replica_context().all_reduce("SUM", rank()))
         drifting.assign_add(rank())
+        return drifting.read_value()
 
     @tf.function
     def step() -> None:
@@ -69,7 +72,7 @@ def test_a_variable_that_drifts_inside_control_flow(strategy: Any, inside: str) 
     with strategy.scope():
         variable = tf.Variable(1.0)
 
-    def replica_fn() -> None:
+    def replica_fn() -> Any:
         value = rank()
         add = lambda: variable.assign_add(value)  # noqa: E731
         if inside == "branch":
@@ -78,6 +81,7 @@ def test_a_variable_that_drifts_inside_control_flow(strategy: Any, inside: str) 
             tf.while_loop(lambda i: i < 2, lambda i: (i + tf.cast(add() < 0.0, tf.int32) + 1,), [0])
         else:
             tf.function(add)()
+        return variable.read_value()
 
     with pytest.warns(tpu.UnsynchronizedVariableWarning, match="cores 0 and 1"):
 
@@ -108,8 +112,8 @@ def in_a_loop(function: Any) -> Any:
         ("sum_of(tf.cond(collected > 0.0, lambda: 1.0, lambda: 2.0))", True),
         ("sum_of(in_a_loop(lambda: other.assign(collected)))", True),
         ("tf.function(lambda: collected + 1.0)()", True),
-        ("tf.shape(in_a_loop(lambda: collected))", True),
-        ("alike", True),
+        ("tf.shape(in_a_loop(lambda: collected))", False),
+        ("alike", False),
     ],
 )
 def test_what_is_only_summed_may_differ(strategy: Any, use: str, warns: bool) -> None:
@@ -132,6 +136,49 @@ def test_what_is_only_summed_may_differ(strategy: Any, use: str, warns: bool) ->
         step()
     output = [str(warning.message) for warning in caught if "The copies of" in str(warning.message)]
     assert any("'collected'" in text for text in output) == warns
+
+
+@pytest.mark.parametrize(
+    ("use", "warns"),
+    [
+        ("sum_of(collected)", "never"),
+        ("alike.assign_add(1.0)", "at the end"),
+        ("sum_of(2.0 * collected) + collected", "in the step"),
+        ("alike.assign_add(collected)", "in the step"),
+    ],
+)
+def test_what_another_step_only_sums_may_differ(use: str, warns: str) -> None:
+    """One step accumulates, and another one applies: what that reads decides."""
+    output: list[str] = []
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings_sent_to(lambda warning: output.append(str(warning))))
+        stack.enter_context(tpu.emulated_tpu(num_replicas=2))
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+        with strategy.scope():
+            collected, alike = tf.Variable(0.0, name="collected"), tf.Variable(1.0)
+        names = {"collected": collected, "alike": alike}
+
+        def accumulate() -> None:
+            collected.assign_add(rank())
+
+        @tf.function
+        def collect() -> None:
+            strategy.run(accumulate)
+
+        @tf.function
+        def apply() -> Any:
+            return strategy.run(lambda: eval(use, {**globals(), **names}))
+
+        collect()
+        collect()
+        assert not output
+        apply()
+        collect()
+        assert len(output) == (warns == "in the step")
+    assert len(output) == (warns != "never")
+    assert all("'collected' on cores 0 and 1" in text for text in output)
 
 
 if tf.keras.__version__ >= "3":
@@ -192,6 +239,7 @@ def test_the_averages_of_batch_normalization(strategy: Any, synchronized: bool) 
     @tf.function
     def step() -> None:
         strategy.run(lambda: layer(tf.reshape(rank(), (1, 1)), training=True))
+        strategy.run(lambda: layer(tf.reshape(rank(), (1, 1)), training=False))
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -6,12 +6,14 @@ On one core such a program is right, and on several nothing fails: only the numb
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime import python_functions
+from tpulint.runtime.emulator import current, current_part
 from tpulint.runtime.errors import (
     EmptyReplicaWarning,
     EqualRowsWarning,
@@ -26,7 +28,11 @@ from tpulint.runtime.extract.copying import find_sizes
 from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import devices
-from tpulint.runtime.schedule.variables import UnsynchronizedVariable, variables_of
+from tpulint.runtime.schedule.variables import (
+    UnsynchronizedVariable,
+    UnsynchronizedVariables,
+    variables_of,
+)
 from tpulint.runtime.source_location import operation_location, user_location
 
 # Steps in which hosts have to read the same before it is no accident.
@@ -241,8 +247,51 @@ class _EqualSteps:
             )
 
 
+class KeptCopies:
+    """The warnings of copies that differ while no step has used one: it may only add all up.
+
+    So gradients are accumulated in one step, and summed in another.
+    """
+
+    def __init__(self) -> None:
+        self._summed: set[str] = set()
+        self._read: set[str] = set()
+        self._waiting: dict[str, Callable[[], None]] = {}
+
+    def use(self, variables: UnsynchronizedVariables) -> None:
+        """Note what a step does with variables: warn of those that it reads."""
+        self._summed |= variables.summed
+        self._read |= variables.read
+        for key in self._waiting.keys() & self._read:
+            self._waiting.pop(key)()
+        for key in self._waiting.keys() & self._summed:
+            del self._waiting[key]
+
+    def differ(self, key: str, show: Callable[[], None]) -> None:
+        """Call `show` now, or where a step reads a copy, or at the end; not if steps sum them."""
+        if not key or key in self._read:
+            show()
+        elif key not in self._summed:
+            self._waiting.setdefault(key, show)
+
+    def show(self) -> None:
+        """Warn of the variables that no step has used: the host sees one copy of them."""
+        while self._waiting:
+            self._waiting.popitem()[1]()
+
+
+@contextmanager
+def kept_copies_shown() -> Iterator[None]:
+    """Warn at the end of the context of the copies that differ, and that no step has used."""
+    kept = current_part(KeptCopies)
+    try:
+        yield
+    finally:
+        kept.show()
+
+
 def compare_copies(
-    variables: Sequence[UnsynchronizedVariable],
+    variables: UnsynchronizedVariables,
     images: Sequence[TensorMap],
     waits_for: Sequence[Operation],
 ) -> list[Operation]:
@@ -252,18 +301,31 @@ def compare_copies(
     """
     if devices.hosts_are_remote():
         return []
+    emulator = current()
+    kept = emulator.part(KeptCopies) if emulator is not None else None
+    if kept is not None:
+        kept.use(variables)
     with tf.control_dependencies(waits_for):
-        return [_compare_copies(variable, images) for variable in variables]
+        return [_compare_copies(variable, images, kept) for variable in variables.written]
 
 
-def _compare_copies(variable: UnsynchronizedVariable, images: Sequence[TensorMap]) -> Operation:
+def _compare_copies(
+    variable: UnsynchronizedVariable, images: Sequence[TensorMap], kept: KeptCopies | None
+) -> Operation:
     first, *others = (
         tf.raw_ops.ReadVariableOp(resource=here.tensors[variable.handle], dtype=variable.dtype)
         for here in images
     )
     differs = tf.stack([_have_different_values(first, other) for other in others])
     report = _first_call_only(lambda *values: _warn_of_difference(variable, *values))
-    return call_python_if(tf.reduce_any(differs), report, [differs])
+
+    def note(values: Any) -> None:
+        if kept is None:
+            report(values)
+        else:
+            kept.differ(variable.key, lambda: report(values))
+
+    return call_python_if(tf.reduce_any(differs), note, [differs])
 
 
 # What is added to a weight and taken off again, as in sharpness-aware minimization, leaves about an

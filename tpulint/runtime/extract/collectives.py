@@ -15,7 +15,7 @@ import functools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tpulint.ordering import AGREEMENTS, COLLECTIVES, INFEED_TAKES, Truth, all3, rule_of_divergence
 from tpulint.runtime.errors import UnsupportedOpError
@@ -271,12 +271,21 @@ def _equal_draws(region: Region, inputs: Agreements) -> Iterator[Operation]:
             yield from _equal_draws(body, agreements_in_body(region, op, body, agreed))
 
 
-def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
-    """Return, by variable, the first write of a value that may differ between replicas.
+class CopyUses(NamedTuple):
+    """What a step does with the copies of mirrored variables, which it names by their handles.
 
-    A variable is left out if the step only adds up all copies of it, or computes its next value:
-    so gradients are accumulated, and each core is meant to have its own.
+    writes: the first write to each of a value that may differ between replicas. summed: those of
+    which the step only adds up all copies, or computes the next value: so gradients are
+    accumulated, and each core is meant to have its own. read: those on whose copies more depends.
     """
+
+    writes: dict[str, Operation]
+    summed: frozenset[str]
+    read: frozenset[str]
+
+
+def uses_of_copies(program: ReplicatedProgram) -> CopyUses:
+    """Return what `program` does with the copies of its mirrored variables."""
     agreed_by_graph: dict[Graph, dict[str, Truth]] = {}
     _add_agreements(program.region, agreements_on_inputs(program), agreed_by_graph)
     writes: dict[str, Operation] = {}
@@ -287,12 +296,16 @@ def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
         of_graph = agreed_by_graph[touch.region.graph]
         if any(of_graph.get(tensor.name) is Truth.NO for tensor in values):
             writes.setdefault(touch.variable, touch.op)
-    bits = {variable: 1 << place for place, variable in enumerate(writes)}
+    bits = {variable: 1 << place for place, variable in enumerate(program.mirrored)}
     reads = _Reads()
     results = reads.follow(program.region, bits)  # it changes `reads.differ` itself
     reads.differ |= _union(results)
     only_summed = reads.summed & ~reads.differ
-    return {variable: op for variable, op in writes.items() if not bits[variable] & only_summed}
+    return CopyUses(
+        writes,
+        frozenset(variable for variable, bit in bits.items() if bit & only_summed),
+        frozenset(variable for variable, bit in bits.items() if bit & reads.differ),
+    )
 
 
 class _Reads:

@@ -92,8 +92,8 @@ class ReplicatedProgram:
     """Names of `region.inputs` that are handles of a strategy's variables, one a replica."""
     mirrored: frozenset[str]
     """The mirrored ones among them: all replicas are meant to have the same value."""
-    variable_names: Mapping[str, str]
-    """The names of variables of a strategy, as far as they are known, by their handles."""
+    variable_names: Mapping[str, tuple[str, str]]
+    """The names and ids of a strategy's variables, as far as they are known, by their handles."""
     constants: Mapping[str, DeviceConstant]
     """The inputs of `region` that are constants of the code around the computation."""
     unordered: Sequence[UnorderedAccesses] = ()

@@ -111,8 +111,9 @@ class Marked:
     metadata: Operation
     """The `TPUReplicateMetadata`."""
     mode: Mode
-    variable_names: Mapping[str, str] = field(default_factory=dict)
-    """The names of replicated variables, by those of their handles' `TPUReplicatedInput`s."""
+    variable_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The names and ids of replicated variables, by the names of their handles'
+    `TPUReplicatedInput`s. All computations have the same id of a variable."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ class ReplicatedHandles:
 
     def __init__(self) -> None:
         self._handles: dict[str, Any] = {}
-        self.names: dict[str, str] = {}
-        """The names of the variables, by those of their `TPUReplicatedInput`s."""
+        self.names: dict[str, tuple[str, str]] = {}
+        """The names and ids of the variables, by the names of their `TPUReplicatedInput`s."""
 
     @property
     def operations(self) -> tuple[Any, ...]:
@@ -65,7 +65,7 @@ class ReplicatedHandles:
             finally:
                 graphs.set_context(graph, inside)
         self._handles[handle_id] = handle
-        self.names[handle.op.name] = name
+        self.names[handle.op.name] = name, handle_id
         return handle
 
 

@@ -44,7 +44,7 @@ from tpulint.runtime.extract.segments import (
 from tpulint.runtime.schedule.locks import AccessSchedule, schedule_accesses
 from tpulint.runtime.schedule.variables import (
     TouchedVariable,
-    UnsynchronizedVariable,
+    UnsynchronizedVariables,
     unsynchronized_variables,
     variables_of,
 )
@@ -226,8 +226,8 @@ class Schedule:
     """The host clusters that run when the device program has ended."""
     copied: tuple[TouchedVariable, ...]
     """The variables of which each replica's device program has a copy of its own."""
-    unsynchronized: tuple[UnsynchronizedVariable, ...]
-    """The strategy's variables whose copies are compared after the step."""
+    unsynchronized: UnsynchronizedVariables
+    """The strategy's variables whose copies are compared after the step, and uses of others."""
     rendezvous: tuple[Rendezvous, ...]
     feeds: frozenset[Operation]
     """The infeed and outfeed operations."""

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tpulint.runtime.emulator import Options
 from tpulint.runtime.extract.bodies import Touch, touches
-from tpulint.runtime.extract.collectives import unsynchronized_writes
+from tpulint.runtime.extract.collectives import uses_of_copies
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
@@ -69,27 +69,51 @@ class TouchedVariable:
 
 @dataclass(frozen=True, eq=False)
 class UnsynchronizedVariable:
-    """A variable of a strategy whose copies may differ after `write`."""
+    """A variable of a strategy whose copies may differ after `write`; `key` is its id."""
 
     handle: str
     name: str
     dtype: tf.DType
     write: Operation
+    key: str
+
+
+@dataclass(frozen=True, eq=False)
+class UnsynchronizedVariables:
+    """The strategy's variables whose copies may differ after a step, and what it does with others.
+
+    `summed` are the ids of those of which it only adds up all copies, `read` of those on whose
+    copies more depends.
+    """
+
+    written: tuple[UnsynchronizedVariable, ...] = ()
+    summed: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
 
 
 def unsynchronized_variables(
     program: ReplicatedProgram, variables: Iterable[TouchedVariable]
-) -> tuple[UnsynchronizedVariable, ...]:
+) -> UnsynchronizedVariables:
     """Return those of `variables` to which replicas may write different values."""
     if program.num_replicas == 1:
-        return ()
-    writes = unsynchronized_writes(program)
-    return tuple(
+        return UnsynchronizedVariables()
+    uses = uses_of_copies(program)
+    keys = {handle: key for handle, (_, key) in program.variable_names.items()}
+    written = (
         UnsynchronizedVariable(
-            variable.handle, variable.name, variable.dtype, writes[variable.handle]
+            variable.handle,
+            variable.name,
+            variable.dtype,
+            uses.writes[variable.handle],
+            keys.get(variable.handle, ""),
         )
         for variable in variables
-        if variable.handle in writes
+        if variable.handle in uses.writes and variable.handle not in uses.summed
+    )
+    return UnsynchronizedVariables(
+        tuple(written),
+        frozenset(keys[handle] for handle in uses.summed if handle in keys),
+        frozenset(keys.get(handle, "") for handle in uses.read),
     )
 
 
@@ -108,7 +132,7 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
         of_strategy = handle in program.of_strategy
         variable = TouchedVariable(
             handle=handle,
-            name=program.variable_names.get(handle) or _name(handle, tensors[0], names),
+            name=_strategys_name(program, handle) or _name(handle, tensors[0], names),
             dtype=dtype,
             of_strategy=of_strategy,
             shared=len({tensor.name for tensor in tensors}) == 1 and not of_strategy,
@@ -117,6 +141,11 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
         )
         variables.append(variable)
     return tuple(variables)
+
+
+def _strategys_name(program: ReplicatedProgram, handle: str) -> str:
+    name, _ = program.variable_names.get(handle, ("", ""))
+    return name
 
 
 def _names(marked: Marked) -> Mapping[int, str]:
