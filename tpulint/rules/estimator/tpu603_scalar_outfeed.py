@@ -8,7 +8,7 @@ from tpulint.absint.domain.context import LOOP
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.absint.domain.structures import is_scalar as is_scalar_value
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import MAX_ALTERNATIVES, UNKNOWN, Const, Value, options
+from tpulint.absint.domain.values import MAX_ALTERNATIVES, NONE, UNKNOWN, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.diagnostics.traces import in_argument
@@ -36,8 +36,9 @@ class ScalarOutfeed(Rule):
                 continue
             losses, rates = _losses(computation), _learning_rates(computation)
             for argument in cluster.arguments:
-                # tpu_estimator.py, `create_tpu_hostcall`, concatenates along axis 0.
-                sent = options(argument.value)
+                # tpu_estimator.py, `create_tpu_hostcall`, concatenates along axis 0. It refuses
+                # None, which is for other modes.
+                sent = [option for option in options(argument.value) if option != NONE]
                 scalars = [
                     option
                     for option in sent

@@ -172,7 +172,7 @@ def _estimator_spec(call: Call) -> Value:
             pairs = force_deferred(call, call.get(kind, position) or NONE)
             for pair in options(pairs):
                 if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
-                    callee, sent = force_deferred(call, pair.items[0]), pair.items[1]
+                    callee, sent = (_if_any(force_deferred(call, item)) for item in pair.items)
                     args = _host_arguments(call, sent)
                     open_cluster(call, kind, callee, args, waits=False, named=pair.site)
         scaffold_fn = force_deferred(call, call.get("scaffold_fn", 6) or NONE)
@@ -180,6 +180,12 @@ def _estimator_spec(call: Call) -> Value:
             # tpu_estimator.py, `_get_scaffold`: it is called when the computation has been built.
             call.run_inside(Scope(WITH, call.site, effect=INIT_SCOPE), scaffold_fn, [])
     return ExternalObject(call.path, call.site, call.frame.context)
+
+
+# `metric_fn, tensors = None, None` stands in the branches whose mode has no metrics.
+def _if_any(value: Value) -> Value:
+    """Return a part of a pair as it is where it is not None."""
+    return join(option for option in options(value) if option != NONE) if value != NONE else value
 
 
 # The outfeed holds tensors: a variable among them is read when it is sent.
