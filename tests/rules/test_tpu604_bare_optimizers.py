@@ -197,6 +197,50 @@ GRADIENTS = {
     "optimizer.compute_gradients(loss) if len(sys.argv) > 1 else library.pairs()": "possible",
 }
 
+# The optimizers of which a flag chooses one, and the certainty that it sums nothing.
+CHOSEN = {
+    "Scaled() if flag else tf.train.AdamOptimizer()": "definite",
+    # Missed: another package's optimizer beside it computed the gradients, too.
+    "Scaled() if flag else library.AdamOptimizer()": "definite",
+    "library.AdamOptimizer()": "possible",
+    "Scaled() if flag else library.DistributedOptimizer()": "",
+    "Scaled() if flag else library.make()": "",
+    "Scaled() if flag else Shared(Scaled())": "",
+}
+
+
+@pytest.mark.parametrize("creation", CHOSEN)
+def test_optimizers_compute_the_gradients_that_they_apply(creation: str, tmp_path: Path) -> None:
+    update = f"""
+    flag = len(sys.argv) > 1
+    optimizer = {creation}
+    pairs = optimizer.compute_gradients(loss)
+    train_op = optimizer.apply_gradients(pairs)"""
+    findings = reported(BEGIN + update + END, tmp_path, FAMILY)
+    assert [finding.certainty for finding in findings] == (
+        [CHOSEN[creation]] if CHOSEN[creation] else []
+    )
+
+
+# An optimizer or what makes one: libraries take both.
+MAKERS = {
+    "tf.train.AdamOptimizer()": "definite",
+    "lambda: tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())": "",
+    "tf.tpu.CrossShardOptimizer(Scaled())": "",
+    "library.optimizer": "",
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_an_optimizer_cannot_be_called(maker: str, tmp_path: Path) -> None:
+    """Missed: what a call of the optimizer gives was taken for another one."""
+    update = f"""
+    maker = {maker}
+    optimizer = maker() if callable(maker) else maker
+    train_op = optimizer.minimize(loss)"""
+    findings = reported(BEGIN + update + END, tmp_path, FAMILY)
+    assert [finding.certainty for finding in findings] == ([MAKERS[maker]] if MAKERS[maker] else [])
+
 
 @pytest.mark.parametrize("gradients", GRADIENTS)
 def test_unseen_gradients_may_be_summed(gradients: str, tmp_path: Path) -> None:

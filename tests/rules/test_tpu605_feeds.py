@@ -14,6 +14,7 @@ from tpulint.finding import Certainty
 
 ESTIMATOR = """
 import sys
+from functools import partial
 import library
 
 def model_fn(features, labels, mode, params):
@@ -30,11 +31,17 @@ def estimator(**more):
 def rows():
     return tf.data.TFRecordDataset("gs://bucket/rows")
 
-def ragged(params):
+def ragged(params, keep=0):
     return rows().batch(params["batch_size"])
 
-def even(params):
+def even(params, keep=0):
     return rows().batch(params["batch_size"], drop_remainder=True)
+
+def split(params, keep=0):
+    return rows().skip(keep).batch(params["batch_size"])
+
+def split_even(params, keep=0):
+    return rows().skip(keep).batch(params["batch_size"], drop_remainder=True)
 
 def told(params):
     return rows().batch(8, drop_remainder=params["drop"])
@@ -86,6 +93,10 @@ ASKED = [
     ("estimator().train(drawn)", ""),
     ("estimator().train(lambda params: ragged(params))", "definite"),
     ("estimator().train(ragged if flag else even)", "possible"),
+    # Missed: a partial of one of several functions was called without `params`.
+    ("estimator().train(partial({'a': split, 'b': even}[sys.argv[1]], keep=1))", "possible"),
+    ("estimator().train(partial(split if flag else ragged, keep=1))", "definite"),
+    ("estimator().train(partial(even if flag else split_even, keep=1))", ""),
     ("estimator().train(foreign)", "definite"),
     ("estimator().train(foreign_even)", ""),
     ("estimator().train(foreign_stack)", "possible"),

@@ -73,7 +73,7 @@ def _check_updates(
     others = [call for call in calls if call not in bare]
     if not bare or not all(_is_unseen(call.receiver) for call in others):
         return
-    if _is_in_wrapper(bare[0]) or _is_computed_elsewhere(computation, bare[0]):
+    if _is_in_wrapper(bare[0]) or _is_computed_elsewhere(computation, bare):
         return
     if not _may_lead_to_tpu_spec(computation, bare):
         return
@@ -91,13 +91,15 @@ def _is_in_wrapper(update: ApiCall) -> bool:
     return update.last == name and any(step.name == name for step in update.context.call_chain)
 
 
-def _is_computed_elsewhere(computation: Computation, update: ApiCall) -> bool:
-    """Return whether an optimizer computes the gradients that may sum them where it does."""
+def _is_computed_elsewhere(computation: Computation, updates: list[ApiCall]) -> bool:
+    """Return whether another optimizer computes the gradients that may sum them where it does."""
+    update, optimizers = updates[0], [call.receiver for call in updates]
     pairs = update.argument("grads_and_vars", 0) if update.last == "apply_gradients" else None
     sites = {gradient.site for gradient in tensors(pairs.value)} if pairs is not None else set()
     return any(
         call.last == "compute_gradients"
         and call.site in sites
+        and call.receiver not in optimizers
         and not _only_computes(call.receiver)
         for call in computation.calls
     )
@@ -243,13 +245,18 @@ def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     """Return whether the gradients went through something that is not seen."""
     computed = {call.site for call in computation.calls if call.last == "compute_gradients"}
     pairs = update.argument("grads_and_vars", 0)
-    # `apply_gradients` may be given what a helper has summed.
-    if pairs is None or isinstance(pairs.value, Choice):
+    if pairs is None:
         return True
-    gradients = list(tensors(pairs.value))
-    return not gradients or any(
-        gradient.sort == "unseen" and gradient.site not in computed for gradient in gradients
-    )
+    # `apply_gradients` may be given what a helper has summed.
+    are_several = isinstance(pairs.value, Choice)
+    for option in options(pairs.value):
+        gradients = list(tensors(option))
+        if not gradients or any(
+            (are_several or gradient.sort == "unseen") and gradient.site not in computed
+            for gradient in gradients
+        ):
+            return True
+    return False
 
 
 def is_bare(receiver: Value | None) -> bool:

@@ -16,6 +16,7 @@ from tpulint.absint.domain.context import (
     DEVICE,
     FUNCTION,
     INIT_SCOPE,
+    STACK,
     UNCONVERTED,
     WHILE,
     Scope,
@@ -100,6 +101,11 @@ def _outside_all_rewrites(call: Call) -> Value | None:
     if call.receiver is not None and not isinstance(call.receiver, Opaque):
         return None
     return ContextManagerValue(CLEARS, call.site, NONE)
+
+
+@model("contextlib.ExitStack")
+def _exit_stack(call: Call) -> Value:
+    return ContextManagerValue(STACK, call.site)
 
 
 # tensorflow/python/framework/ops.py

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.context import STACK
 from tpulint.absint.domain.events import Argument, Tensor
 from tpulint.absint.domain.objects import (
     Class,
-    ContextManagerValue,
     ExternalObject,
     Function,
     Instance,
@@ -36,7 +34,7 @@ from tpulint.absint.interpreter import attributes, calls, dataclass_fields, oper
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import element_of, items_of
 from tpulint.frontends.tensorflow.hooks import answer_of_isinstance, running_strategy
-from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.models.estimators import RUN_CONFIG, is_run_config
 from tpulint.frontends.tensorflow.models.table import Call, model
 from tpulint.frontends.tensorflow.shapes import shape_of
@@ -102,7 +100,9 @@ def _partial(call: Call) -> Value:
     named = tuple(
         (str(argument.keyword), argument.value) for argument in call.arguments if argument.keyword
     )
-    return Partial(plain[0].value, tuple(argument.value for argument in plain[1:]), named)
+    first = tuple(argument.value for argument in plain[1:])
+    partials = [Partial(option, first, named) for option in options(plain[0].value)]
+    return plain[0].value.each(partials) if isinstance(plain[0].value, Choice) else partials[0]
 
 
 @model("collections.namedtuple", "typing.NamedTuple")
@@ -306,6 +306,8 @@ def _len(call: Call) -> Value:
 @model("builtins.callable")
 def _callable(call: Call) -> Value:
     source = call.values[0] if call.arguments else UNKNOWN
+    if isinstance(source, ExternalObject) and naming.OPTIMIZER.is_in(source.last):
+        return Const(False)
     return Const(True) if isinstance(source, (Function, Bound, Partial, Class)) else UNKNOWN
 
 
@@ -390,11 +392,6 @@ def _parse_args(call: Call) -> Value:
     if call.name == "parse_known_args":
         return Sequence("tuple", [parsed, Sequence("list", [], True)])
     return parsed
-
-
-@model("contextlib.ExitStack")
-def _exit_stack(call: Call) -> Value:
-    return ContextManagerValue(STACK, call.site)
 
 
 @model("builtins.next", "builtins.iter")
