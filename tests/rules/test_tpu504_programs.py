@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import assert_marked
+from tests.rules.analysis import assert_marked, expected, reported
 from tests.rules.openings import ESTIMATOR, NETWORK, SYSTEM
 
 STEP = (
@@ -256,6 +256,88 @@ if "--train" in sys.argv:
         result = tf.tpu.rewrite(computation, [tf.ones([2])])
     """,
 }
+
+
+FITTED = (
+    SYSTEM
+    + """
+import pandas as pd
+
+class Scorer(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.score = tf.keras.layers.Dense(4)
+
+    def train_step(self, batch):
+        features, labels = batch
+        return {"score": self.score(features)}
+
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    scorer = Scorer()
+    scorer.compile()
+
+rows = pd.read_csv("rows.csv")
+images = tf.ones([8, 4])
+
+
+def cached(dataset, is_small):
+    if is_small:
+        dataset = dataset.cache()
+    return dataset.batch(8, drop_remainder=True)
+
+
+"""
+)
+FITS = {
+    "labels that are texts": 'model.fit(images, tf.constant(["a", "b"]))  # error: TPU504',
+    "features that are texts": (
+        'model.predict(tf.constant([f"{line} ." for line in open("f")]))  # error: TPU504'
+    ),
+    "texts of unseen rows": (
+        'model.fit(images, tf.constant([str(line) for line in open("f")]))  # error: TPU504'
+    ),
+    "labels of the validation": (
+        'model.fit(images, tf.zeros([8]), validation_data=(images, tf.constant(["a"])))'
+        "  # error: TPU504"
+    ),
+    "a column that becomes texts": (
+        'model.fit(images, rows["label"].astype(str).values)  # error: TPU504'
+    ),
+    "a column that becomes texts, in a dataset": (
+        "data = tf.data.Dataset.from_tensor_slices((rows.text.astype(str).values, rows.label))\n"
+        "model.fit(data.batch(8))  # error: TPU504"
+    ),
+    "texts that only a layer takes": (
+        "data = tf.data.Dataset.from_tensor_slices((['a', 'b'], [1, 2]))\n"
+        "scorer.fit(data.batch(8))  # error: TPU504"
+    ),
+    "a dataset with a step more": (
+        "data = tf.data.Dataset.from_tensor_slices((images, ['a', 'b'] * 4))\n"
+        'model.fit(cached(data, rows["small"]))  # error: TPU504'
+    ),
+    "labels that are numbers": "model.fit(images, tf.constant([1, 2]))",
+    "a list of inputs": "model.fit([images, images], tf.zeros([8]))",
+    "labels that are numbers again": (
+        'names = rows["label"].astype(str)\n'
+        "model.fit(images, names.map({'a': 0, 'b': 1}).values)\n"
+        "model.fit(images, names.astype('category').cat.codes.values)\n"
+        "model.fit(images, encoder.fit_transform(names.values))"
+    ),
+    "texts that the step leaves alone": (
+        "data = tf.data.Dataset.from_tensor_slices((images, ['a', 'b'] * 4))\n"
+        "scorer.fit(data.batch(8))"
+    ),
+    "the batch size of `predict`": "model.predict(images, 8)",
+}
+
+
+@pytest.mark.parametrize("text", FITS.values(), ids=FITS)
+def test_texts_that_fit_gives_to_the_replicas(text: str, tmp_path: Path) -> None:
+    """Missed alarms: arrays, layers that take texts, and datasets that branches make."""
+    program_text = FITTED + text
+    assert reported(program_text, tmp_path, ["TPU504"]) == expected(program_text, ["TPU504"])
 
 
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)

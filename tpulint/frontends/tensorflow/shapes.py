@@ -8,7 +8,17 @@ from dataclasses import replace
 from tpulint.absint.domain.events import ApiCall, Context, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
+    External,
+    Text,
+    Value,
+    join,
+)
 from tpulint.absint.interpreter.transfer import each_tensor
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
@@ -30,8 +40,9 @@ def dtype_of(value: Value | None) -> str | None:
 
 def dtype_of_array(value: Value | None) -> str | None:
     """Return the dtype that NumPy takes `value` for: Python's `float` has 64 bits."""
-    is_python = isinstance(value, External) and value.path == "builtins.float"
-    return "float64" if is_python else dtype_of(value)
+    if isinstance(value, External) and value.path in _OF_PYTHON:
+        return _OF_PYTHON[value.path]
+    return "string" if value == Const("str") else dtype_of(value)
 
 
 def gives_one_tensor(path: str) -> bool:
@@ -121,8 +132,16 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
         return None, ()
     if isinstance(value, Const):
         return _NUMBERS.get(type(value.value)), () if value != NONE else None
+    if isinstance(value, Text):
+        return "string", ()
+    if isinstance(value, Bound) and isinstance(value.function, External):
+        # The array of a column of pandas.
+        return described(value.receiver) if value.function.last == "values" else (None, None)
     if isinstance(value, ExternalObject) and value.path.startswith(("numpy.", "?.astype")):
         return _of_array(value)
+    if isinstance(value, Sequence) and value.open and value.items:
+        # With a text, a tensor is one of texts.
+        return ("string" if described(value.items[0])[0] == "string" else None), None
     if isinstance(value, Sequence) and not value.open:
         rows = [described(item) for item in value.items]
         dtypes, shapes = {row[0] for row in rows}, {row[1] for row in rows}
@@ -161,11 +180,18 @@ _FILLS = {
     **dict.fromkeys(("random", "random_sample", "standard_normal", "normal", "uniform"), "float64"),
 }
 _DTYPES = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "astype": 0}
+_OF_PYTHON = {"builtins.float": "float64", "builtins.str": "string"}
 _NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}
 
 
 def element_of(data: Value, of_one: Tensor) -> Value | None:
     """Return an element of a dataset, made of copies of `of_one`; None where it is not seen."""
+    if isinstance(data, Choice):
+        elements = [element_of(option, of_one) for option in data.options]
+        seen = [element for element in elements if element is not None]
+        # Steps that one of them has more, such as `cache`, most often keep the elements.
+        are_alike = len({repr(element) for element in seen}) == 1
+        return None if len(seen) < len(elements) else seen[0] if are_alike else join(seen)
     if not isinstance(data, ExternalObject):
         return None
     source = data.arguments[0][1] if data.arguments else UNKNOWN
@@ -184,6 +210,28 @@ def element_of(data: Value, of_one: Tensor) -> Value | None:
     if element is not None and data.last == "batch":
         return each_tensor(element, _batched)
     return element if data.last in tf_names.HAND_ON else None
+
+
+def batch_of_rows(values: Iterable[Value], of_one: Tensor) -> Value:
+    """Return what Keras makes of arrays: a batch of their rows, of the same dtypes.
+
+    Only those of texts are said: NumPy's numbers of 64 bits become those of Keras.
+    """
+    # A list of arrays is one of inputs, and no tensor.
+    pairs = [
+        Sequence("tuple", value.items)
+        if isinstance(value, Sequence)
+        and not value.open
+        and not any(isinstance(item, Const) for item in value.items)
+        else value
+        for value in values
+    ]
+    parts = [_component(pair, of_one, is_sliced=True) or of_one for pair in pairs]
+    rows = parts[0] if len(parts) == 1 else Sequence("tuple", parts)
+    return each_tensor(
+        rows,
+        lambda row: replace(row, shape=None, dtype="string" if row.dtype == "string" else None),
+    )
 
 
 def _batched(tensor: Tensor) -> Tensor:

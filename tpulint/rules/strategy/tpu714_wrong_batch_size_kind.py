@@ -73,6 +73,7 @@ class WrongBatchSizeKind(Rule):
                     if batch is not None:
                         _check_batch(program, feed, batch, report)
                 _check_hosts(program, feed, report)
+                _check_size_of_fit(program, feed, report)
         for computation in program.computations:
             for fixed in (*fixed_shapes(program, computation), *made_rows(program, computation)):
                 _report_shape(computation, fixed, report)
@@ -116,6 +117,23 @@ def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Re
             traces.step(HOST_LANE, call, "takes them"),
         ),
         doubt="unless so small a batch is meant" if feed.function is None else "",
+    )
+
+
+# keras/src/backend/tensorflow/trainer.py: a dataset of arrays is made with this size, and divided.
+def _check_size_of_fit(program: Program, feed: Feed, report: Report) -> None:
+    """Report one replica's batch size in `fit`, which makes batches of arrays itself."""
+    call = next((call for call in program.at.get(feed.site, ()) if call.last == feed.kind), None)
+    size = None if call is None or feed.kind != "fit" else call.argument("batch_size", 2)
+    if size is None or not isinstance(size.value, Scaled) or size.value.power >= 0:
+        return
+    report(
+        size.site.span,
+        f"the batch size is of the wrong kind: `{feed.kind}` makes batches of one replica's size,"
+        " and the strategy divides them among the replicas; make batches of the global size",
+        certainty=Certainty.POSSIBLE,
+        trace=(traces.step(HOST_LANE, feed.site, "makes the batches, and divides them"),),
+        doubt="unless so small a batch is meant",
     )
 
 

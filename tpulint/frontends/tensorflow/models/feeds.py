@@ -54,7 +54,7 @@ from tpulint.frontends.tensorflow.models.table import (
     observe,
     parameter_count,
 )
-from tpulint.frontends.tensorflow.shapes import dtype_of, dtype_of_array, element_of
+from tpulint.frontends.tensorflow.shapes import batch_of_rows, dtype_of, dtype_of_array, element_of
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -148,6 +148,19 @@ def batch_of(call: Call, data: Value) -> Value:
     """Return an element of a dataset that `call` distributes: a value of each replica."""
     of_one = Tensor(None, call.site, "structure", of_all=call.record)
     return element_of(data, of_one) or of_one
+
+
+# keras/src/trainers/data_adapters: of arrays `fit` makes a dataset of their rows.
+def batch_of_fit(call: Call, data: Value, *, is_validation: bool) -> Value:
+    """Return the batch that a step of `fit` is given: of a dataset, or of arrays."""
+    if data is UNKNOWN or is_dataset(data):
+        return batch_of(call, data)
+    is_plain = is_validation or call.name.startswith("predict")
+    others = [] if is_plain else [call.get("y", 1), call.get("sample_weight")]
+    arrays = [data, *(other for other in others if other is not None)]
+    if is_validation and isinstance(data, Sequence) and not data.open:
+        arrays = data.items
+    return batch_of_rows(arrays, Tensor(None, call.site, "structure", of_all=call.record))
 
 
 # tensorflow/python/distribute/distribute_lib.py, `InputContext`
@@ -311,7 +324,8 @@ def _load_dataset(call: Call) -> Value | None:
 @model(*(f"numpy.random.{name}" for name in ("rand", "randn", "random", "normal", "randint")))
 def _array(call: Call) -> Value | None:
     """Return an array that is made on the host, with the arguments that say its shape."""
-    is_other = call.name == "astype" and dtype_of_array(call.get("dtype", 0)) != "float64"
+    dtype = dtype_of_array(call.get("dtype", 0)) if call.name == "astype" else "float64"
+    is_other = dtype not in ("float64", "string")
     if is_other or call.frame.context.on_device or isinstance(call.receiver, Tensor):
         return None
     return _loaded(call)

@@ -64,7 +64,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 )
 from tpulint.frontends.tensorflow.models import table
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.feeds import batch_of
+from tpulint.frontends.tensorflow.models.feeds import batch_of_fit
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
     Call,
@@ -404,7 +404,8 @@ def _step(
         step = own if function_of(own) is not None else step
     pipeline = call.get("validation_data" if is_validation else "x", None if is_validation else 0)
     data = UNKNOWN if pipeline is None else force_deferred(call, pipeline)
-    batch = [Argument(None, "", batch_of(call, data), call.site)]
+    rows = batch_of_fit(call, data, is_validation=is_validation)
+    batch = [Argument(None, "", rows, call.site)]
     with frame.within(Scope(FUNCTION, call.site)):
         plain = (Scope(WITH, call.site, effect=UNCONVERTED),)
         trace(call, "run", step, batch, certainty=certainty, mode="function", inside=plain)

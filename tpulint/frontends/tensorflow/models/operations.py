@@ -221,8 +221,8 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     tensor.dtype = _dtype_of_layer(frame, callee)
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
-        _record_call(frame, callee, args, site, tensor)
-    elif may_lack_kernel(f"{callee.path}.__call__"):
+    takes_text = any(taken.dtype == "string" for taken in all_tensors(items))
+    if takes_text or is_loss(callee) or may_lack_kernel(f"{callee.path}.__call__"):
         _record_call(frame, callee, args, site, tensor)
     return keras_models.noted(frame, callee, args, site, tensor)
 
@@ -283,7 +283,7 @@ def _note_dtype(call: Call) -> None:
 def _record_call(
     frame: Frame, callee: ExternalObject, args: Arguments, site: Site, tensor: Tensor
 ) -> None:
-    """Keep a call in a computation: rules ask how a loss reduces, and what a layer builds."""
+    """Keep a call: rules ask how a loss reduces, what a layer builds, and what takes a text."""
     computation = frame.context.computation
     if computation is not None and not frame.context.is_unrecorded:
         path = f"{callee.path}.__call__"

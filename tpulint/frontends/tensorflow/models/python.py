@@ -137,7 +137,7 @@ def _number(call: Call) -> Value | None:
         return number if call.frame.context.converts_control_flow else None
     taken = (int, float, NUMBERS[call.name])
     if not isinstance(number, Const) or not isinstance(number.value, taken):
-        return None
+        return None if call.name != "str" or isinstance(number, Const | None) else Text("")
     try:
         return Const(NUMBERS[call.name](number.value))
     except (OverflowError, ValueError):  # of infinity, or of no number
