@@ -29,6 +29,31 @@ def step(x):
     return doubled, rows, pair, probabilities, backwards
 """
     + RUN,
+    # Missed alarms: `any` and `all` ask each item, and `math` asks a size as it asks a sum.
+    "tensors in a list, and sizes": SYSTEM
+    + """
+import math
+
+def step(x):
+    parts = [tf.reduce_any(x > 1.0), tf.reduce_any(x < -1.0)]
+    scale = math.sqrt(tf.shape(x)[-1])  # error: TPU507
+    known = math.sqrt(x.shape[-1]) + max(x.shape[0], 1)
+    if any(parts):  # error: TPU507
+        x = x + 1.0
+    if all([tf.norm(row) > 0.0 for row in tf.unstack(x)]):  # error: TPU507
+        x = x + 1.0
+    if any([x is None, known > 1.0]) or all(hasattr(part, "shape") for part in parts):
+        x = x + max(tf.norm(x), 1.0) + min(1.0, tf.norm(x))
+    return x / scale
+"""
+    + RUN,
+    "the larger of several tensors, where nothing is converted": V1
+    + """
+def computation(x):
+    return max(tf.reduce_sum(x), 1.0) + max(x.shape[0], 1)  # error: TPU507
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
     "what has items although it is a tensor of the device, or is no single tensor": SYSTEM
     + """
 import numpy as np

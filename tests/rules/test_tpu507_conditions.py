@@ -270,7 +270,7 @@ def computation(x):
     + """
 class Layer(tf.keras.layers.Layer):
     def call(self, x):
-        if tf.reduce_any(x > 0.0):
+        if tf.reduce_any(x > 0.0):  # possible: TPU507
             x = x + 1.0
         return x
 

@@ -56,6 +56,25 @@ def test_datasets_that_are_zipped(dataset: str, mark: str, tmp_path: Path) -> No
     assert_marked(TRAINED.replace("{dataset}", dataset).replace("{mark}", comment), tmp_path)
 
 
+ARRAYS = {
+    "np.random.rand(32, 4).astype('float32')": "error",
+    "np.random.randint(0, 2, 32).astype(np.int32)": "error",
+    "np.random.normal(size=(32, 4)).astype('f')": "error",
+    "np.zeros((32, 4), 'int8').astype('float32')": "error",
+    "np.random.uniform(0.0, 1.0, (9000, 4)).astype('float32')": "",
+    "library.rows().astype('float32')": "possible",
+}
+
+
+# A missed alarm: what `astype` gives has the rows of the array that it is called on.
+@pytest.mark.parametrize("array", ARRAYS)
+def test_arrays_in_another_dtype(array: str, tmp_path: Path) -> None:
+    comment = f"  # {ARRAYS[array]}: TPU612" if ARRAYS[array] else ""
+    dataset = f"tf.data.Dataset.from_tensor_slices({array})"
+    text = TRAINED.replace("{dataset}", dataset).replace("{mark}", comment)
+    assert_marked(f"import library\nimport numpy as np\n{text}", tmp_path)
+
+
 TAKEN = {
     "by the function of tf.data": "tf.data.make_one_shot_iterator({}).get_next()",
     "by a method": "{}.make_one_shot_iterator().get_next()",

@@ -53,6 +53,7 @@ SAID = {
     "a part of a pair is formatted": 'total, count = pair\nprint(f"{total:.3f}")',
     "it has no length": "print(len(loss))",
     "it has no items": "print(loss[0])",
+    "an element of the dataset has no items": "print(x[0])",
     "it cannot be iterated over": "for item in loss:\n    print(item)",
     "it has no shape": "print(loss.shape)",
     "it has no dtype": "print(loss.dtype)",

@@ -452,7 +452,7 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         return item_of(base, index, frame.library.is_in_program(frame.context))
     if isinstance(base, Tensor):
         if base.of_all is not None and base.sort == "tensor":
-            if base.single:
+            if base.single or base.shape is not None:
                 transfer.note_operands(frame, [base], (site,), transfer.SUBSCRIPT)
             return UNKNOWN  # what holds a tensor of each replica has no items: this is a structure
         if base.sort == "structure":

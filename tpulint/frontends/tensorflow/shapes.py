@@ -157,18 +157,31 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
 
 def _of_array(array: ExternalObject) -> tuple[str | None, Shape | None]:
     """Return the dtype and the shape of an array that NumPy fills, as far as they are written."""
-    if array.last in ("rand", "randn"):
-        return "float64", tuple(_number(value) for _, value in array.arguments)
-    name = _SIZED.get(array.last)
-    size = array.argument(*name) if name is not None else None
     dtype_argument = array.argument("dtype", _DTYPES.get(array.last))
     dtype = _FILLS.get(array.last) if dtype_argument is None else dtype_of_array(dtype_argument)
+    if array.last in _LISTED:
+        sizes = [_number(value) for keyword, value in array.arguments if keyword is None]
+        return dtype, tuple(sizes)
+    name = _SIZED.get(array.last)
+    size = array.argument(*name) if name is not None else None
     if isinstance(size, Const) and size != NONE:
         return dtype, (_number(size),)
     return dtype, shape_of(size)
 
 
-# Functions of NumPy, and the argument that is the shape: a number is one dimension.
+def in_dtype(array: Value | None, dtype: Value | None, site: Site) -> ExternalObject | None:
+    """Return an array that NumPy fills with its numbers in another dtype; None for others."""
+    if not isinstance(array, ExternalObject) or not array.path.startswith("numpy."):
+        return None
+    if array.last not in _SIZED and array.last not in _LISTED:
+        return None
+    kept = [(keyword, value) for keyword, value in array.arguments if keyword != "dtype"]
+    arguments = (*kept, ("dtype", dtype or UNKNOWN))
+    return ExternalObject(array.path, site, array.context, arguments=arguments)
+
+
+_LISTED = ("rand", "randn")  # functions of NumPy that take the dimensions one by one
+# Other functions, and the argument that is the shape: a number is one dimension.
 _SIZED = {
     **dict.fromkeys(("zeros", "ones", "empty", "full"), ("shape", 0)),
     **dict.fromkeys(("random", "random_sample", "standard_normal"), ("size", 0)),
@@ -178,6 +191,7 @@ _SIZED = {
 _FILLS = {
     **dict.fromkeys(("zeros", "ones", "empty"), "float64"),
     **dict.fromkeys(("random", "random_sample", "standard_normal", "normal", "uniform"), "float64"),
+    **dict.fromkeys(_LISTED, "float64"),
 }
 _DTYPES = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "astype": 0}
 _OF_PYTHON = {"builtins.float": "float64", "builtins.str": "string"}

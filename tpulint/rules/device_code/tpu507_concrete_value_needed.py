@@ -12,7 +12,7 @@ from tpulint.absint.domain.context import (
     TRY,
 )
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
-from tpulint.absint.domain.objects import ExternalObject, Instance
+from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
 from tpulint.diagnostics.traces import path_to_site
@@ -51,6 +51,9 @@ KERAS_VALUES = frozenset(["get_value", "eval"])  # keras/src/legacy/backend.py c
 READ_WEIGHTS = frozenset(["get_weights", "save_weights"])
 # tensorflow/python/checkpoint/checkpoint.py: outside eager code, `save` asks for a session.
 CHECKPOINTS = frozenset(["Checkpoint", "CheckpointManager"])
+# autograph/operators/py_builtins.py: `max` and `min` of several tensors become an operation, as
+# `float` does; `any` and `all` of a list do not.
+COMPARES, ASKS_ITEMS = frozenset(["max", "min"]), frozenset(["any", "all"])
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
 
@@ -184,7 +187,7 @@ def left_to_python(
 
 def may_be_cast(call: ApiCall) -> bool:
     """Return whether some releases make an operation of `float` and `int` here."""
-    is_cast = call.last in CONVERTED and call.path.startswith("builtins.")
+    is_cast = call.last in CONVERTED | COMPARES and call.path.startswith("builtins.")
     return is_cast and call.context.conversion == MAY_CONVERT
 
 
@@ -205,6 +208,15 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     if last in KERAS_VALUES and home.endswith("keras.backend") and _is_of_strategy(call):
         argument = call.arguments[0].value if call.arguments else UNKNOWN
         return _has_no_value(argument, home)
+    if home == "builtins" and last in COMPARES and len(call.arguments) > 1:
+        if call.context.converts_control_flow and not may_be_cast(call):
+            return None
+        compared = [_has_no_value(argument.value, home) for argument in call.arguments]
+        return next((value for value in compared if value is not None), None)
+    if home == "builtins" and last in ASKS_ITEMS and call.arguments:
+        asked = call.arguments[0].value
+        first = asked.items[:1] if isinstance(asked, Sequence) else []
+        return _has_no_value(first[0], home) if first else None
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow and not may_be_cast(call)
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
@@ -241,7 +253,7 @@ def _has_no_value(argument: Value, home: str) -> Tensor | Variable | None:
         return tensor
     # Python's own functions refuse a constant, too; what has a dtype or a shape is a tensor.
     is_tensor_too = tensor.dtype is not None or tensor.shape is not None
-    return tensor if home == "builtins" and is_tensor_too else None
+    return tensor if home in ("builtins", "math") and is_tensor_too else None
 
 
 def _is_of_strategy(call: ApiCall) -> bool:

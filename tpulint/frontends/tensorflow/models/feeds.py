@@ -54,7 +54,13 @@ from tpulint.frontends.tensorflow.models.table import (
     observe,
     parameter_count,
 )
-from tpulint.frontends.tensorflow.shapes import batch_of_rows, dtype_of, dtype_of_array, element_of
+from tpulint.frontends.tensorflow.shapes import (
+    batch_of_rows,
+    dtype_of,
+    dtype_of_array,
+    element_of,
+    in_dtype,
+)
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -322,13 +328,16 @@ def _load_dataset(call: Call) -> Value | None:
 
 @model("?.astype", *(f"numpy.{name}" for name in ("zeros", "ones", "empty", "full")))
 @model(*(f"numpy.random.{name}" for name in ("rand", "randn", "random", "normal", "randint")))
+@model(*(f"numpy.random.{name}" for name in ("uniform", "random_sample", "standard_normal")))
 def _array(call: Call) -> Value | None:
     """Return an array that is made on the host, with the arguments that say its shape."""
-    dtype = dtype_of_array(call.get("dtype", 0)) if call.name == "astype" else "float64"
-    is_other = dtype not in ("float64", "string")
-    if is_other or call.frame.context.on_device or isinstance(call.receiver, Tensor):
+    if call.frame.context.on_device or isinstance(call.receiver, Tensor):
         return None
-    return _loaded(call)
+    if call.name != "astype":
+        return _loaded(call)
+    dtype = call.get("dtype", 0)
+    is_refused = dtype_of_array(dtype) in ("float64", "string")
+    return in_dtype(call.receiver, dtype, call.site) or (_loaded(call) if is_refused else None)
 
 
 def _loaded(call: Call) -> ExternalObject:
