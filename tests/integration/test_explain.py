@@ -47,7 +47,7 @@ def metric_fn(loss):
 
 def model_fn(features, labels, mode, params):
     loss = loss_of(features)
-    tf.print(loss)  # tpulint: ignore[TPU501]
+    loss = tf.Print(loss, [loss])  # tpulint: ignore[TPU501]
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
     return tf.estimator.tpu.TPUEstimatorSpec(
         mode, loss=loss, train_op=train, eval_metrics=(metric_fn, [loss])

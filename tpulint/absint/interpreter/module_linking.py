@@ -115,6 +115,16 @@ class ModuleLinker(ABC):
             external = external or self._external_star(starred, name)
         return external
 
+    def module_names(self, module: Module) -> dict[str, Value]:
+        """Return the globals of `module`, those of the star imports that were read included."""
+        envs = [self._envs.get(source) for source in self._with_star_imports(module)]
+        return {
+            name: value
+            for env in reversed(envs)
+            if env is not None
+            for name, value in env.names.items()
+        }
+
     def _with_star_imports(self, module: Module) -> Iterator[Module]:
         """Yield the module, and what it imports with a star, each once."""
         # Modules may import each other with a star.

@@ -32,7 +32,13 @@ from tpulint.absint.domain.events import (
     Variable,
     joined_trail,
 )
-from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, TraceTimeValue
+from tpulint.absint.domain.objects import (
+    ExternalObject,
+    Mapping,
+    Sequence,
+    TraceTimeValue,
+    function_of,
+)
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import (
     MAX_STRUCTURE_DEPTH,
@@ -439,3 +445,28 @@ def note_trace_time_value(frame: Frame, kind: str, value: TraceTimeValue, site: 
         assert computation is not None
         effect = Effect(kind, value.path, site, frame.context, value.site, True)
         computation.effects.append(effect)
+
+
+def note_unread(
+    frame: Frame,
+    name: str,
+    reason: str,
+    kind: str,
+    values: Iterable[Value],
+    site: Site,
+    *,
+    is_parameter: bool = False,
+) -> None:
+    """Note a call in device code that leads to code that is not read.
+
+    It takes tensors, a variable, of which a learning rate may be computed, or a function, which may
+    be called. Or the callee is a parameter, for which the project has functions.
+    """
+    context, arguments = frame.context, list(values)
+    if not context.on_device or context.is_unrecorded:
+        return
+    matters = is_parameter or all_tensors(arguments)
+    if matters or any(
+        function_of(value) is not None or list(variables(value)) for value in arguments
+    ):
+        frame.session.note_unfollowed(site, name, reason, kind)

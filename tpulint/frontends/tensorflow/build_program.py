@@ -112,7 +112,7 @@ def unreached(interpreter: Interpreter, program: Program) -> Iterator[Unreached]
     Functions in such functions are not listed.
     """
     for module in program.modules:
-        bound = interpreter.module_env(module).names
+        bound = interpreter.module_names(module)
         names = frozenset(name for name, value in bound.items() if _is_tensorflows(value))
         of_keras = {
             value.code.index

@@ -313,9 +313,9 @@ def note_outside(frame: Frame, path: str, values: Iterable[Value], site: Site) -
     if not root or root in NOT_FOLLOWED or is_tensorflow(path):
         return
     if path[0] == "." or frame.session.project.files.locate(frame.module.path, root, 0):
-        note_unread(frame, path, "its module was not read", UNREAD, values, site)
+        transfer.note_unread(frame, path, "its module was not read", UNREAD, values, site)
     else:
-        note_unread(frame, path, f"`{root}` is not in the project", OUTSIDE, values, site)
+        transfer.note_unread(frame, path, f"`{root}` is not in the project", OUTSIDE, values, site)
 
 
 # Methods of Python's types and of TensorFlow's classes: the project need not define them.
@@ -334,21 +334,7 @@ def note_method(call: Call) -> None:
     of_class = isinstance(call.receiver, (Instance, Bound)) and call.name not in OF_BASES
     if (of_class or call.receiver is UNKNOWN) and call.name not in OWN_METHODS:
         name = call.name.lstrip("?.")
-        note_unread(call.frame, name, UNRESOLVED, UNKNOWN_FUNCTION, call.values, call.site)
-
-
-def note_unread(
-    frame: Frame, name: str, reason: str, kind: str, values: Iterable[Value], site: Site
-) -> None:
-    """Note a call in device code that takes tensors and leads to code that is not read.
-
-    A variable alone is enough: a learning rate is computed of the global step.
-    """
-    context, arguments = frame.context, list(values)
-    if not context.on_device or context.is_unrecorded:
-        return
-    if all_tensors(arguments) or any(list(transfer.variables(value)) for value in arguments):
-        frame.session.note_unfollowed(site, name, reason, kind)
+        transfer.note_unread(call.frame, name, UNRESOLVED, UNKNOWN_FUNCTION, call.values, call.site)
 
 
 def _is_optimizer(value: Value) -> bool:

@@ -154,8 +154,16 @@ class Models(Hooks):
         result = self._evaluate(call, is_resolved=False)
         if result is None:
             if callee != NONE:
-                why = operations.UNRESOLVED
-                operations.note_unread(frame, path, why, UNKNOWN_FUNCTION, call.values, site)
+                is_parameter = isinstance(callee, Opaque) and receiver is None
+                transfer.note_unread(
+                    frame,
+                    path,
+                    operations.UNRESOLVED,
+                    UNKNOWN_FUNCTION,
+                    call.values,
+                    site,
+                    is_parameter=is_parameter,
+                )
             result = operations.unseen(call)
             if result is UNKNOWN:
                 result = strategies.made_by_unseen_code(call)
