@@ -20,12 +20,13 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN, is_tensorf
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, iterated_by
-from tpulint.queries.environment import operation_built
+from tpulint.queries.environment import is_for_tensorflow_1, operation_built
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, ExpressionStatement, With, walk
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
+BY_RELEASE = "unless TensorFlow 1 runs it, which drops what nothing takes"
 CALL = "__call__"
 DATA_MODULE = "tensorflow.data."
 READS_WHOLE = frozenset(["get_single_element", "reduce"])  # methods of datasets
@@ -52,9 +53,12 @@ class UnsupportedOp(Rule):
                 continue
             if "Placeholder" in built.operations and is_under_condition(call, computation):
                 continue  # models make placeholders for what runs an exported graph, on no TPU
-            is_built = _is_built(built, call, program, computation)
-            if is_never_fetched(built, call, computation, emptied) or (
-                built.writer and not is_built and asks_about(call.context, naming.SUMMARIES)
+            is_dropped = is_dropped_by_1(built, call, computation)
+            is_built = not is_dropped and _is_built(built, call, program, computation)
+            if (
+                is_never_fetched(built, call, computation, emptied)
+                or (is_dropped and is_written_for_1(program, call, computation))
+                or (built.writer and not is_built and asks_about(call.context, naming.SUMMARIES))
             ):
                 continue
             layer = called_layer(call)
@@ -68,7 +72,7 @@ class UnsupportedOp(Rule):
                 trace=path_to_site(
                     computation, call.context, call.site, f"builds {what} on the device"
                 ),
-                doubt=_doubt(program, computation, call, built),
+                doubt=BY_RELEASE if is_dropped else _doubt(program, computation, call, built),
             )
         for computation, call in compiled_calls(program):
             for site, how in reads_of_dataset(call):
@@ -212,27 +216,30 @@ def is_of_host(value: object) -> bool:
 def is_never_fetched(
     built: BuiltOperation, call: ApiCall, computation: Computation, emptied: set[str]
 ) -> bool:
-    """Return whether TensorFlow drops the operation: nothing that runs needs it.
-
-    That is a summary of TensorFlow 1 outside an Estimator, which merges them. And it is what
-    nothing takes in a model_fn: an Estimator runs that in a loop of TensorFlow 1.
-    """
-    is_for_estimator = computation.kind == MODEL_FN
-    if V1_SUMMARIES.issuperset(built.operations):
-        return not is_for_estimator or _folder(call) in emptied
-    # tensorflow/compiler/tf2xla/functionalize_while.cc copies what the next round needs.
-    is_kept = built.writer or call.context.traced or call.context.control()
-    return is_for_estimator and not is_kept and is_taken_by_nothing(call)
+    """Return whether this is a summary of TensorFlow 1 outside an Estimator, which merges them."""
+    is_merged = computation.kind == MODEL_FN and _folder(call) not in emptied
+    return V1_SUMMARIES.issuperset(built.operations) and not is_merged
 
 
-def is_taken_by_nothing(call: ApiCall) -> bool:
-    """Return whether the call is a statement of its own."""
+# tensorflow/compiler/tf2xla/functionalize_while.cc copies of a loop what the next round needs, and
+# an Estimator runs a model_fn in one. In TensorFlow 2 the loop's body is a function, copied whole.
+def is_dropped_by_1(built: BuiltOperation, call: ApiCall, computation: Computation) -> bool:
+    """Return whether nothing takes what is built, so that TensorFlow 1 never compiles it."""
+    if computation.kind != MODEL_FN or built.writer or V1_SUMMARIES.issuperset(built.operations):
+        return False
+    if call.context.traced or call.context.control():
+        return False
     return any(
         isinstance(node, ExpressionStatement)
         and isinstance(node.value, CallNode)
         and node.value.place == call.site.place
         for node in call.site.module.nodes()
     )
+
+
+def is_written_for_1(program: Program, call: ApiCall, computation: Computation) -> bool:
+    """Return whether the program is written for TensorFlow 1, as far as one sees."""
+    return any(is_for_tensorflow_1(program, site) for site in (call.site, computation.call.site))
 
 
 def has_writer(program: Program, computation: Computation) -> bool:
