@@ -129,6 +129,30 @@ def test_what_may_be_a_tuple_of_arguments_is_silent(args: str, tmp_path: Path) -
     assert certainties(ARGUMENTS.replace("{args}", args), tmp_path, "TPU711") == []
 
 
+@pytest.mark.parametrize(("args", "count"), [("(x,), x", 1), ("x, x", 2), ("(), unseen.rest", 0)])
+def test_a_tensor_in_place_of_a_dictionary_is_reported(
+    args: str, count: int, tmp_path: Path
+) -> None:
+    program = ARGUMENTS.replace("args={args}", args)
+    assert certainties(program, tmp_path, "TPU711") == ["definite"] * count
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [("tf.reshape(tf.range(8.0), [4, 2])", 1), ("tf.split(tf.ones([4, 2]), 2)", 0)],
+)
+def test_a_row_of_what_an_operation_gives_is_one_tensor(
+    rows: str, count: int, tmp_path: Path
+) -> None:
+    program = ARGUMENTS.replace("args={args}", "x")
+    batches = f"tf.data.Dataset.from_tensor_slices({rows}).batch(4)"
+    program += (
+        f"for x in strategy.experimental_distribute_dataset({batches}):\n    train(x, 0, 0)\n"
+    )
+    program = program.replace("train(tf.ones([4]), next(iter(dataset)), unseen.batch)\n", "")
+    assert certainties(program, tmp_path, "TPU711") == ["definite"] * count
+
+
 def test_the_rows_of_an_eager_tensor_are_arguments(tmp_path: Path) -> None:
     program = """
 import tensorflow as tf

@@ -477,6 +477,9 @@ def test_an_error_of_another_kind_is_not_linked_to_a_finding_at_its_line(tmp_pat
 # A call of `run` that TensorFlow or Python refuses, and the rule.
 RUNS = [
     ("strategy.run(step, args=(x))", "TPU711"),
+    ("strategy.run(step(x))", "TPU205"),
+    ("strategy.run(step, (), x)", "TPU711"),
+    ("strategy.run(step, kwargs={'z': x})", "TPU403"),
     ("strategy.run(step, args=(x, x))", "TPU403"),
     ("strategy.run(lambda y, *, training: y, args=(x,))", "TPU403"),
     ("strategy.run(lambda y, z: y, args=(x,))", "TPU403"),

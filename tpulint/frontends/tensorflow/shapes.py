@@ -270,4 +270,5 @@ def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Valu
     if dtype is None and shape is None:
         return None
     rest = shape[1:] if shape and is_sliced else None if is_sliced else shape
-    return replace(of_one, sort="tensor", dtype=dtype, shape=rest)
+    is_one = not isinstance(value, Tensor) or value.single or shape is not None
+    return replace(of_one, sort="tensor", dtype=dtype, shape=rest, single=is_one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, UNSEEN
@@ -17,7 +18,7 @@ from tpulint.absint.domain.objects import (
 )
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import STRUCTURES, parts
-from tpulint.absint.domain.values import NONE, Choice, Const, External, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
@@ -162,14 +163,20 @@ def is_tensor_of_host(program: Program, call: ApiCall, value: Value) -> bool:
     )
 
 
+# The arguments of `run` by position, what each of them is, and the mistake that was made with it.
+TAKEN_APART = {
+    1: ("args", "tuple of arguments", "a single argument without its comma: write `args=(x,)`"),
+    2: ("kwargs", "dictionary of arguments", "one of them: write all in `args=(x, y)`"),
+}
+
+
 def _check_arguments(program: Program, report: Report) -> None:
-    """Check that a step gets a list of arguments, and no value of all replicas in its place."""
-    for computation in program.computations:
-        arguments = computation.call.argument("args", 1)
-        if not is_run(computation) or arguments is None:
-            continue
-        value = arguments.value
-        if not isinstance(value, Tensor) or not is_certainly_one(value):
+    """Check that a step gets its arguments in a tuple and a dictionary, and no value itself."""
+    for computation, position in product(filter(is_run, program.computations), TAKEN_APART):
+        keyword, due, advice = TAKEN_APART[position]
+        arguments = computation.call.argument(keyword, position)
+        value = arguments.value if arguments is not None else UNKNOWN
+        if arguments is None or not isinstance(value, Tensor) or not is_certainly_one(value):
             continue
         certainty = _certainty_of_arguments(program, computation, value, arguments.site)
         if certainty is None:
@@ -177,8 +184,7 @@ def _check_arguments(program: Program, report: Report) -> None:
         origin = () if value.of_all is None else (value.of_all.site,)
         report(
             arguments.site.span,
-            f"`{computation.kind}` takes a tuple of arguments, but this is a single argument"
-            " without its comma: write `args=(x,)`",
+            f"`{computation.kind}` takes a {due}, but this is {advice}",
             certainty=certainty,
             trace=(
                 *(traces.step(HOST_LANE, site, "gives one value per replica") for site in origin),
