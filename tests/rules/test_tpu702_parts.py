@@ -154,6 +154,61 @@ with strategy.scope():
     model.build([1, 224, 224, 3])
     model.compile("adam", "mse")
 """,
+    "a layer that is called outside to put a model together": """
+inputs = tf.keras.Input([4])
+outputs = tf.keras.layers.Dense(10)(inputs)  # error: TPU702
+with strategy.scope():
+    model = tf.keras.Model(inputs, outputs)
+    model.compile("adam", "mse")
+""",
+    "a model whose ends another one takes": """
+def build():
+    inputs = tf.keras.Input([4])
+    return tf.keras.Model(inputs, tf.keras.layers.Dense(4)(inputs))
+
+body = build()  # error: TPU702
+with strategy.scope():
+    model = tf.keras.Model(body.input, tf.keras.layers.Dense(1)(body.output))
+    model.compile("adam", "mse")
+""",
+    "a model whose ends a class of another package takes": """
+from attacks import Robust
+
+inputs = tf.keras.Input([4])
+body = tf.keras.Model(inputs, tf.keras.layers.Dense(4)(inputs))  # possible: TPU702
+with strategy.scope():
+    model = Robust(body.input, body.output)
+    model.compile(optimizer="adam", loss="mse")
+""",
+    "a layer that may be frozen": """
+inputs = tf.keras.Input([4])
+body = tf.keras.layers.Dense(4)(inputs)  # possible: TPU702
+with strategy.scope():
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(body))
+    model.layers[1].trainable = False
+    model.compile("adam", "mse")
+""",
+    "no fault: layers without weights, and one that the scope calls first": """
+inputs = tf.keras.Input([4])
+scaled = tf.keras.layers.Rescaling(0.5)(inputs)
+dense = tf.keras.layers.Dense(10)
+with strategy.scope():
+    model = tf.keras.Model(inputs, dense(scaled))
+    model.compile("adam", "mse")
+""",
+    "a false alarm: a model that is cloned under the scope": """
+inputs = tf.keras.Input([4])
+body = tf.keras.Model(inputs, tf.keras.layers.Dense(4)(inputs))
+with strategy.scope():
+    model = tf.keras.models.clone_model(body)
+    model.compile("adam", "mse")
+""",
+    "a backbone of a package that copies those of Keras": """
+import efficientnet.tfkeras as efn
+
+backbone = efn.EfficientNetB0(weights="imagenet", include_top=False)  # error: TPU702
+"""
+    + COMPILED,
 }
 
 

@@ -24,18 +24,19 @@ from tpulint.absint.domain.events import (
     Tensor,
     Variable,
 )
-from tpulint.absint.domain.objects import (
-    ContextManagerValue,
-    ExternalObject,
-    Instance,
-    Mapping,
-    Sequence,
-)
+from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Module, Site, shared_length
 from tpulint.absint.domain.values import Const, Opaque, Text, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another, is_of_setting
-from tpulint.frontends.tensorflow.keras_models import LAYERS, is_model, is_pretrained
+from tpulint.frontends.tensorflow.keras_models import (
+    LAYERS,
+    is_model,
+    is_pretrained,
+    parts_of,
+    reached_from,
+    steps,
+)
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     INPUT_SHAPES,
@@ -91,10 +92,10 @@ def is_on_replica(context: Context) -> bool:
     return not asks_about(context, naming.REPLICA)
 
 
-MAX_PARTS = 256
 TRAINS = "fit"
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
 WEIGHTED = "weighted_metrics"
+FREEZES = frozenset(["trainable"])
 CLASSES = tf_names.TPU_STRATEGIES | tf_names.OTHER_STRATEGIES
 
 
@@ -147,7 +148,7 @@ class Scopes:
             if not call.context.with_blocks(SCOPE)
             and (name == "build" or not _is_made_in_scope(call.receiver))
         }
-        return {id(value) for holder in holders.values() for value in [holder, *_parts(holder)]}
+        return {id(value) for holder in holders.values() for value in [holder, *parts_of(holder)]}
 
     def misplaced(self) -> Iterator[Misplaced]:
         # A scope that is entered by hand may be open anywhere.
@@ -255,13 +256,40 @@ class Scopes:
         self, call: ApiCall, strategy: Strategy, least: Certainty
     ) -> Iterator[Misplaced]:
         """Yield the parts with weights of the model that a call is of."""
-        for part in _parts(call.receiver):
+        # What a class of the project does with its parts is its own.
+        least = _least(least, definite_if(not isinstance(call.receiver, Instance)))
+        count = 0
+        for part in parts_of(call.receiver):
             certainty = self._certainty_of_weights(part)
             if certainty is not None:
-                # What a class of the project does with its parts is its own.
-                trains = definite_if(not isinstance(call.receiver, Instance))
-                certainty = _least(_least(certainty, trains), least)
-                yield from self._taken(call, part, "model", strategy, certainty)
+                for misplaced in self._taken(call, part, "model", strategy, least):
+                    count += 1
+                    yield replace(misplaced, certainty=_least(certainty, misplaced.certainty))
+        if not count and _is_made_in_scope(call.receiver):
+            yield from self._layer_outside(call, strategy, least)
+
+    # keras/src/ops/operation.py: a layer makes its weights when it is called on symbolic tensors.
+    def _layer_outside(
+        self, call: ApiCall, strategy: Strategy, least: Certainty
+    ) -> Iterator[Misplaced]:
+        """Yield the first layer that is called under no scope to put a model of one together."""
+        built: dict[int, LayerCall] = {}
+        for value in reached_from(call.receiver):
+            for step in steps(value) if isinstance(value, Tensor) else ():
+                built.setdefault(id(step.layer), step)
+        for step in built.values():
+            layer = step.layer
+            if not isinstance(layer, ExternalObject) or step.site is None or not _weighs(layer):
+                continue
+            certainty = self.is_outside(step.context, strategy)
+            if certainty is not None:
+                is_own = isinstance(call.receiver, ExternalObject) and "keras" in call.receiver.path
+                names = (module.facts.names_any(FREEZES) for module in self.program.modules)
+                least = _least(least, definite_if(is_own and not any(names)))
+                made, certainty = step.context, _least(certainty, least)
+                name, place, used = layer.last, step.site, call.context
+                yield Misplaced("layer", name, made, place, call.site, used, certainty)
+                return
 
     def _compiled_outside(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.compile("adam")` under no scope: the optimizer of a model that one was made in."""
@@ -294,7 +322,7 @@ class Scopes:
         strategy = scope_strategy(model.context)
         if strategy is not None and strategy.kind == "tpu":
             for argument in filter(None, (call.argument("metrics", 2), call.argument(WEIGHTED))):
-                for metric in filter(_is_metric, _parts(argument.value)):
+                for metric in filter(_is_metric, parts_of(argument.value)):
                     yield from self._taken(call, metric, "metric", strategy, Certainty.DEFINITE)
 
     # Keras 2 enters the model's own strategy, which cannot be nested; Keras 3 makes slots there.
@@ -392,7 +420,7 @@ class Scopes:
             trains = part.argument("trainable", 1) or Const(not _is_of_hub(part))
             return definite_if(part.attributes.get("trainable", trains) != Const(False))
         if is_model(part):
-            weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in _parts(part))
+            weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in parts_of(part))
             is_built = part.last == "Model" or knows_input(self.program, part)
             return Certainty.DEFINITE if weighted and is_built else None
         is_built = id(part) in self._built_outside
@@ -456,7 +484,15 @@ def _is_made_with_weights(part: ExternalObject) -> bool:
     """
     if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES:
         return True
-    return _is_of_hub(part) or is_pretrained(part.path)
+    # Packages that copy the models of keras/src/applications copy their arguments.
+    has_top = any(keyword == "include_top" for keyword, _ in part.arguments)
+    return has_top or _is_of_hub(part) or is_pretrained(part.path)
+
+
+def _weighs(layer: ExternalObject) -> bool:
+    """Return whether a layer of Keras, or one of those that it holds, has weights."""
+    held = [layer, *parts_of(layer)]
+    return "keras" in layer.path and any(it.last in tf_names.LAYERS_WITH_WEIGHTS for it in held)
 
 
 def _is_of_hub(part: ExternalObject) -> bool:
@@ -476,41 +512,6 @@ def _may_build_later(model: Value | None) -> bool:
     if not isinstance(model, ExternalObject) or "keras" in model.path:
         return False
     return not is_pretrained(model.path)
-
-
-def _parts(start: Value | None) -> list[ExternalObject]:
-    """Return the objects of which a model is made, and those of which they are made."""
-    queue: list[Value] = _held(start) if start is not None else []
-    parts: list[ExternalObject] = []
-    seen: set[int] = set()
-    while queue and len(seen) < MAX_PARTS:
-        value = queue.pop(0)
-        if id(value) not in seen:
-            seen.add(id(value))
-            if isinstance(value, ExternalObject):
-                parts.append(value)
-            queue += _held(value)
-    return parts
-
-
-def _held(value: Value) -> list[Value]:
-    """Return what a value directly holds: arguments, attributes, items, the layers behind it."""
-    match value:
-        case ExternalObject(arguments=arguments):
-            return [argument_value for _, argument_value in arguments]
-        case Instance(attributes=attributes):
-            return list(attributes.values())
-        case Sequence(items=items):
-            return list(items)
-        case Mapping(items=by_key):
-            return list(by_key.values())
-        case Tensor(layer=LayerCall() as called):
-            layers = [called]
-            for step in layers:  # it grows meanwhile
-                if len(layers) < MAX_PARTS:
-                    layers += step.sources
-            return [step.layer for step in layers if step.layer is not None]
-    return []
 
 
 # keras/src/metrics: those that make their variables when they are updated first.

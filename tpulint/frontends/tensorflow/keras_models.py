@@ -240,6 +240,51 @@ def steps(outputs: Value) -> Iterator[LayerCall]:
             stack += [(source, False) for source in step.sources]
 
 
+MAX_PARTS = 256
+
+
+def parts_of(start: Value | None) -> list[ExternalObject]:
+    """Return the objects of which a model is made, and those of which they are made."""
+    return [value for value in reached_from(start) if isinstance(value, ExternalObject)]
+
+
+def reached_from(start: Value | None) -> list[Value]:
+    """Return what a model is made of, and what that is made of."""
+    reached: list[Value] = _held(start) if start is not None else []
+    seen: set[int] = set()
+    values: list[Value] = []
+    for value in reached:  # it grows meanwhile
+        if len(seen) >= MAX_PARTS:
+            break
+        if id(value) not in seen:
+            seen.add(id(value))
+            values.append(value)
+            reached += _held(value)
+    return values
+
+
+def _held(value: Value) -> list[Value]:
+    """Return what a value directly holds: arguments, attributes, items, the layers behind it."""
+    match value:
+        case ExternalObject(last="clone_model"):  # it makes layers and weights of its own
+            return []
+        case ExternalObject(arguments=arguments):
+            return [argument_value for _, argument_value in arguments]
+        case Instance(attributes=attributes):
+            return list(attributes.values())
+        case Sequence(items=items):
+            return list(items)
+        case Mapping(items=by_key):
+            return list(by_key.values())
+        case Tensor(layer=LayerCall() as called):
+            layers = [called]
+            for step in layers:  # it grows meanwhile
+                if len(layers) < MAX_PARTS:
+                    layers += step.sources
+            return [step.layer for step in layers if step.layer is not None]
+    return []
+
+
 # keras/src/ops/operation.py: the symbolic tensors that a layer or a model begins and ends with.
 INPUTS = frozenset(["input", "inputs"])
 ENDS = INPUTS | {"output", "outputs"}

@@ -15,6 +15,7 @@ from tpulint.rules.base import Report, Rule, register
 HARM = {
     "optimizer": "its slot variables cannot be created beside the model's variables",
     "model": "an optimizer of the strategy cannot update its variables",
+    "layer": "an optimizer of the model's strategy cannot update its weights",
     "metric": "updates from the replicas are refused or lost",
     "variable": "it lives on the host, so replicas read a copy of it, and their writes are refused"
     " or lost",
