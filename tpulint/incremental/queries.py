@@ -68,7 +68,7 @@ class Queries:
         paths = absolute_paths(batch.filenames)
         # By the names of the run: findings name files as it does.
         self._shown = dict(zip(paths, batch.filenames, strict=True))
-        analyzer = [package_hash(), sys.version, batch.settings]
+        analyzer = [memo.analyzer_identity(), sys.version, batch.settings]
         self._of_files = hashed(analyzer)[:HEAD_CHARACTERS]
         place = [os.getcwd(), batch.filenames, sorted(batch.context)]
         self._of_batch = hashed([*analyzer, *place])[:HEAD_CHARACTERS]

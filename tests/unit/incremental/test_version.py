@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import tpulint
-from tpulint.incremental.memo import SUFFIXES, own_hash
+from tpulint.incremental import memo
+from tpulint.incremental.memo import SUFFIXES, Database, Memo, own_hash
 
 
 def test_every_file_of_the_analyzer_belongs_to_its_version(
@@ -30,3 +31,11 @@ def test_every_file_of_the_analyzer_belongs_to_its_version(
         assert hash_now() == before
     files[0].unlink()
     assert hash_now() != before
+
+
+def test_only_what_is_stored_belongs_to_a_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memo, "own_hash", lambda: "a hash")
+    assert Database(str(tmp_path)).analyzer_identity() == "a hash"
+    assert Memo().analyzer_identity() == ""
