@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -248,7 +248,14 @@ CLASSES: dict[str, Callable[[Value | None], bool]] = {
 
 
 # Objects of one of these types may be of several classes; those of any other are of one.
-TOLD_APART = (Choice, ExternalObject, Instance, Opaque)
+TOLD_APART = (Choice, Instance)
+
+
+def _apart(value: Value) -> Hashable:
+    """Return what tells the models of an object from those of others of its type."""
+    if isinstance(value, ExternalObject):
+        return value.path, is_model(value)
+    return value.last if isinstance(value, Opaque) else None
 
 
 def is_instance(value: Value | None, name: str) -> bool:
@@ -323,7 +330,7 @@ class Table(Generic[F]):
     def __init__(self) -> None:
         self._entries: defaultdict[str, list[Entry[F]]] = defaultdict(list)
         self._of_functions: dict[str, tuple[F, ...]] = {}
-        self._of_methods: dict[tuple[type[Value], str, bool], tuple[F, ...]] = {}
+        self._of_methods: dict[Hashable, tuple[F, ...]] = {}
 
     def add(self, names: Iterable[str], function: F) -> None:
         """Enter `function` under each of `names`."""
@@ -372,7 +379,7 @@ class Table(Generic[F]):
             return _sorted((entry.rank(call.path), entry) for entry in entries if entry.is_suffix)
         if isinstance(call.receiver, TOLD_APART):
             return self._methods(call, is_resolved)
-        key = type(call.receiver), call.path, is_resolved
+        key = type(call.receiver), _apart(call.receiver), call.path, is_resolved
         ranked = self._of_methods.get(key)
         if ranked is None:
             ranked = self._of_methods[key] = self._methods(call, is_resolved)

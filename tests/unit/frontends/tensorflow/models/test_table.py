@@ -13,6 +13,7 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, Opaque, Value
 from tpulint.absint.interpreter.frame import Frame
+from tpulint.frontends.tensorflow.keras_models import IS_MODEL
 from tpulint.frontends.tensorflow.models.registry import MODULES
 from tpulint.frontends.tensorflow.models.table import (
     CLASSES,
@@ -151,11 +152,14 @@ RECEIVERS: list[Value] = [
     *(Strategy("tpu", SITE), Strategy("mirrored", SITE), Opaque("cache"), Opaque("other")),
     ExternalObject("tensorflow.data.Dataset", SITE, CONTEXT),
     ExternalObject("tensorflow.Graph", SITE, CONTEXT),
+    ExternalObject("project.build", SITE, CONTEXT),
+    ExternalObject("project.build", SITE, CONTEXT, {IS_MODEL: Const(True)}),
     Choice((ExternalObject("tensorflow.data.TFRecordDataset", SITE, CONTEXT), Const(None))),
 ]
 METHODS = [
     *("builtins.list.get", "builtins.dict.get", "builtins.str.get", "tf.Tensor.get"),
     *("tf.distribute.Strategy.get", "tf.data.Dataset.get", "tf.Graph.*", "?.get", "?.cache.get"),
+    "keras.Model.get",
 ]
 
 
@@ -168,7 +172,7 @@ def method_table() -> Table[str]:
 
 @pytest.mark.parametrize("first", RECEIVERS, ids=repr)
 def test_what_a_call_may_mean_depends_on_no_call_before(first: Value) -> None:
-    """A table keeps what it found for one type of receiver."""
+    """A table keeps what it found for receivers that no model tells apart."""
     table = method_table()
     for receiver, path, is_resolved in product((first, *RECEIVERS), ("?.get", "cache.get"), (1, 0)):
         record = ApiCall(path, SITE, CONTEXT, (), receiver, UNKNOWN)
