@@ -124,10 +124,17 @@ class Targets:
         self._configured = configured
         self._folders: dict[str, Target | None] = {}
         self._known: dict[str, Target] = {}
+        self._of_files: dict[str, Target] = {}
         self._run_on: dict[str, int] = {}
 
     def of(self, filename: str) -> Target:
         """Return the target of a file, which need not exist."""
+        target = self._of_files.get(filename)
+        if target is None:
+            target = self._of_files[filename] = self._find(filename)
+        return target
+
+    def _find(self, filename: str) -> Target:
         folder = os.path.dirname(os.path.abspath(filename))
         if folder not in self._known:
             self._known[folder] = self._find_above(folder)

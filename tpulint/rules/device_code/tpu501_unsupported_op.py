@@ -243,7 +243,17 @@ def is_written_for_1(program: Program, call: ApiCall, computation: Computation) 
 
 
 def has_writer(program: Program, computation: Computation) -> bool:
-    """Return whether a writer is the default one in the device's code: graphs have this, too."""
+    """Return whether a writer is the default one in the device's code: graphs have this, too.
+
+    All summaries of a computation have one answer.
+    """
+    answer: bool | None = program.answers.get((has_writer, computation))
+    if answer is None:
+        answer = program.answers[has_writer, computation] = _has_writer(program, computation)
+    return answer
+
+
+def _has_writer(program: Program, computation: Computation) -> bool:
     # Projects wrap `create_file_writer` under names of their own.
     makers = [name for name in program.named if naming.WRITER.is_in(name)]
     writers = {call.site for name in makers for call in program.named[name]}

@@ -99,13 +99,14 @@ def _check_only_one(program: Program, report: Report) -> None:
 # tensorflow/python/tpu/tpu_embedding_v2.py, `_raise_error_for_inputs_not_on_cpu`
 def _check_places_of_batches(program: Program, report: Report) -> None:
     """Report `enqueue` of what the same tf.function takes of a dataset that is sent to the TPU."""
+    fed = list(uses(program, ["enqueue"]))
     taken: dict[tuple[Site, Scope], list[ApiCall]] = defaultdict(list)
-    for call in program.all_calls():
+    for call in program.all_calls() if fed else ():
         batches, traced = batches_taken_by(call), traced_around(call.context)
         if batches is not None and batches[0].site is not None and traced is not None:
             taken[batches[0].site, traced].append(call)
     reported: set[Site] = set()
-    for call, embedding in uses(program, ["enqueue"]) if taken else ():
+    for call, embedding in fed if taken else ():
         step = call.context.computation
         if call.site in reported or scope_strategy(embedding.context) is None:
             continue
