@@ -65,6 +65,11 @@ class FunctionBody:
         """The local names, to ask whether one is among them."""
         return frozenset(self.local_names)
 
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """What is mentioned, to ask whether one of several names is among it."""
+        return frozenset(self.mentions)
+
 
 class Reader(Protocol):
     """Read the functions that were left out when the module was read.

@@ -103,17 +103,25 @@ class ScopeStack(tuple[Scope, ...]):
     """The scopes around a place, outermost first; made by `and_inside` of those around it.
 
     computation: the innermost that is being built. cluster: its innermost open host cluster.
-    Many places share them, and each asks the same: so they are found once.
+    loops: the number of Python loops. Many places share them, and each asks the same: so they are
+    found once.
     """
 
     computation: Any = None
     cluster: Any = None
+    loops = 0
 
     @cached_property
     def control(self) -> tuple[Scope, ...]:
         """The traced control flow inside the computation, outermost first."""
         scopes = [scope for scope in self.since(COMPUTATION) if scope.kind in (COND, WHILE)]
         return tuple(reversed(scopes))
+
+    @cached_property
+    def fed_at(self) -> Site | None:
+        """Where the device gets the dataset that an input function makes here, if one does."""
+        data = next((scope for scope in reversed(self) if scope.kind == DATA), None)
+        return None if data is None or data.payload is None else data.site
 
     @cached_property
     def rounds(self) -> tuple[object, ...]:
@@ -130,13 +138,15 @@ class ScopeStack(tuple[Scope, ...]):
     def and_inside(self, *inner: Scope) -> ScopeStack:
         """Return these scopes with others inside them."""
         stack = ScopeStack((*self, *inner))
-        computation, cluster = self.computation, self.cluster
+        computation, cluster, loops = self.computation, self.cluster, self.loops
         for scope in inner:
             if scope.kind == COMPUTATION:
                 computation, cluster = scope.payload, None
             elif scope.kind == CLUSTER:
                 cluster = scope.payload
-        stack.computation, stack.cluster = computation, cluster
+            elif scope.kind == LOOP:
+                loops += 1
+        stack.computation, stack.cluster, stack.loops = computation, cluster, loops
         return stack
 
 
@@ -211,8 +221,7 @@ class BaseContext(NamedTuple):
     @property
     def fed_at(self) -> Site | None:
         """Where the device gets the dataset that an input function makes here, if one does."""
-        data = next((scope for scope in reversed(self.scopes) if scope.kind == DATA), None)
-        return None if data is None or data.payload is None else data.site
+        return self.scopes.fed_at
 
     @property
     def inner_scopes(self) -> list[Scope]:
@@ -220,27 +229,30 @@ class BaseContext(NamedTuple):
         return [scope for scope in self.scopes if scope.kind not in (COMPUTATION, CLUSTER)]
 
     def inside(self: Self, scope: Scope) -> Self:
-        scopes = self.scopes.and_inside(scope)
-        rest = self.is_unrecorded, self.run, self.assumed
-        return type(self)(scopes, self.call_chain, self.conditions, *rest)
+        return self.with_scopes(self.scopes.and_inside(scope))
+
+    # A program has hundreds of thousands of contexts. A tuple made directly costs half of what a
+    # call of the class does, and a third of what `_replace` does.
+    def with_scopes(self: Self, scopes: ScopeStack) -> Self:
+        """Return the same place with other scopes around it."""
+        return tuple.__new__(type(self), (scopes, *self[1:]))
 
     def called(self: Self, call: CallStep) -> Self:
-        call_chain = (*self.call_chain, call)
-        rest = self.is_unrecorded, self.run, self.assumed
-        return type(self)(self.scopes, call_chain, self.conditions, *rest)
+        scopes, call_chain, *rest = self
+        return tuple.__new__(type(self), (scopes, (*call_chain, call), *rest))
 
     def when(self: Self, key: ConditionKey, branch: object) -> Self:
         while key.answer is not None and key.answer.negates is not None:
             opposite = key.answer.negates
             key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
-        calls = self.call_chain if key.kind in (PLACE, ENTRY) else key.call_chain
-        rounds = key.rounds if key.kind in FLAGS else self.scopes.rounds or key.rounds
+        scopes, call_chain, conditions, *rest = self
+        calls = call_chain if key.kind in (PLACE, ENTRY) else key.call_chain
+        rounds = key.rounds if key.kind in FLAGS else scopes.rounds or key.rounds
         if calls is not key.call_chain or rounds is not key.rounds:
             kind, identity, answer = key.kind, key.identity, key.answer
             key = ConditionKey(kind, identity, answer, calls, key.answers, rounds, key.test)
-        conditions = self.conditions | {(key, branch)}
-        rest = self.is_unrecorded, self.run, self.assumed
-        return type(self)(self.scopes, self.call_chain, conditions, *rest)
+        conditions |= {(key, branch)}
+        return tuple.__new__(type(self), (scopes, call_chain, conditions, *rest))
 
     def assuming_no_exception(self: Self, tested: BaseContext, before: BaseContext) -> Self:
         """Return the same place.
@@ -251,7 +263,7 @@ class BaseContext(NamedTuple):
 
     def without_recording(self: Self) -> Self:
         """Return the same place, with nothing recorded."""
-        return self._replace(is_unrecorded=True)
+        return tuple.__new__(type(self), (*self[:3], True, *self[4:]))
 
     @property
     def traced(self) -> bool:
@@ -281,7 +293,7 @@ class BaseContext(NamedTuple):
     @property
     def loops(self) -> int:
         """The number of Python loops around this place; each is read once."""
-        return sum(scope.kind == LOOP for scope in self.scopes)
+        return self.scopes.loops
 
     def since(self, kind: str) -> Iterator[Scope]:
         """Return the scopes inside the innermost scope of `kind`, innermost first."""

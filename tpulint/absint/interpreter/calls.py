@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from tpulint.absint.domain.context import (
@@ -50,6 +51,7 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
+from tpulint.absint.interpreter.session import Identity
 from tpulint.syntax.nodes import Constant, Expression
 
 POST_INIT = "__post_init"  # what dataclasses, Pydantic's, too, call after their `__init__`
@@ -105,7 +107,7 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
 
 def by_position(site: Site, *values: Value) -> Arguments:
     """Return values as the arguments of a call at `site`, by position."""
-    return tuple(Argument(None, "", value, site) for value in values)
+    return tuple([Argument(None, "", value, site) for value in values])
 
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
@@ -181,23 +183,22 @@ def _callees(frame: Frame, choice: Choice, args: Arguments) -> list[Value]:
 
 def _of_one_body(callees: list[Value]) -> list[Value]:
     """Leave one of a function and what traces it: either way its body is reached."""
-    distinct: list[Value] = []
-    for value in callees:
-        same = [number for number, other in enumerate(distinct) if _are_one(value, other)]
-        if not same:
-            distinct.append(value)
-        elif _is_traced(value):
-            distinct[same[0]] = value
-    return distinct
+    distinct: dict[Hashable, Value] = {}
+    for number, value in enumerate(callees):
+        body = _body_of(value) or number
+        if body not in distinct or _is_traced(value):
+            distinct[body] = value
+    return list(distinct.values())
 
 
-def _are_one(callee: Value, other: Value) -> bool:
-    """Return whether both run the same code with the same names, for the same object."""
-    if isinstance(callee, Bound) and isinstance(other, Bound):
-        return callee.receiver is other.receiver and _are_one(callee.function, other.function)
-    if isinstance(callee, Function) and isinstance(other, Function):
-        return callee.code is other.code and callee.env is other.env
-    return False
+def _body_of(callee: Value) -> Identity | None:
+    """Return which code runs, with which names, for which object; None where it is not seen."""
+    if isinstance(callee, Function):
+        return id(callee.code), id(callee.env)
+    if not isinstance(callee, Bound):
+        return None
+    body = _body_of(callee.function)
+    return None if body is None else (id(callee.receiver), *body)
 
 
 def _is_traced(callee: Value) -> bool:
@@ -268,10 +269,11 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
 
 def _unread(frame: Frame, args: Arguments, site: Site) -> Value:
     """Return the result of a call that is not followed: a model is still made of all its layers."""
+    if frame.context.computation is not None:
+        return UNKNOWN
     items = all_tensors(argument.value for argument in args)
-    if frame.context.computation is None and any(tensor.layer is not None for tensor in items):
-        return transfer.flow(frame, items, site, "unseen")
-    return UNKNOWN
+    is_of_model = any(tensor.layer is not None for tensor in items)
+    return transfer.flow(frame, items, site, "unseen") if is_of_model else UNKNOWN
 
 
 def finish(inner: Frame, function: Function) -> Value:

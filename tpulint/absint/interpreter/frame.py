@@ -63,7 +63,7 @@ class Scoped:
 
     def __exit__(self, *_: object) -> None:
         if self._frame.context.scopes is not self._scopes:
-            self._frame.context = self._frame.context._replace(scopes=self._scopes)
+            self._frame.context = self._frame.context.with_scopes(self._scopes)
 
 
 class Library:
@@ -350,12 +350,12 @@ class Frame(ABC):
 
     def open(self, *scopes: Scope) -> None:
         """Enter scopes that stay open until the enclosing `scopes_closed` block ends."""
-        self.context = self.context._replace(scopes=self.context.scopes.and_inside(*scopes))
+        self.context = self.context.with_scopes(self.context.scopes.and_inside(*scopes))
 
     def close(self, payload: object) -> None:
         """Close the scopes of what was entered by hand."""
         left = [scope for scope in self.context.scopes if scope.payload is not payload]
-        self.context = self.context._replace(scopes=ScopeStack().and_inside(*left))
+        self.context = self.context.with_scopes(ScopeStack().and_inside(*left))
 
     def scopes_closed(self) -> Scoped:
         """Close at the end of the block what was opened in it; conditions stay."""
@@ -388,7 +388,7 @@ class Frame(ABC):
 
     def _feed_made_by(self, function: Function) -> Site | None:
         """Return where a function is that makes data: scripts look at some before they feed it."""
-        makes_data = not self.library.feed_calls.isdisjoint(function.code.mentions)
+        makes_data = not self.library.feed_calls.isdisjoint(function.code.inside.mentioned)
         return Site(function.module, function.code.place) if makes_data else None
 
     def count_possible_operation(self) -> None:

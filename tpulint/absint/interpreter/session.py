@@ -48,12 +48,12 @@ def identity(function: Function, args: Arguments) -> Identity:
         kind = type(value)
         if kind in PASSED:
             _collect(value, parts)
+            if isinstance(value, Bound):
+                parts.append(value.receiver)
         elif kind in HOLDERS:
             for item in islice(_items(value), MAX_IDENTITY_ITEMS):
                 if type(item) in PASSED:
                     _collect(item, parts)
-        if isinstance(value, Bound):
-            parts.append(value.receiver)
     return tuple(parts)
 
 
@@ -173,9 +173,10 @@ class Budgets:
             return f"calls more than {MAX_CALL_DEPTH} deep"
         if self._active.count(code_of_call(function, args)) >= 2:
             return RECURSION
-        if len(function.code.mentions) <= GETTER_IDENTIFIERS:
+        identifiers = len(function.code.mentions)
+        if identifiers <= GETTER_IDENTIFIERS:
             return None
-        most = SMALL_FUNCTION_IDENTIFIERS // (len(function.code.mentions) + 1)
+        most = SMALL_FUNCTION_IDENTIFIERS // (identifiers + 1)
         # A feed takes its data from one of several functions, of which each makes another pipeline.
         if visits > most and (isinstance(part, Site) or makes_function(function)):
             most = MAX_BUILDER_VISITS
