@@ -33,6 +33,12 @@ def build(first, second, columns, number):
     for column in columns:
         rows.append((column,))
     tf.tpu.replicate(computation, rows)
+    placed, parts = [], []
+    for column in columns:
+        placed.append(tf.placeholder(column.dtype, [None, 3]))
+        parts.append(tf.split(column, 2))
+    tf.tpu.replicate(computation, placed)  # possible: TPU401
+    tf.tpu.replicate(computation, parts)
     tf.tpu.replicate(computation, inputs=None)
     return tf.tpu.replicate(computation)
 """,

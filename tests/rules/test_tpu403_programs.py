@@ -302,7 +302,13 @@ def build(a, more, number, types):
     rows = [[a]]
     for each in more:
         rows.append([each])
-    return tf.tpu.replicate(two, rows)
+    tf.tpu.replicate(two, rows)  # possible: TPU403
+    fit, mixed = [], [[a, b]]
+    for each in more:
+        fit.append([each, a])
+        mixed.append([each])
+    tf.tpu.replicate(two, mixed)
+    return tf.tpu.replicate(two, fit)
 """,
     "partial functions that fit, and methods that never do": V1
     + """

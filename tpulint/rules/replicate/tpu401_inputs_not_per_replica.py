@@ -58,7 +58,8 @@ def _is_no_row(value: Value) -> bool:
     if isinstance(value, Sequence):
         return value.kind == "set"
     if isinstance(value, Tensor):
-        return value.dtype is not None  # only what a literal made is certainly one tensor
+        # Only what a literal made, or of which the shape is seen, is certainly one tensor.
+        return value.dtype is not None or value.shape is not None
     if isinstance(value, ExternalObject):
         return value.path.startswith("numpy.")
     return isinstance(value, (Const, Mapping, Variable))

@@ -44,6 +44,9 @@ class ComputationArity(Rule):
             certainty = certainty_of_fault(entry, misfits, computation.value)
             if certainty is not None:
                 message = _message(computation.value, count)
+                inputs = argument_value(entry, "inputs")
+                is_open = isinstance(inputs, Sequence) and inputs.open
+                certainty = Certainty.POSSIBLE if is_open else certainty
                 report(entry.site.span, message, certainty=certainty)
         for entry in program.computations:
             if is_run(entry):
@@ -168,9 +171,12 @@ def input_count(entry: Computation) -> int | None:
     """Return the number of inputs of one replica, those of an infeed queue included."""
     inputs = argument_value(entry, "inputs")
     if entry.kind in REPLICATES and isinstance(inputs, Sequence):
-        inputs = inputs.items[0] if not inputs.open else NONE
-        if inputs == NONE:
+        rows = inputs.items
+        counts = {len(row.items) if isinstance(row, Sequence) else -1 for row in rows}
+        # A loop appends rows like those that are seen.
+        if not rows or rows[0] == NONE or (inputs.open and len(counts) > 1):
             return None
+        inputs = rows[0]
     if inputs == NONE:
         count = 0
     elif isinstance(inputs, Sequence) and not inputs.open:
