@@ -15,7 +15,16 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
+from tpulint.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    External,
+    Number,
+    Opaque,
+    Value,
+    options,
+)
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, may_be_without_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -311,7 +320,7 @@ def has_one_replica(estimator: ApiCall) -> Truth:
     if Const(1) in options(tpu_config_value(estimator, "num_shards", 1)):
         return Truth.YES
     cores = options(tpu_config_value(estimator, "num_cores_per_replica", 2))
-    are_single = [count not in (NONE, UNKNOWN, Const(1)) for count in cores]
+    are_single = [count not in (NONE, UNKNOWN, Number(), Const(1)) for count in cores]
     return Truth.YES if all(are_single) else Truth.MAYBE if any(are_single) else Truth.NO
 
 

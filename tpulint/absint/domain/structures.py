@@ -26,6 +26,7 @@ from tpulint.absint.domain.values import (
     DictChoice,
     External,
     ModuleValue,
+    Number,
     Opaque,
     Text,
     Value,
@@ -242,7 +243,9 @@ def _uniform(value: Value) -> bool:
         return isinstance(value.function, External) and _uniform(value.receiver)
     if isinstance(value, ExternalObject):
         return value.context.computation is None
-    return isinstance(value, (Const, External, Opaque))  # Python's, read once for all replicas
+    return isinstance(
+        value, (Const, External, Number, Opaque)
+    )  # Python's, read once for all replicas
 
 
 def is_counter(variable: Variable) -> bool:
@@ -260,7 +263,11 @@ def _is_one(value: Value) -> bool:
         return isinstance(value.value, (bool, int, float))
     if isinstance(value, Variable):
         return value.sort == "step"
-    return is_flag(value) or (isinstance(value, Tensor) and value.shape == ())
+    return (
+        is_flag(value)
+        or isinstance(value, Number)
+        or (isinstance(value, Tensor) and value.shape == ())
+    )
 
 
 def is_flag(value: Value) -> TypeGuard[External]:

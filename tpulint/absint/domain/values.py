@@ -135,6 +135,17 @@ class Scaled(Value):
 
 
 @frozen
+class Number(Value):
+    """A number of Python that is not seen: what is computed of flags and constants."""
+
+    def is_same(self, other: Value) -> bool:
+        return self == other
+
+    def __repr__(self) -> str:
+        return "a number"
+
+
+@frozen
 class ContextQuery(Value):
     """The answer to a question about what is open while code is traced: `name` is what is asked."""
 

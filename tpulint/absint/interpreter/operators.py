@@ -28,6 +28,7 @@ from tpulint.absint.domain.values import (
     Const,
     ContextQuery,
     External,
+    Number,
     Opaque,
     Scaled,
     Text,
@@ -71,7 +72,7 @@ def operation(
         return listed[0]
     drawn = transfer.first_trace_time_value(listed)
     if not any(map(_may_be_touched, listed)) or _is_of_text(frame, name, listed):
-        return drawn or UNKNOWN
+        return drawn or (Number() if _is_arithmetic(name, listed) else UNKNOWN)
     if drawn is not None:
         transfer.note_trace_time_value(frame, "computes", drawn, site)
     sites = _sites(frame, operands, site)
@@ -85,6 +86,13 @@ def operation(
     if result.operation is not None:
         result.operation.operator = name
     return result
+
+
+def _is_arithmetic(name: str, operands: list[Value]) -> bool:
+    """Return whether flags and constants give a number: a flag may be a text, or its format."""
+    if name in ("Add", "Modulo") and all(map(is_flag, operands)):
+        return False
+    return name in ARITHMETIC and of_scalars(operands)
 
 
 def _is_single(name: str, operands: list[Value]) -> bool:
@@ -400,7 +408,8 @@ def folded(op: str, left: object, right: object) -> Value:
             return Const(left // right)
         if op == "Power" and 0 <= right <= MAX_EXPONENT and abs(left) <= MAX_BASE:
             return Const(left**right)
-    return UNKNOWN
+    are_numbers = all(isinstance(side, (bool, int, float)) for side in (left, right))
+    return Number() if are_numbers and op in ARITHMETIC else UNKNOWN
 
 
 def _scaled(op: str, left: Value, right: Value) -> Value | None:

@@ -14,6 +14,7 @@ from tpulint.absint.domain.values import (
     Bound,
     Choice,
     Const,
+    Number,
     Opaque,
     Scaled,
     Value,
@@ -104,7 +105,8 @@ def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) 
         return Sequence(value.kind, list(map(own, value.items)))
     if isinstance(value, Mapping) and not value.open:
         return Mapping({key: own(item) for key, item in value.items.items()})
-    number = isinstance(value, Scaled) or (isinstance(value, Const) and value.value is not None)
+    is_known = isinstance(value, Const) and value.value is not None
+    number = is_known or isinstance(value, (Number, Scaled))
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
         if isinstance(value, Opaque) and value.is_static:
             return Opaque(value.path)

@@ -22,6 +22,7 @@ from tpulint.absint.domain.values import (
     Choice,
     Const,
     External,
+    Number,
     Opaque,
     Partial,
     Scaled,
@@ -130,7 +131,7 @@ NUMBERS: dict[str, type[float | str]] = {"float": float, "int": int, "bool": boo
 def _number(call: Call) -> Value | None:
     """Model `float(2)` and `str("a")`: of a number or text that is known, another one."""
     number = call.values[0] if len(call.values) == 1 else None
-    if isinstance(number, Text if call.name == "str" else Scaled) and call.name != "bool":
+    if isinstance(number, Text if call.name == "str" else (Number, Scaled)) and call.name != "bool":
         return number
     if isinstance(number, Tensor) and number.sort == "tensor" and call.name in tf_names.CONVERTED:
         # autograph/operators/py_builtins.py: an operation casts it.
