@@ -19,6 +19,28 @@ estimator.train(input_fn, max_steps=1)
 """
 TF = "import tensorflow as tf\n"
 PROGRAMS = {
+    "missed alarms: names with a number, and a model of a model's outputs": TF
+    + REMOTE
+    + """
+import sys
+
+with strategy.scope():
+    inputs = tf.keras.Input([4])
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(inputs))
+    model.compile("sgd", "mse")
+number, folder = len(sys.argv), sys.argv[1]
+data = tf.data.Dataset.range(8).map(lambda n: (tf.ones([4]), tf.ones([1]))).batch(8, True)
+best = tf.keras.callbacks.ModelCheckpoint("best_{}".format(number))  # possible: TPU607
+saved = tf.keras.callbacks.ModelCheckpoint("best_{}.h5".format(number))
+kept = tf.keras.callbacks.ModelCheckpoint("gs://best_runs/{}".format(number))
+unseen = tf.keras.callbacks.ModelCheckpoint("{}/best_of_all".format(folder))
+model.fit(data, callbacks=[best, saved, kept, unseen])
+texts = tf.keras.Input([], dtype=tf.string)
+served = tf.keras.Model(texts, model(tf.keras.layers.Lambda(read)(texts)))
+served.save("./served")  # error: TPU607
+served.save("served.keras")
+tf.keras.Model(texts, tf.keras.layers.Lambda(read)(texts)).save("./reader")
+""",
     "a missed alarm: a function of Python's in a transformation for `apply`": INPUT_FN
     + """
 def decode(record):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Variable
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import end_of, start_of
@@ -18,6 +18,7 @@ from tpulint.absint.domain.values import NONE, Const, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
+from tpulint.frontends.tensorflow.keras_models import steps as layer_calls
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE, is_local_path
 from tpulint.frontends.tensorflow.program import Program
@@ -187,6 +188,8 @@ def _strategy_of(program: Program, held: Value, depth: int) -> Strategy | None:
     if isinstance(held, ExternalObject):
         for call in program.by_result.get(id(held), ()):
             parts += [argument.value for argument in call.arguments]
+    elif isinstance(held, Tensor):  # of a model that is put together
+        parts = [step.layer for step in layer_calls(held) if step.layer is not None]
     elif isinstance(held, Sequence):
         parts = held.items
     elif isinstance(held, Mapping):
@@ -289,7 +292,9 @@ def _check_saved(saved: SavedFile, report: Report) -> None:
     is_mounted = not is_local_place(saved.path)
     if is_mounted and certainty is Certainty.POSSIBLE:
         return
-    if is_mounted or saved.call.context.is_guess:
+    # What is put behind a name may end in `.h5`.
+    is_open = isinstance(saved.path, Text) and not saved.path.ends and not is_local(saved.path)
+    if is_mounted or is_open or saved.call.context.is_guess:
         certainty = Certainty.POSSIBLE
     mend = 'pass options with `experimental_io_device="/job:localhost"`'
     if saved.call.last in CALLBACKS:
@@ -316,7 +321,9 @@ def is_local_place(path: Value) -> bool:
     if isinstance(path, Const) and isinstance(path.value, str):
         is_bare = bool(path.value) and not {":", "/"} & set(path.value)
         return is_bare or is_local(path)
-    return is_local(path)
+    # `f"best_{number}"`: no scheme has such a character.
+    is_name = isinstance(path, Text) and "_" in path.starts and ":" not in path.starts
+    return is_name or is_local(path)
 
 
 def _check_initial(computation: Computation, report: Report) -> None:
