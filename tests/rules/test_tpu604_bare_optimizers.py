@@ -16,6 +16,7 @@ BEGIN = (
 import horovod.tensorflow as hvd
 import library
 import sys
+from tensor2tensor.utils import adafactor
 
 rewritten = tf.train.experimental.enable_mixed_precision_graph_rewrite
 
@@ -100,6 +101,11 @@ OPTIMIZERS = {
     "Holding(tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer()))": "",
     "Holding(Shared(tf.train.AdamOptimizer()))": "",
     "library.AdamOptimizer()": "possible",
+    # The sums of a known package's optimizer are known, too.
+    "adafactor.AdafactorOptimizer(learning_rate=0.1)": "definite",
+    "adafactor.OtherOptimizer()": "possible",
+    "tf.tpu.CrossShardOptimizer(adafactor.AdafactorOptimizer())": "",
+    "library.AdafactorOptimizer()": "possible",
     "library.DistributedOptimizer(tf.train.AdamOptimizer())": "",
     "library.make()": "",
     "tf.contrib.opt.ScipyOptimizerInterface(loss)": "",

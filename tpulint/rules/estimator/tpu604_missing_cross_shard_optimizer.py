@@ -107,10 +107,14 @@ def _is_computed_elsewhere(computation: Computation, updates: list[ApiCall]) -> 
 
 def _only_computes(optimizer: Value | None) -> bool:
     """Return whether `compute_gradients` sums nothing: a CrossShardOptimizer sums later."""
-    if isinstance(optimizer, ExternalObject) and not is_tensorflow(optimizer.path):
+    if isinstance(optimizer, ExternalObject) and not _is_known(optimizer):
         return False
     is_wrapper = isinstance(optimizer, ExternalObject) and optimizer.last == WRAPPER
     return is_wrapper or is_bare(optimizer)
+
+
+def _is_known(optimizer: ExternalObject) -> bool:
+    return is_tensorflow(optimizer.path) or optimizer.path in tf_names.BARE_OPTIMIZERS
 
 
 def _is_unseen(receiver: Value | None) -> bool:
@@ -197,7 +201,7 @@ def _report_optimizer(
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
     site = receiver.site or update.site
     is_unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
-    seen = isinstance(receiver, Instance) or is_tensorflow(receiver.path)
+    seen = isinstance(receiver, Instance) or _is_known(receiver)
     guess = is_unseen or not seen or _is_guessed_call(update)
     if computation.kind != tf_names.MODEL_FN:
         then = "those of the others are lost"

@@ -164,6 +164,13 @@ METRIC_METHODS = {
 
 # Optimizer methods that update variables, and the step that they count.
 OPTIMIZER_UPDATES = words("minimize apply_gradients apply")
+# tensor2tensor/utils/adafactor.py and multistep_optimizer.py, bert/optimization.py (of the package
+# bert-tensorflow): optimizers of other packages that are known to sum over no replicas.
+BARE_OPTIMIZERS = words(
+    "tensor2tensor.utils.adafactor.AdafactorOptimizer"
+    " tensor2tensor.utils.multistep_optimizer.MultistepAdamOptimizer"
+    " bert.optimization.AdamWeightDecayOptimizer"
+)
 
 # transformers/modeling_tf_outputs.py: tensors in what a model of that library gives.
 MODEL_OUTPUTS = words("""
