@@ -90,6 +90,8 @@ could be linked:
   and `batch_scatter_update`, and those that are `ON_READ` also lack `scatter_add`.
 - `AttributeError` with no text: variables of a strategy lack `gather_nd` and `sparse_read`. The
   functions `tf.gather_nd` and `tf.gather` accept them.
+- `ValueError` where `reduce` gets another word than SUM or MEAN, and where `gather` or a `reduce`
+  along an axis gets a scalar of each replica. Every strategy refuses these at the line.
 - `AttributeError` where something else than a dataset is distributed, such as a list or a
   distributed dataset.
 """

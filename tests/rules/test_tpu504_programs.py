@@ -74,6 +74,13 @@ def named(x):
 def logged(x):
     return x, ("done", [tf.constant("a")])  # error: TPU504 # error: TPU504
 
+def alone(x):
+    return "done"  # error: TPU504
+
+def nothing(x):
+    "returns nothing"
+    return None
+
 def either(x, flag):
     if flag:
         return x, "first"  # possible: TPU504
@@ -87,6 +94,8 @@ def shaped(x):
 def train(x, flag):
     strategy.run(named, args=(x,))
     strategy.run(logged, args=(x,))
+    strategy.run(alone, args=(x,))
+    strategy.run(nothing, args=(x,))
     strategy.run(lambda x: either(x, flag), args=(x,))
     named(x)
     return strategy.run(shaped, args=(x,))

@@ -355,6 +355,28 @@ def step(x):
     return x
 """
     + RUN,
+    "the items of a batch that certainly is one tensor": SYSTEM
+    + """
+def items(x):
+    return [item for item in x]  # error: TPU507
+
+def pairs(x):
+    return [item for item in x]
+
+def step(x):
+    return x
+
+@tf.function
+def apart(x, pair):
+    strategy.run(items, args=(x,))
+    strategy.run(pairs, args=(pair,))
+
+rows = tf.data.Dataset.from_tensor_slices(tf.reshape(tf.range(16.0), [8, 2])).batch(4)
+batches = strategy.experimental_distribute_dataset(tf.data.Dataset.zip((rows, rows)))
+for pair in batches:
+    apart(pair[0], pair)
+"""
+    + RUN,
     "shapes, lists and the host": SYSTEM
     + """
 import math

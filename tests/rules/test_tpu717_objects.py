@@ -122,6 +122,8 @@ RESULTS = PROGRAM.replace("{argument}", "x").replace("    return args[-1]", "   
     ("result", "expected"),
     [
         ("args[0], optimizer", ["definite"]),
+        ("network", ["definite"]),
+        ("mean.result()", []),
         ('{"loss": args[0], "parts": [mean, 1.0]}', ["definite"]),
         ("reversed_gradient(args[0])", []),
         ("(args[0], mean) if len(sys.argv) > 1 else args[0]", ["possible"]),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument, Cluster, Computation, Context, Tensor
-from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import with_alternatives
@@ -36,6 +36,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.ordering import Truth
 from tpulint.queries.strategies import is_run
+from tpulint.syntax.nodes import Constant, Return, first_place, walk
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -81,12 +82,30 @@ def is_replicated(computation: Computation) -> bool:
     return computation.kind in SIGNATURES and is_from_tensorflow(computation)
 
 
-def returned_structures(computation: Computation) -> Iterator[Argument]:
-    """Yield the structures that its function returns, as if they were arguments."""
+def returned_values(computation: Computation) -> Iterator[Argument]:
+    """Yield what its function returns, where that is written, as if they were arguments."""
     if computation.result is not None and (is_run(computation) or is_replicated(computation)):
         for returned in options(computation.result):
-            if isinstance(returned, (Sequence, Mapping)) and returned.site is not None:
-                yield Argument(None, "", returned, returned.site)
+            if not isinstance(returned, (Sequence, Mapping)):
+                place = _only_returned(computation.callee)
+            else:
+                place = returned.site
+            if place is not None:
+                yield Argument(None, "", returned, place)
+
+
+def _only_returned(callee: Value) -> Site | None:
+    """Return the place of what a function returns, if it has one `return`."""
+    function = function_of(callee)
+    nodes = () if function is None else walk(*function.code.body)
+    returns = [node for node in nodes if isinstance(node, Return)]
+    if function is None or len(returns) != 1 or returns[0].value is None:
+        return None
+    value = returns[0].value
+    # A literal has no place of its own.
+    return Site(
+        function.module, returns[0].place if isinstance(value, Constant) else first_place(value)
+    )
 
 
 def argument(entry: Computation, name: str) -> Argument | None:

@@ -43,7 +43,7 @@ from tpulint.queries.certainty import (
 )
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, moved_calls
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.entry_calls import element_made, returned_structures, sent_dtypes
+from tpulint.queries.entry_calls import element_made, returned_values, sent_dtypes
 from tpulint.queries.environment import (
     entry_modules,
     follow_policy_on_tpu,
@@ -300,7 +300,7 @@ def _check_results(program: Program, report: Report) -> None:
     for computation in program.computations:
         if not may_be_tpus(computation) or is_softly_placed(program, computation):
             continue
-        for returned in returned_structures(computation):
+        for returned in returned_values(computation):
             for text in texts_in(program, returned.value):
                 report(
                     traces.in_argument(returned, text).span,

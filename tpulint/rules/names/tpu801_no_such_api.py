@@ -71,8 +71,7 @@ class NoSuchApi(Rule):
             if lacks_axis(call):
                 report(
                     call.site.span,
-                    "`reduce` has no default for `axis`: pass `axis=None`, to join the replicas'"
-                    " values and keep their dimensions",
+                    f"`{call.last}` has no default for `axis`: {AXES[call.last]}",
                     certainty=definite_if(not call.context.is_guess),
                 )
             near = "" if path else misspelled(call)
@@ -85,13 +84,20 @@ class NoSuchApi(Rule):
                 )
 
 
-# tensorflow/python/distribute/distribute_lib.py: `StrategyV1.reduce` has one.
+# tensorflow/python/distribute/distribute_lib.py. `StrategyV1.reduce` has a default.
+AXES = {
+    "reduce": "pass `axis=None`, to join the replicas' values and keep their dimensions",
+    "gather": "pass `axis=0`, to concatenate the replicas' rows",
+}
+
+
 def lacks_axis(call: ApiCall) -> bool:
-    """Return whether `reduce` of TensorFlow 2's strategy for TPUs gets no `axis`."""
+    """Return whether a method of TensorFlow 2's strategy for TPUs gets no `axis`."""
     strategy = call.receiver
-    if call.last != "reduce" or not isinstance(strategy, Strategy) or strategy.path != TPU_STRATEGY:
+    if call.last not in AXES or not isinstance(strategy, Strategy) or strategy.path != TPU_STRATEGY:
         return False
-    return call.argument("axis", 2) is None and not any(item.star for item in call.arguments)
+    axis = call.argument("axis", 2 if call.last == "reduce" else 1)
+    return axis is None and not any(item.star for item in call.arguments)
 
 
 def misspelled(call: ApiCall) -> str:

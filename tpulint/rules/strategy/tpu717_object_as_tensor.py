@@ -23,7 +23,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import doubt_about_guess, on_tpu_if
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.entry_calls import argument, is_replicated, returned_structures
+from tpulint.queries.entry_calls import argument, is_replicated, returned_values
 from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
 
@@ -74,7 +74,7 @@ class ObjectAsTensor(Rule):
             if may_be_tpus(computation):
                 for passed in inputs(computation):
                     _check(computation, passed, INPUT, report)
-                for returned in returned_structures(computation):
+                for returned in returned_values(computation):
                     _check(computation, returned, OUTPUT, report)
 
 

@@ -116,6 +116,7 @@ def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) 
             if value.sort == "tensor" and (tensor.split or is_whole):
                 tensor.dtype, tensor.shape = value.dtype, value.shape
                 tensor.sort = "tensor" if tensor.split else tensor.sort
+                tensor.single = tensor.split and value.single
             if value.uniform and not is_whole:
                 tensor.per_replica, tensor.uniform = False, True
         if is_whole and (number or _is_of_host(value)):
