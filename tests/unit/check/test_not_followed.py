@@ -331,3 +331,46 @@ def test_missed_before_a_schedule_that_takes_only_the_step(
     assert "1 call was not analyzed: 1 of unknown functions." in capsys.readouterr().out
     main(["explain", "."])
     assert "schedule: nothing tells which function it is" in capsys.readouterr().out
+
+
+# What the device does in code of the project that nothing leads to, and the line that says so.
+GAPS = {
+    "a function that is given to code that is not read": (
+        "import grids\n"
+        "import tensorflow.compat.v1 as tf\n"
+        "def step(x):\n"
+        "    def body(i):\n"
+        "        return i + x\n"
+        "    return grids.loop(body)\n"
+        "tf.tpu.rewrite(step, [tf.ones([8])])\n",
+        "1 call of `grids.loop` not analyzed: `grids` is not in the project",
+    ),
+    "a parameter that is called without arguments": (
+        "import tensorflow.compat.v1 as tf\n"
+        "def build(optimizer_of):\n"
+        "    def step(x):\n"
+        "        optimizer_of()\n"
+        "        return x\n"
+        "    return tf.tpu.rewrite(step, [tf.ones([8])])\n",
+        "1 call of `optimizer_of` not analyzed: nothing tells which function it is",
+    ),
+    "a function in a module that gets TensorFlow by a star": (
+        "from common import *\n"
+        "def schedule():\n"
+        "    return tf.train.get_or_create_global_step()\n"
+        "tf.tpu.rewrite(abs, [tf.ones([8])])\n"
+        "# file: common.py\n"
+        "import tensorflow.compat.v1 as tf\n",
+        "1 function that uses TensorFlow: nothing that was read calls it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), GAPS.values(), ids=GAPS)
+def test_missed_before(
+    text: str, line: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Silent gaps: code of the device was neither read nor reported."""
+    write(program(f"# file: train.py\n{text}"), project)
+    main(["check", "--statistics"])
+    assert f"tpulint: {line}\n" in capsys.readouterr().err
