@@ -354,6 +354,28 @@ GAPS = {
         "    return tf.tpu.rewrite(step, [tf.ones([8])])\n",
         "1 call of `optimizer_of` not analyzed: nothing tells which function it is",
     ),
+    "a layer behind more branches than are kept apart": (
+        "import tensorflow as tf\n"
+        "strategy = tf.distribute.TPUStrategy()\n"
+        "class Last(tf.keras.layers.Layer):\n"
+        "    def call(self, x):\n"
+        "        return x\n"
+        "def build(flags):\n"
+        "    first = x = tf.keras.Input([8])\n"
+        + "".join(
+            f"    if flags.{name}:\n        x = tf.keras.layers.Dense(8)(first)\n"
+            for name in "abcdef"
+        )
+        + "    if flags.last:\n"
+        "        x = Last()(first)\n"
+        "    return tf.keras.Model(first, tf.keras.layers.Flatten()(x))\n"
+        "with strategy.scope():\n"
+        "    model = build(tf.compat.v1.flags.FLAGS)\n"
+        "@tf.function\n"
+        "def train(x):\n"
+        "    return strategy.run(model, args=(x,))\n",
+        "1 call of `Flatten` not analyzed: may be given one of more than 6 values",
+    ),
     "a function in a module that gets TensorFlow by a star": (
         "from common import *\n"
         "def schedule():\n"

@@ -9,7 +9,16 @@ from tpulint.absint.domain.events import Argument, Arguments, LayerCall, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
+from tpulint.absint.domain.values import (
+    MAX_ALTERNATIVES,
+    NONE,
+    UNKNOWN,
+    Const,
+    External,
+    Opaque,
+    Value,
+    options,
+)
 from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.frontends.tensorflow import deferred
@@ -198,10 +207,24 @@ def noted(frame: Frame, layer: Value, args: Arguments, site: Site, result: Value
     sources = tuple(tensor.layer for tensor in inputs if tensor.layer is not None)
     if not sources or frame.context.computation is not None:
         return result
+    note_left_out(frame, layer, args, site)
     layer_call = LayerCall(layer, args, site, frame.context, sources)
     if result is UNKNOWN or isinstance(result, Opaque):
         result = transfer.flow(frame, inputs, site)
     return transfer.each_tensor(result, lambda tensor: replace(tensor, layer=layer_call))
+
+
+def note_left_out(frame: Frame, layer: Value, args: Arguments, site: Site) -> None:
+    """Note that a layer may be given more results of layers than are kept apart.
+
+    The layers that made those left out are in no step of the model.
+    """
+    for argument in args:
+        kept = options(argument.value)
+        if UNKNOWN in kept and len(kept) >= MAX_ALTERNATIVES:
+            name = repr(layer).removesuffix(" object").rpartition(".")[2]
+            reason = f"may be given one of more than {MAX_ALTERNATIVES} values"
+            frame.session.note_unfollowed(site, name, reason)
 
 
 def computes(layer: ExternalObject) -> bool:
