@@ -379,6 +379,24 @@ model.fit(tf.ones([4, 2]), tf.ones([4, 1]), batch_size=4)
         error = error_of(program, tmp_path)
         assert linked(error, tmp_path) == [("TPU702", "TPU702")], error
 
+    @pytest.mark.parametrize(("scale", "rule"), [("1.0", "TPU702"), ("max(y, 1.0)", "TPU507")])
+    def test_fit_leads_into_the_model(scale: str, rule: str, tmp_path: Path) -> None:
+        program = f"""{STRATEGY}
+class Net(tf.keras.Model):
+    def call(self, x):
+        y = tf.reduce_sum(self.part(x))
+        return self.part(x) * {scale}
+
+with {"strategy.scope()" if rule == "TPU507" else "tf.name_scope('part')"}:
+    part = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+with strategy.scope():
+    net = Net()
+    net.part = part
+    net.compile("adam", "mse")
+net.fit(tf.ones([4, 2]), tf.ones([4, 1]), batch_size=4)
+"""
+        assert linked(error := error_of(program, tmp_path), tmp_path) == [(rule, rule)], error
+
 
 @pytest.mark.parametrize("body", ["double(x)", "scaled(x)"])
 def test_the_name_of_a_lambda_leads_to_the_lambda(body: str, tmp_path: Path) -> None:
