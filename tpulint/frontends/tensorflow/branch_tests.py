@@ -6,7 +6,14 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
+from tpulint.absint.domain.context import (
+    NAME,
+    NO_KNOWN_CALLER,
+    VALUE,
+    BaseContext,
+    ConditionKey,
+    TestedValue,
+)
 from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -148,12 +155,14 @@ def is_for(context: BaseContext, pattern: NamePattern) -> bool:
 
 def is_for_gpu(context: BaseContext) -> bool:
     """Return whether the way to `context` is a GPU's, by a test or a function that is named so."""
-    if any(
+    return _is_named_for_gpu(context) or is_for(context, naming.GPU)
+
+
+def _is_named_for_gpu(context: BaseContext) -> bool:
+    return any(
         naming.GPU.is_in(call.name) and not naming.TPU.is_in(call.name)
         for call in context.call_chain
-    ):
-        return True
-    return is_for(context, naming.GPU)
+    )
 
 
 def answer_on_tpu(test: nodes.Node) -> bool | None:
@@ -285,9 +294,16 @@ def is_for_another(context: BaseContext, strategy: Strategy) -> bool:
         return True
     return (
         strategy.made.excludes(context)
-        or is_for_gpu(context)
+        or (_is_named_for_gpu(context) and not _is_on_the_way_of(strategy.made, context))
+        or is_for(context, naming.GPU)
         or are_answered_differently(strategy.made, context)
     )
+
+
+def _is_on_the_way_of(made: BaseContext, context: BaseContext) -> bool:
+    """Return whether each run that makes the strategy gets to `context`, whatever its name says."""
+    is_called = all(scope.kind != NO_KNOWN_CALLER for scope in context.scopes)
+    return is_called and context.reached_whenever(made)
 
 
 def _finds_no_strategy(key: ConditionKey, branch: object) -> bool:
