@@ -55,6 +55,7 @@ ORDERS = {
     "GreaterThanEqual": operator.ge,
 }
 NEGATIVE = frozenset(["NotEqual", "IsNot", "NotIn"])
+ENVIRONMENT = "os.environ"  # each of its variables is set for a whole run
 KEEPS_DTYPE = ARITHMETIC | {"Minus", "Plus"}
 
 
@@ -215,7 +216,7 @@ def _of_setting(frame: Frame, op: str, left: Value, right: Value) -> Opaque | No
 
 def _setting(frame: Frame, value: Value) -> Opaque | None:
     """Return what stands for a setting of the user: it has one value in a whole run."""
-    if is_flag(value):
+    if is_flag(value) or (isinstance(value, External) and value.path == ENVIRONMENT):
         return frame.session.flag(value.path)
     return value if isinstance(value, Opaque) and value.is_setting else None
 
@@ -481,6 +482,8 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         return base.item(index)
     if isinstance(base, Bound):
         return frame.library.item(frame, base, site)
+    if isinstance(base, External) and base.path == ENVIRONMENT and isinstance(index, Const):
+        return frame.session.flag(f"{base.path}[{index.value!r}]")
     frame.count_possible_operation()
     return UNKNOWN
 

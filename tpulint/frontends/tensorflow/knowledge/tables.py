@@ -131,7 +131,7 @@ TABLE = os.path.join(HERE, "calls.toml")
 RETURNS = frozenset(
     [
         *("argument", "function", "tensor", "tensors", "operation", "object", "array"),
-        *("draw", "number", "context", "unknown"),
+        *("draw", "number", "context", "setting", "unknown"),
     ]
 )
 CALLS = frozenset(["branches", "loop", "host", "device"])

@@ -151,7 +151,7 @@ class Models(Hooks):
         if built is not None:
             return built
         call = _record(frame, record)
-        result = self._evaluate(call, is_resolved=False)
+        result = self._evaluate(call, is_resolved=False) or _part_of_setting(callee, args)
         if result is None:
             if callee != NONE:
                 is_parameter = isinstance(callee, Opaque) and receiver is None
@@ -268,6 +268,8 @@ def answer_by(facts: CallFacts) -> Model:
                 return transfer.first_trace_time_value(call.values) if on_device else None
             case "context":
                 return ContextManagerValue(facts.scope, call.site)
+            case "setting":
+                return _setting(call, first)
         tensor = operations.make_tensor(
             call, takes_shape=facts.takes_shape, is_ordered=facts.is_ordered
         )
@@ -276,6 +278,36 @@ def answer_by(facts: CallFacts) -> Model:
         return tensor
 
     return answer_by_facts
+
+
+def _setting(call: Call, first: Value) -> Value | None:
+    """Return what the user sets for a whole run; None for what a program writes into a container.
+
+    What a loop reads, or a step, is not read once.
+    """
+    context = call.frame.context
+    if isinstance(first, Opaque) and first.is_setting:
+        return first
+    if not call.arguments or isinstance(first, Mapping) or context.loops or context.on_device:
+        return None
+    is_named = isinstance(first, Const)  # a variable of the environment
+    path = f"{call.path}({first!r})"
+    return call.frame.session.flag(path) if is_named else Opaque(call.path, is_setting=True)
+
+
+TEXT_METHODS = frozenset(["lower", "strip", "upper"])
+
+
+def _part_of_setting(method: Value, args: Arguments) -> Value | None:
+    """Return `settings.get(key)`, and the `lower()` of one: settings, too."""
+    if not isinstance(method, Opaque) or not method.is_setting or method.parent is None:
+        return None
+    key = args[0].value if args else None
+    if method.last == "get" and isinstance(key, Const):
+        item = f"[{key.value!r}]"
+        return method.parent.child(item, method.parent.path + item)
+    is_text = method.last in TEXT_METHODS and not args
+    return method.child("()", f"{method.path}()") if is_text else None
 
 
 _CALLING: dict[str, Model] = {
