@@ -8,17 +8,7 @@ from dataclasses import replace
 from tpulint.absint.domain.events import ApiCall, Context, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    External,
-    Text,
-    Value,
-    join,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Const, External, Text, Value
 from tpulint.absint.interpreter.transfer import each_tensor
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
@@ -201,11 +191,15 @@ _NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}
 def element_of(data: Value, of_one: Tensor) -> Value | None:
     """Return an element of a dataset, made of copies of `of_one`; None where it is not seen."""
     if isinstance(data, Choice):
+        # One has a step more: `cache` keeps the elements, `batch` their dtypes.
         elements = [element_of(option, of_one) for option in data.options]
         seen = [element for element in elements if element is not None]
-        # Steps that one of them has more, such as `cache`, most often keep the elements.
-        are_alike = len({repr(element) for element in seen}) == 1
-        return None if len(seen) < len(elements) else seen[0] if are_alike else join(seen)
+        if len(seen) < len(elements):
+            return None
+        if len({repr(element) for element in seen}) == 1:
+            return seen[0]
+        unshaped = [each_tensor(it, lambda part: replace(part, shape=None)) for it in seen]
+        return unshaped[0] if len({repr(element) for element in unshaped}) == 1 else None
     if not isinstance(data, ExternalObject):
         return None
     source = data.arguments[0][1] if data.arguments else UNKNOWN

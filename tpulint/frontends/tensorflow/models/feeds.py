@@ -60,6 +60,7 @@ from tpulint.frontends.tensorflow.shapes import (
     dtype_of_array,
     element_of,
     in_dtype,
+    shape_of,
 )
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
@@ -496,20 +497,25 @@ def _gives_text(data: Value) -> bool:
 @model("tf.io.parse_single_example", "tf.io.parse_example")
 @model("tf.compat.v1.parse_single_example", "tf.compat.v1.parse_example")
 def _parse(call: Call) -> Value | None:
-    """Return the features of an example, each with its dtype if that is written."""
+    """Return the features of an example, each with its dtype and shape if they are written."""
     features = call.get("features", 1)
     if not isinstance(features, Mapping) or features.open or call.frame.context.on_device:
         return None
     parsed = call.operation("structure")
-    items = {key: _feature(parsed, value) for key, value in features.items.items()}
-    return Mapping(dict(items), site=call.site, made=call.frame.context)
+    items: dict[object, Value] = {}
+    for key, value in features.items.items():
+        feature = _feature(parsed, value)
+        is_single = call.name == "parse_single_example"
+        items[key] = feature if is_single else replace(feature, shape=None)
+    return Mapping(items, site=call.site, made=call.frame.context)
 
 
 def _feature(parsed: Tensor, feature: Value) -> Tensor:
     is_fixed = isinstance(feature, ExternalObject) and feature.last == "FixedLenFeature"
     if not is_fixed or not isinstance(feature, ExternalObject):
         return replace(parsed)
-    return replace(parsed, sort="tensor", dtype=dtype_of(feature.argument("dtype", 1)))
+    dtype, shape = dtype_of(feature.argument("dtype", 1)), shape_of(feature.argument("shape", 0))
+    return replace(parsed, sort="tensor", dtype=dtype, shape=shape)
 
 
 # TPU607 asks how a path begins, so its first part is enough.
