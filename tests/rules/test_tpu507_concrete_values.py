@@ -43,11 +43,11 @@ def step(x):
     if all([tf.norm(row) > 0.0 for row in tf.unstack(x)]):  # error: TPU507
         x = x + 1.0
     if any([x is None, known > 1.0]) or all(hasattr(part, "shape") for part in parts):
-        x = x + max(tf.norm(x), 1.0) + min(1.0, tf.norm(x))
-    return x / scale
+        x = x + 1.0
+    return x / scale * max(tf.norm(x), 1.0)  # error: TPU507
 """
     + RUN,
-    "the larger of several tensors, where nothing is converted": V1
+    "the larger of several tensors in a graph": V1
     + """
 def computation(x):
     return max(tf.reduce_sum(x), 1.0) + max(x.shape[0], 1)  # error: TPU507

@@ -51,8 +51,8 @@ KERAS_VALUES = frozenset(["get_value", "eval"])  # keras/src/legacy/backend.py c
 READ_WEIGHTS = frozenset(["get_weights", "save_weights"])
 # tensorflow/python/checkpoint/checkpoint.py: outside eager code, `save` asks for a session.
 CHECKPOINTS = frozenset(["Checkpoint", "CheckpointManager"])
-# autograph/operators/py_builtins.py: `max` and `min` of several tensors become an operation, as
-# `float` does; `any` and `all` of a list do not.
+# autograph/operators/py_builtins.py, `SUPPORTED_BUILTINS`: `max` and `min` are not converted, and
+# `any` and `all` only of datasets.
 COMPARES, ASKS_ITEMS = frozenset(["max", "min"]), frozenset(["any", "all"])
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
@@ -187,7 +187,7 @@ def left_to_python(
 
 def may_be_cast(call: ApiCall) -> bool:
     """Return whether some releases make an operation of `float` and `int` here."""
-    is_cast = call.last in CONVERTED | COMPARES and call.path.startswith("builtins.")
+    is_cast = call.last in CONVERTED and call.path.startswith("builtins.")
     return is_cast and call.context.conversion == MAY_CONVERT
 
 
@@ -209,8 +209,6 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
         argument = call.arguments[0].value if call.arguments else UNKNOWN
         return _has_no_value(argument, home)
     if home == "builtins" and last in COMPARES and len(call.arguments) > 1:
-        if call.context.converts_control_flow and not may_be_cast(call):
-            return None
         compared = [_has_no_value(argument.value, home) for argument in call.arguments]
         return next((value for value in compared if value is not None), None)
     if home == "builtins" and last in ASKS_ITEMS and call.arguments:
