@@ -1,7 +1,8 @@
 """The bytes of a file as Python text, with the way back to lines, cells and bytes.
 
 A notebook's code cells are joined into one module; IPython's own lines become
-`pass  # magic: ...`, so that every row of a cell stays a row of the text.
+`pass  # magic: ...`, so that every row of a cell stays a row of the text. So do those of a
+script that was exported from a notebook.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class _File(NamedTuple):
     cells: tuple[tuple[int, int, int], ...] = ()
     encoding: str = "utf-8"
     problems: tuple[tuple[str, int, int], ...] = ()
+    has_stand_ins: bool = False
 
 
 class Source(_File):
@@ -43,6 +45,7 @@ class Source(_File):
     `cells` holds a notebook's (cell number, first row, last row), 1-based, over all
     cells of the notebook as ruff counts them; it is empty for a plain file. `problems` are
     (reason, row, column) of the cells that are no Python, and are passed over.
+    `has_stand_ins`: rows stand in for IPython's own, as in each notebook.
     """
 
     @functools.cached_property
@@ -53,7 +56,7 @@ class Source(_File):
     def line(self, row: int) -> str:
         """Row `row` as its author wrote it; empty beyond the end."""
         shown = self.lines[row - 1] if 0 < row <= len(self.lines) else ""
-        return shown_line(shown) if self.cells else shown
+        return shown_line(shown) if self.has_stand_ins else shown
 
     def place(self, row: int) -> tuple[int | None, int]:
         """Return the cell that holds `row` and the row within it; (None, row) in a plain file."""
@@ -61,6 +64,14 @@ class Source(_File):
             if first <= row <= last:
                 return number, row - first + 1
         return None, row
+
+    def written(self, text: str) -> str:
+        """Return `text`, which may be this one with changes, as the author of a script wrote it."""
+        if not self.has_stand_ins:
+            return text
+        from tpulint.notebook import restored_script
+
+        return restored_script(text)
 
     @property
     def newline(self) -> str:
@@ -70,7 +81,7 @@ class Source(_File):
 
 
 def shown_line(line: str) -> str:
-    """Return a line of a notebook's text without what is there for IPython's syntax."""
+    """Return a line of the text without what is there for IPython's syntax."""
     from tpulint.notebook import restored
 
     return restored(line)
@@ -113,7 +124,10 @@ def _source_of(filename: str, data: bytes) -> Source:
         raise UnreadableSource(
             f"the file is not {name}: byte 0x{data[error.start]:02x}", row, column
         ) from None
-    return Source(filename, data, text, (), encoding)
+    from tpulint.notebook import python_script
+
+    python = python_script(text)
+    return Source(filename, data, python, (), encoding, has_stand_ins=python != text)
 
 
 def _notebook(filename: str, data: bytes) -> Source:
@@ -123,7 +137,7 @@ def _notebook(filename: str, data: bytes) -> Source:
         text, cells, problems = read_notebook(data)
     except BrokenNotebook as error:
         raise UnreadableSource(error.reason, error.row, error.column) from None
-    return Source(filename, data, text, cells, problems=problems)
+    return Source(filename, data, text, cells, problems=problems, has_stand_ins=bool(cells))
 
 
 def declared_encoding(data: bytes) -> str:

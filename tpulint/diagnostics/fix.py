@@ -180,7 +180,7 @@ def edited(source: Source, edits: Sequence[Edit]) -> bytes | None:
     """
     if source.cells:
         return edited_notebook(source, edits)
-    text = edited_text(source.text, edits, source.newline)
+    text = source.written(edited_text(source.text, edits, source.newline))
     try:
         return text.encode(source.encoding)
     except UnicodeEncodeError:
@@ -240,7 +240,10 @@ def difference(source: Source, data: bytes) -> str:
     if source.cells:
         return "".join(difference_of_cells(source, after))
     for line in difflib.unified_diff(
-        rows(source.text), rows(after.text), source.filename, source.filename
+        rows(source.written(source.text)),
+        rows(after.written(after.text)),
+        source.filename,
+        source.filename,
     ):
         ended = LINE_END.search(line) is not None
         lines.append(line if ended else f"{line}\n\\ No newline at end of file\n")

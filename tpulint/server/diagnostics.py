@@ -19,7 +19,7 @@ from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Severi
 from tpulint.server.documents import DocumentPlace, Documents, Units, meet, path_of, range_in
 from tpulint.server.language_server import Document, Server
 from tpulint.server.project import ServerProject, Snapshot
-from tpulint.source import Source, shown_line
+from tpulint.source import Source
 
 SOURCE = "tpulint"
 OPTIONS = types.DiagnosticOptions(
@@ -301,8 +301,7 @@ def workspace_edit(
     for edit in edits:
         cell, _ = source.place(edit.start.row)
         content = edit.content.replace("\r\n", "\n").replace("\n", source.newline)
-        if source.cells:
-            content = "\n".join(shown_line(line) for line in content.split("\n"))
+        content = source.written(content)
         where = range_in(source, Span(path, edit.start, edit.end), ls.units)
         uri = ls.documents.uri(path, cell)
         by_uri.setdefault(uri, []).append(types.TextEdit(range=where, new_text=content))
