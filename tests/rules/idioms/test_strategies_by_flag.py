@@ -120,6 +120,55 @@ def test_a_test_that_leaves_the_strategy_of_the_tpu_aside(
     ]
 
 
+IN_STEP = """
+import os
+import tensorflow as tf
+from absl import flags
+
+FLAGS = flags.FLAGS
+flags.DEFINE_bool("verbose", False, "")
+on_cloud = "TPU_NAME" in os.environ
+if {made}:
+    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+else:
+    strategy = tf.distribute.get_strategy()
+
+def step(x):
+    if {step}:
+        print(x.numpy())
+    return x
+
+@tf.function
+def one(x):
+    return strategy.run(step, args=(x,))
+
+one(tf.zeros([8]))
+"""
+# The tests around the strategy and in its step, and the certainty of the TPU507, if any.
+TESTS_IN_STEP = {
+    ("'TPU_NAME' in os.environ", "'TPU_NAME' not in os.environ"): "",
+    ("'TPU_NAME' in os.environ", "not ('TPU_NAME' in os.environ)"): "",
+    ("'TPU_NAME' in os.environ", "'TPU_NAME' in os.environ"): "definite",
+    ("'TPU_NAME' in os.environ", "'VERBOSE' not in os.environ"): "definite",
+    ("'TPU_NAME' not in os.environ", "'TPU_NAME' in os.environ"): "",
+    ("on_cloud", "not on_cloud"): "",
+    ("on_cloud", "on_cloud"): "definite",
+    ("on_cloud", "FLAGS.verbose"): "definite",
+    ("os.environ['KIND'] == 'a'", "os.environ['KIND'] == 'b'"): "",
+    ("FLAGS.verbose", "not FLAGS.verbose"): "possible",
+}
+
+
+@pytest.mark.parametrize(("creation", "step"), TESTS_IN_STEP)
+def test_a_test_in_the_step_that_leaves_the_strategy_of_the_tpu_aside(
+    creation: str, step: str, tmp_path: Path
+) -> None:
+    text = IN_STEP.replace("{made}", creation).replace("{step}", step)
+    assert certainties(text, tmp_path, "TPU507") == [
+        certainty for certainty in [TESTS_IN_STEP[creation, step]] if certainty
+    ]
+
+
 CHOSEN_BY_KEY = """
 import tensorflow as tf
 from absl import flags

@@ -60,6 +60,10 @@ def if_(frame: Frame, node: nodes.If) -> bool:
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
     key = condition_key(frame.library, test, question, site)
+    if computation is not None:
+        answer = frame.library.answer_of_run(computation, key)
+        if answer is not None:
+            return frame.block(node.body if answer else node.orelse)
     start, before = dict(frame.env.names), frame.exit_count
     with _branch(frame, key, test, True) as then_side:
         ended = frame.block(node.body)
@@ -101,7 +105,7 @@ def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Enter
     """Enter a branch of a test, which may depend on a guess."""
     context, computation = frame.context.when(key, branch), frame.context.computation
     if computation is not None:
-        guess = frame.library.guess_of_branch(computation, test, branch)
+        guess = frame.library.guess_of_branch(computation, key, test, branch)
         asked = test.negates or test if isinstance(test, Opaque) else None
         if asked is not None and asked.default == NONE and branch is (asked is test):
             # Only an argument that is not seen leads here.

@@ -199,8 +199,12 @@ class Library:
         """Return whether the callee of `computation` runs on the host where `test` is true."""
         return False
 
+    def answer_of_run(self, computation: Computation, key: ConditionKey) -> bool | None:
+        """Return what a test gives in each run that gets to `computation`; None if either."""
+        return None
+
     def guess_of_branch(
-        self, computation: Computation, test: Value, branch: bool
+        self, computation: Computation, key: ConditionKey, test: Value, branch: bool
     ) -> ConditionKey | None:
         """Return the guess that a branch in device code depends on."""
         return None

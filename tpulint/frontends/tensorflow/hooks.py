@@ -254,10 +254,24 @@ class Hooks(Library):
             computation.context, test
         )
 
+    def answer_of_run(self, computation: Computation, key: ConditionKey) -> bool | None:
+        made = _where_strategy_is_made(computation)
+        if made is not None:
+            for branch in (True, False):
+                if made.excludes(Context().when(key, branch)):
+                    return not branch
+        return None
+
     def guess_of_branch(
-        self, computation: Computation, test: Value, branch: bool
+        self, computation: Computation, key: ConditionKey, test: Value, branch: bool
     ) -> ConditionKey | None:
-        """Return a guess for a branch that only PREDICT reaches, if that may only be exported."""
+        """Return a guess for a branch that the strategy leaves aside, by the words of its test.
+
+        Another is for a branch that only PREDICT reaches, if that may only be exported.
+        """
+        made = _where_strategy_is_made(computation)
+        if made is not None and are_answered_differently(made, Context().when(key, branch)):
+            return ConditionKey(ALTERNATIVE, made)
         modes = computation.host_modes  # evaluations are the host's, where there are any
         if computation.predicts or not modes or not isinstance(test, Opaque):
             return None
@@ -353,6 +367,14 @@ def _strategy_of_model(model: Value, site: Site) -> Value | None:
 def _strategy_of(callee: Value) -> Strategy | None:
     receiver = callee.receiver if isinstance(callee, Bound) else None
     return receiver if isinstance(receiver, Strategy) else None
+
+
+def _where_strategy_is_made(computation: Computation) -> BaseContext | None:
+    """Return where the strategy is made that a TPU runs `computation` by, if that is seen."""
+    strategy = computation.call.receiver
+    if not isinstance(strategy, Strategy) or strategy.kind != "tpu":
+        return None
+    return strategy.made
 
 
 def _is_of_tpu(callee: Value) -> bool:
