@@ -187,6 +187,20 @@ optimizer = tf.keras.optimizers.Adam()
 kernel = tf.Variable(1.0)
 """
     + TRAIN,
+    "a class that TensorFlow repeats": SYSTEM
+    + KERNEL
+    + """
+schedule = tf.optimizers.schedules.ExponentialDecay(0.1, 100, 0.5)
+optimizer = tf.optimizers.Adam(schedule)  # error: TPU702
+"""
+    + TRAIN,
+    "a class that TensorFlow repeats, under the scope": SYSTEM
+    + KERNEL
+    + """
+    optimizer = tf.optimizers.Adam(0.1)
+unused = tf.optimizers.Adam(0.1)
+"""
+    + TRAIN,
     "a stack enters something else": SYSTEM
     + KERNEL
     + """

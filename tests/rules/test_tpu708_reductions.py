@@ -38,6 +38,10 @@ KERAS_2 = "tensorflow==2.12"
 LOSSES = {
     "losses.MeanSquaredError()": ["definite"],
     "losses.Huber(delta=2.0)": ["definite"],
+    "tf.losses.MeanSquaredError()": ["definite"],
+    "tf.losses.MeanSquaredError(reduction=tf.losses.Reduction.NONE)": [],
+    "tf.losses.mean_squared_error": [],
+    "tf.compat.v1.losses.MeanSquaredError()": [],
     "losses.MeanSquaredError(reduction=losses.Reduction.AUTO)": ["definite"],
     "losses.MeanSquaredError(reduction='sum_over_batch_size')": ["definite"],
     "losses.MeanSquaredError(reduction=losses.Reduction.NONE)": [],

@@ -92,7 +92,10 @@ def of_outside(frame: Frame, base: External, name: str) -> Value:
     """Return the attribute of something that is not in the project."""
     if name in frame.library.context_queries:
         return ContextQuery(name)
-    return outside(f"{base.path}.{name}")
+    path = base.path
+    if name[:1].isupper():
+        path = frame.library.base_of_class(path)
+    return outside(f"{path}.{name}")
 
 
 def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:

@@ -92,6 +92,10 @@ class Library:
         """The libraries that this one consists of."""
         return (self,)
 
+    def base_of_class(self, base: str) -> str:
+        """Return where a class in the module `base` is defined, which that may only repeat."""
+        return base
+
     # Calls
 
     def wrapper(self, named: str, callee: Value) -> External | None:

@@ -254,6 +254,9 @@ class Hooks(Library):
             computation.context, test
         )
 
+    def base_of_class(self, base: str) -> str:
+        return tf_names.KERAS_MODULES.get(base, base)
+
     def answer_of_run(self, computation: Computation, key: ConditionKey) -> bool | None:
         made = _where_strategy_is_made(computation)
         if made is not None:

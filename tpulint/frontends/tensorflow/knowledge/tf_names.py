@@ -304,6 +304,12 @@ INSTALLED = words("tensorflow keras tf_keras numpy sonnet absl gin six tpulint")
 TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
 # Keras's own packages of models, which are no more the program's code than `keras` is.
 KERAS_PACKAGES = words("keras_cv keras_hub keras_nlp")
+# Modules in which TensorFlow 2 repeats classes of Keras. TensorFlow 1 has other functions there.
+KERAS_MODULES = {
+    f"{root}.{module}": f"{root}.keras.{module}"
+    for root in ("tensorflow", "tensorflow.compat.v2")
+    for module in ("losses", "metrics", "optimizers", "optimizers.legacy", "optimizers.schedules")
+}
 # Roots of names whose functions compute with Python values and arrays, and build no operation.
 BUILDS_NOTHING = sys.stdlib_module_names | {"absl", "builtins", "gin", "numpy", "six"}
 
