@@ -11,6 +11,7 @@ from tpulint.absint.domain.context import (
     MAY_CONVERT,
     VALUE,
     WITH,
+    BaseContext,
     ConditionKey,
     Scope,
 )
