@@ -26,12 +26,20 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Module, Site, shared_length
-from tpulint.absint.domain.values import Const, Opaque, Text, Value, options
+from tpulint.absint.domain.values import Const, Opaque, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another, is_of_setting
 from tpulint.frontends.tensorflow.keras_models import (
     LAYERS,
+    attributes_of,
+    compiles_model,
+    has_slots,
+    is_made_with_weights,
+    is_metric,
     is_model,
+    is_of_hub,
+    is_optimizer,
+    is_preprocessor,
     is_pretrained,
     parts_of,
     reached_from,
@@ -164,8 +172,9 @@ class Scopes:
                 yield from self._compiled(call)
             elif call.last == "compile" and is_model(call.receiver):
                 yield from self._compiled_outside(call)
-            elif call.last == TRAINS and is_model(call.receiver):
-                yield from self._trained_in_scope(call)
+            elif call.last == TRAINS:
+                if is_model(call.receiver):
+                    yield from self._trained_in_scope(call)
                 yield from self._trained_outside(call)
 
     def place(self, misplaced: Misplaced) -> Site:
@@ -322,7 +331,7 @@ class Scopes:
         strategy = scope_strategy(model.context)
         if strategy is not None and strategy.kind == "tpu":
             for argument in filter(None, (call.argument("metrics", 2), call.argument(WEIGHTED))):
-                for metric in filter(_is_metric, parts_of(argument.value)):
+                for metric in filter(is_metric, parts_of(argument.value)):
                     yield from self._taken(call, metric, "metric", strategy, Certainty.DEFINITE)
 
     # Keras 2 enters the model's own strategy, which cannot be nested; Keras 3 makes slots there.
@@ -342,24 +351,65 @@ class Scopes:
 
     def _trained_outside(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.fit(...)` of a model that no scope is around, where there is a TPU to train on."""
-        model, strategy = call.receiver, self._free_strategy(call)
-        assert isinstance(model, (ExternalObject, Instance))
-        if strategy is None or call.context.with_blocks(SCOPE) or call.context.is_guess:
+        model, strategy = call.receiver, self._left_out(call)
+        if strategy is None:
             return
+        if not is_model(model):
+            yield from self._unseen_outside(call, strategy)
+        elif _is_under_none(model):
+            least = definite_if(not self._is_used(strategy))
+            for misplaced in self._taken(call, model, "model", strategy, least):
+                yield replace(misplaced, unused=True)
+
+    def _unseen_outside(self, call: ApiCall, strategy: Strategy) -> Iterator[Misplaced]:
+        """Yield what is compiled and trained like a model, where the program has no scope at all.
+
+        Its creation is not seen: it has no name.
+        """
+        chain = call.context.call_chain
+        compiled = [
+            step
+            for step in self.program.named.get("compile", ())
+            if step.receiver is call.receiver
+            and step.context.call_chain == chain
+            and compiles_model(step.arguments)
+            and self.is_outside(step.context, strategy) is not None
+        ]
+        if compiled and not self.entered and not self._is_held(strategy):
+            created, site = compiled[0].context, compiled[0].site
+            possible, used = Certainty.POSSIBLE, call.context
+            yield Misplaced("model", "", created, site, call.site, used, possible, unused=True)
+
+    def _is_held(self, strategy: Strategy) -> bool:
+        """Return whether an object holds the strategy: it may enter the scope."""
+        calls = self.program.calls
+        values = [value for call in calls for value in (call.receiver, call.result)]
+        values += [argument.value for call in calls for argument in call.arguments]
+        different = {id(value): value for value in values if value is not None}
+        return any(
+            strategy in reached_from(value) or strategy in attributes_of(value)
+            for value in different.values()
+        )
+
+    def _left_out(self, call: ApiCall) -> Strategy | None:
+        """Return the strategy with which a model could train, and does not."""
+        strategy = self._free_strategy(call)
+        if strategy is None or call.context.with_blocks(SCOPE) or call.context.is_guess:
+            return None
         creation = self.made[id(strategy)].context
+        is_called = all(scope.kind != NO_KNOWN_CALLER for scope in creation.scopes)
+        if not is_called and creation.run != call.context.run:
+            return None  # others may make it, or nobody
         is_made = creation.reached_whenever(call.context)
         is_used = self._is_used(strategy)
         # What the strategy is under, too, does not ask for a TPU: a test of `__name__` around both.
         tests = {key for key, _ in call.context.forks - creation.forks}
         asks = any(is_used or not is_of_setting(key, naming.DEVICE) for key in tests)
         if asks and (creation.is_tried or not is_made):
-            return  # the test may ask whether there is a TPU
+            return None  # the test may ask whether there is a TPU
         if is_used and self._is_earlier(call, self.made[id(strategy)]):
-            return  # without the TPU, for a comparison: there is none yet
-        if scope_strategy(model.context) is None:
-            least = definite_if(not is_used)
-            for misplaced in self._taken(call, model, "model", strategy, least):
-                yield replace(misplaced, unused=True)
+            return None  # without the TPU, for a comparison: there is none yet
+        return strategy
 
     def _is_earlier(self, call: ApiCall, other: ApiCall) -> bool:
         """Return whether one file makes the two calls, and `call` first."""
@@ -413,11 +463,11 @@ class Scopes:
 
         A layer that is not built yet makes its weights in the model, under the scope of that.
         """
-        if _is_preprocessor(part):
+        if is_preprocessor(part):
             return None
-        if _is_made_with_weights(part):
+        if is_made_with_weights(part):
             # A layer of a hub is frozen unless its maker says otherwise.
-            trains = part.argument("trainable", 1) or Const(not _is_of_hub(part))
+            trains = part.argument("trainable", 1) or Const(not is_of_hub(part))
             return definite_if(part.attributes.get("trainable", trains) != Const(False))
         if is_model(part):
             weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in parts_of(part))
@@ -471,22 +521,14 @@ def _is_made_in_scope(value: Value | None) -> bool:
     return created is not None and bool(created.with_blocks(SCOPE))
 
 
+def _is_under_none(model: Value | None) -> bool:
+    return isinstance(model, (ExternalObject, Instance)) and scope_strategy(model.context) is None
+
+
 def _start_of(call: ApiCall) -> Module:
     """Return the module in which the way to a call begins."""
     chain = call.context.call_chain
     return chain[0].site.module if chain else call.site.module
-
-
-def _is_made_with_weights(part: ExternalObject) -> bool:
-    """Return whether this is a model, or a layer of a hub, that has its variables when it is made.
-
-    Hugging Face's models for TensorFlow load theirs.
-    """
-    if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES:
-        return True
-    # Packages that copy the models of keras/src/applications copy their arguments.
-    has_top = any(keyword == "include_top" for keyword, _ in part.arguments)
-    return has_top or _is_of_hub(part) or is_pretrained(part.path)
 
 
 def _weighs(layer: ExternalObject) -> bool:
@@ -495,33 +537,11 @@ def _weighs(layer: ExternalObject) -> bool:
     return "keras" in layer.path and any(it.last in tf_names.LAYERS_WITH_WEIGHTS for it in held)
 
 
-def _is_of_hub(part: ExternalObject) -> bool:
-    return part.last == "KerasLayer" and "hub" in part.path
-
-
-def _is_preprocessor(part: ExternalObject) -> bool:
-    """Return whether this is a hub's layer that prepares text: it has tables, and no variables."""
-    named = (part.argument("handle", 0), part.argument("name"))
-    return _is_of_hub(part) and any(
-        isinstance(name, (Const, Text)) and naming.PREPROCESSING.is_in(repr(name)) for name in named
-    )
-
-
 def _may_build_later(model: Value | None) -> bool:
     """Return whether another library may make the variables of its model at the first step."""
     if not isinstance(model, ExternalObject) or "keras" in model.path:
         return False
     return not is_pretrained(model.path)
-
-
-# keras/src/metrics: those that make their variables when they are updated first.
-BUILT_LATER = frozenset(["F1Score", "FBetaScore", "R2Score"])
-
-
-def _is_metric(part: ExternalObject) -> bool:
-    """Return whether this is a metric of Keras that makes its variables when it is made."""
-    is_one = part.path.endswith(f"keras.metrics.{part.last}") and part.last[:1].isupper()
-    return is_one and part.last not in BUILT_LATER and part.argument("multi_label") is None
 
 
 def is_guessed(context: Context, computation: Computation) -> bool:
@@ -547,27 +567,6 @@ def _is_of_strategy(call: ApiCall) -> bool:
 
 def _least(left: Certainty, other: Certainty) -> Certainty:
     return definite_if(left is other is Certainty.DEFINITE)
-
-
-NO_MOMENTUM = (Const(0), Const(0.0))
-PLAIN_SGD = (Const("sgd"), Const("SGD"))
-
-
-def is_optimizer(value: Value | None) -> bool:
-    if not isinstance(value, ExternalObject):
-        return False
-    return ".optimizers." in value.path and "keras" in value.path and value.last[:1].isupper()
-
-
-def has_slots(optimizer: Value) -> bool:
-    """Return whether the optimizer makes variables beside the model's; plain SGD does not."""
-    # keras/optimizers/sgd.py creates slots for momentum only.
-    if isinstance(optimizer, Const):
-        return optimizer not in PLAIN_SGD
-    if not isinstance(optimizer, ExternalObject) or optimizer.last != "SGD":
-        return isinstance(optimizer, ExternalObject)
-    momentum = dict(optimizer.arguments).get("momentum", Const(0))
-    return momentum not in NO_MOMENTUM
 
 
 def has_variables(program: Program, weights: Variable) -> bool:

@@ -16,6 +16,7 @@ from tpulint.absint.domain.values import (
     Const,
     External,
     Opaque,
+    Text,
     Value,
     options,
 )
@@ -72,8 +73,72 @@ def note_compiled(value: Value | None, args: Arguments) -> None:
     """Note that an object of another library is a model of Keras, if it is compiled like one."""
     if not isinstance(value, ExternalObject) or is_tensorflow(value.path):
         return
-    if value.callee is None and any(argument.keyword in COMPILES for argument in args):
+    if value.callee is None and _names_parts(args):
         value.attributes[IS_MODEL] = Const(True)
+
+
+def compiles_model(args: Arguments) -> bool:
+    """Return whether a method `compile` is called as that of a model, an optimizer first."""
+    return _names_parts(args) or len(args) > 1
+
+
+def _names_parts(args: Arguments) -> bool:
+    return any(argument.keyword in COMPILES for argument in args)
+
+
+NO_MOMENTUM = (Const(0), Const(0.0))
+PLAIN_SGD = (Const("sgd"), Const("SGD"))
+
+
+def is_optimizer(value: Value | None) -> bool:
+    if not isinstance(value, ExternalObject):
+        return False
+    return ".optimizers." in value.path and "keras" in value.path and value.last[:1].isupper()
+
+
+def has_slots(optimizer: Value) -> bool:
+    """Return whether the optimizer makes variables beside the model's; plain SGD does not."""
+    # keras/optimizers/sgd.py creates slots for momentum only.
+    if isinstance(optimizer, Const):
+        return optimizer not in PLAIN_SGD
+    if not isinstance(optimizer, ExternalObject) or optimizer.last != "SGD":
+        return isinstance(optimizer, ExternalObject)
+    momentum = dict(optimizer.arguments).get("momentum", Const(0))
+    return momentum not in NO_MOMENTUM
+
+
+def is_made_with_weights(part: ExternalObject) -> bool:
+    """Return whether this is a model, or a layer of a hub, that has its variables when it is made.
+
+    Hugging Face's models for TensorFlow load theirs.
+    """
+    if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES:
+        return True
+    # Packages that copy the models of keras/src/applications copy their arguments.
+    has_top = any(keyword == "include_top" for keyword, _ in part.arguments)
+    return has_top or is_of_hub(part) or is_pretrained(part.path)
+
+
+def is_of_hub(part: ExternalObject) -> bool:
+    return part.last == "KerasLayer" and "hub" in part.path
+
+
+def is_preprocessor(part: ExternalObject) -> bool:
+    """Return whether this is a hub's layer that prepares text: it has tables, and no variables."""
+    named = (part.argument("handle", 0), part.argument("name"))
+    return is_of_hub(part) and any(
+        isinstance(name, (Const, Text)) and naming.PREPROCESSING.is_in(repr(name)) for name in named
+    )
+
+
+# keras/src/metrics: those that make their variables when they are updated first.
+BUILT_LATER = frozenset(["F1Score", "FBetaScore", "R2Score"])
+
+
+def is_metric(part: ExternalObject) -> bool:
+    """Return whether this is a metric of Keras that makes its variables when it is made."""
+    is_one = part.path.endswith(f"keras.metrics.{part.last}") and part.last[:1].isupper()
+    return is_one and part.last not in BUILT_LATER and part.argument("multi_label") is None
 
 
 def is_sequential(value: Value | None) -> bool:
@@ -284,6 +349,15 @@ def reached_from(start: Value | None) -> list[Value]:
             values.append(value)
             reached += _held(value)
     return values
+
+
+def attributes_of(value: Value) -> list[Value]:
+    """Return what the attributes of an object that may be another library's are."""
+    match value:
+        case ExternalObject(attributes=attributes) | Opaque(children=attributes):
+            return list(attributes.values())
+        case _:
+            return []
 
 
 def _held(value: Value) -> list[Value]:

@@ -37,6 +37,7 @@ class CreatedOutsideScope(Rule):
             verdict = certainty(program, misplaced)
             if verdict is None:
                 continue
+            verb = "makes" if misplaced.name else "compiles"
             report(
                 scopes.place(misplaced).span,
                 message(misplaced),
@@ -44,11 +45,11 @@ class CreatedOutsideScope(Rule):
                 trace=(
                     *traces.calls(HOST_LANE, misplaced.used, misplaced.created),
                     traces.step(
-                        HOST_LANE, misplaced.site, f"makes {words(misplaced)} outside the scope"
+                        HOST_LANE, misplaced.site, f"{verb} {words(misplaced)} outside the scope"
                     ),
                     traces.step(lane(misplaced), misplaced.use_site, f"uses the {misplaced.kind}"),
                 ),
-                fix=in_scope(scopes.place(misplaced)),
+                fix=in_scope(scopes.place(misplaced)) if misplaced.name else None,
                 doubt=doubt(program, misplaced),
             )
 
@@ -80,6 +81,8 @@ def doubt(program: Program, misplaced: Misplaced) -> str:
     """Return what would make it no fault."""
     if misplaced.kind == "optimizer" and may_be_keras_2(program, misplaced):
         return "unless Keras 2 runs this, whose optimizers take the strategy at the first step"
+    if not misplaced.name:
+        return "unless what makes the model, which is not seen, enters the scope of a TPU"
     if misplaced.unused:
         return "unless this one is not for the TPU"
     return f"unless the {misplaced.kind} is built later, under the scope of a TPU"
@@ -90,7 +93,8 @@ def lane(misplaced: Misplaced) -> str:
 
 
 def words(misplaced: Misplaced) -> str:
-    return f"the {misplaced.kind} `{misplaced.name}`"
+    name = f" `{misplaced.name}`" if misplaced.name else ""  # not where its creation is not seen
+    return f"the {misplaced.kind}{name}"
 
 
 def message(misplaced: Misplaced) -> str:

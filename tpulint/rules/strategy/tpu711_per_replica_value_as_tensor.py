@@ -22,7 +22,7 @@ from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External,
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
-from tpulint.frontends.tensorflow.keras_models import CALLED, is_model
+from tpulint.frontends.tensorflow.keras_models import CALLED, is_model, is_optimizer
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     ADD_OR_JOIN,
@@ -37,7 +37,7 @@ from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import batches_taken_by
 from tpulint.queries.eager_calls import input_signatures, may_be_tpus
-from tpulint.queries.strategies import is_for_many, is_on_replica, is_optimizer, is_run, strategy_of
+from tpulint.queries.strategies import is_for_many, is_on_replica, is_run, strategy_of
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
 

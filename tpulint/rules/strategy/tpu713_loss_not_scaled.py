@@ -12,6 +12,7 @@ from tpulint.absint.domain.values import Bound, Const, External, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.keras_models import is_optimizer
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     ADDS_LOSSES,
@@ -26,7 +27,7 @@ from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.ordering import AGREEMENT_CALLS
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.strategies import UPDATES, is_optimizer, strategy_of
+from tpulint.queries.strategies import UPDATES, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
 MEAN = "reduce_mean"
