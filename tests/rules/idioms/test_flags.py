@@ -18,6 +18,8 @@ import sys
 from absl import flags
 
 FLAGS = flags.FLAGS
+ON_HOLDER = flags.DEFINE_boolean("on", False, "")
+KIND = flags.DEFINE_enum("kind", "a", ["a", "b", "c"], "")
 total = tf.get_variable("total", [], use_resource=True)
 ON, OFF, NAMES, SET = True, False, {{"a": 1}}, frozenset(sys.argv)
 
@@ -65,6 +67,13 @@ TESTS = [
     ("FLAGS.kind == 'a'", "FLAGS.kind == 'a'", "definite"),
     ("FLAGS.kind == 'a'", "FLAGS.kind == 'b'", ""),
     ("FLAGS.kind == 'a'", "FLAGS.kind != 'b'", "possible"),
+    ("FLAGS.on", "ON_HOLDER.value", "definite"),
+    ("FLAGS.other", "ON_HOLDER.value", "possible"),
+    ("FLAGS.kind == 'a'", "KIND.value == 'a'", "definite"),
+    ("KIND.value == 'a'", "KIND.value == 'b'", ""),
+    ("KIND.value == 'a'", "FLAGS.kind == 'b'", ""),
+    ("KIND.value == 'a'", "ON_HOLDER.value == 'b'", "possible"),
+    ("KIND.default == 'a'", "FLAGS.kind == 'b'", "possible"),
     ("FLAGS.kind != 'a'", "FLAGS.kind == 'b'", "definite"),
     ("FLAGS.kind == 'a'", "FLAGS.other == 'a'", "possible"),
     ("FLAGS.kind is None", "FLAGS.kind is not None", ""),

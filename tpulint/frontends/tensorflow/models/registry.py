@@ -57,6 +57,7 @@ from tpulint.frontends.tensorflow.models.table import (
     Call,
     Model,
     Table,
+    model,
     snapshot,
 )
 
@@ -293,6 +294,23 @@ def _setting(call: Call, first: Value) -> Value | None:
     is_named = isinstance(first, Const)  # a variable of the environment
     path = f"{call.path}({first!r})"
     return call.frame.session.flag(path) if is_named else Opaque(call.path, is_setting=True)
+
+
+# absl/flags/_flagvalues.py and _flagholder.py
+KINDS_OF_FLAGS = (
+    *("bool", "boolean", "enum", "enum_class", "float", "integer", "list", "multi_enum"),
+    *("multi_float", "multi_integer", "multi_string", "spaceseplist", "string"),
+)
+
+
+@model(*(f"{root}.flags.DEFINE_{kind}" for root in ("absl", "tf") for kind in KINDS_OF_FLAGS))
+def _define_flag(call: Call) -> Value | None:
+    """Model `DEFINE_string(name, ...)`: its result holds the value that `FLAGS.name` has."""
+    name = call.get("name", 0)
+    if not isinstance(name, Const):
+        return None
+    value = External(f"{call.path.rpartition('.')[0]}.FLAGS.{name.value}")
+    return ExternalObject(call.path, call.site, call.frame.context, {"value": value})
 
 
 TEXT_METHODS = frozenset(["lower", "strip", "upper"])
