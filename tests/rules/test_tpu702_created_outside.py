@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import expected, reported
+from tests.rules.analysis import certainties, expected, reported
 from tests.rules.openings import SYSTEM
 
 # The device applies gradients to `kernel`; a variable or an optimizer of the scope beside it.
@@ -282,6 +282,53 @@ total = tf.compat.v1.train.get_or_create_global_step()
 """
     + READ,
 }
+
+MODEL_OF_SEVERAL = (
+    SYSTEM
+    + """
+import argparse
+
+args = argparse.ArgumentParser().parse_args()
+model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])
+
+class Untrained:
+    def apply_gradients(self, pairs):
+        return None
+
+with strategy.scope():
+    optimizer = {optimizer}
+    if args.half:
+        optimizer = {wrapped}
+
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x))
+    weights = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+
+@tf.function
+def train(x):
+    strategy.run(step, args=(x,))
+
+train(tf.zeros([8, 4]))
+"""
+)
+SCALED = "tf.keras.mixed_precision.LossScaleOptimizer(optimizer)"
+TABLE = '{"a": tf.keras.optimizers.Adam, "b": tf.keras.optimizers.SGD}[args.name](0.1)'
+# The optimizer, what a setting puts in its place, and the certainty of the finding.
+UPDATED_BY = [
+    ("tf.keras.optimizers.Adam(0.1)", SCALED, "definite"),
+    (TABLE, SCALED, "definite"),
+    (TABLE, "Untrained()", ""),
+]
+
+
+@pytest.mark.parametrize(("optimizer", "wrapped", "certainty"), UPDATED_BY)
+def test_the_model_that_one_of_several_optimizers_updates(
+    optimizer: str, wrapped: str, certainty: str, tmp_path: Path
+) -> None:
+    text = MODEL_OF_SEVERAL.replace("{optimizer}", optimizer).replace("{wrapped}", wrapped)
+    assert certainties(text, tmp_path, "TPU702") == [it for it in [certainty] if it]
 
 
 @pytest.mark.parametrize("text", OPTIMIZERS.values(), ids=OPTIMIZERS)

@@ -17,8 +17,8 @@ How sure that is comes second. A finding is definite only if everything it says 
 
 from __future__ import annotations
 
-from tpulint.absint.domain.context import UNSEEN
-from tpulint.absint.domain.events import ApiCall, Computation, Context
+from tpulint.absint.domain.context import GUESSES, UNSEEN, cover
+from tpulint.absint.domain.events import Access, ApiCall, Computation, Context
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import texts_compared
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -86,6 +86,25 @@ def compiled_if(
     is_for_tpu = is_compiled_for_tpu(program, computation, context)
     is_certain = is_for_tpu and not is_for_one_setting(computation, context)
     return definite_if(*facts, not context.is_guess, is_certain)
+
+
+def is_guessed(context: Context, computation: Computation) -> bool:
+    """Return whether it depends on which of several things is meant here, in device code."""
+    return any(
+        key.kind in GUESSES for key, _ in context.conditions - computation.context.conditions
+    )
+
+
+def is_met_anyway(access: Access, computation: Computation) -> bool:
+    """Return whether a call accesses the variable whichever of several things it is made on."""
+    alike = [
+        other.context
+        for other in computation.accesses
+        if other.variable is access.variable
+        and (other.site, other.how) == (access.site, access.how)
+    ]
+    tests = frozenset((key, at) for key, at in access.context.conditions if key.kind not in GUESSES)
+    return cover(alike, access.context._replace(conditions=tests))
 
 
 def doubt_about(program: Program, computation: Computation, context: Context) -> str:

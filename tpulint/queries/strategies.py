@@ -6,15 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tpulint.absint.domain.context import (
-    COMPUTATION,
-    DATA,
-    DEVICE,
-    GUESSES,
-    NO_KNOWN_CALLER,
-    UNSEEN,
-    WITH,
-)
+from tpulint.absint.domain.context import COMPUTATION, DATA, DEVICE, NO_KNOWN_CALLER, UNSEEN, WITH
 from tpulint.absint.domain.events import (
     Access,
     ApiCall,
@@ -55,7 +47,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
 )
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import CROSS_REPLICA, SCOPE, Strategy, scope_strategy
-from tpulint.queries.certainty import definite_if
+from tpulint.queries.certainty import definite_if, is_guessed, is_met_anyway
 from tpulint.queries.device_code import LEADS_OUT
 from tpulint.queries.eager_calls import is_built_in_graph
 
@@ -221,7 +213,7 @@ class Scopes:
         # What device code creates is TPU104.
         if variable.made.computation is not None:
             return
-        if is_guessed(access.context, computation):
+        if is_guessed(access.context, computation) and not is_met_anyway(access, computation):
             return
         certainty = self.is_outside(variable.made, computation.call.receiver)
         if certainty is None:
@@ -542,13 +534,6 @@ def _may_build_later(model: Value | None) -> bool:
     if not isinstance(model, ExternalObject) or "keras" in model.path:
         return False
     return not is_pretrained(model.path)
-
-
-def is_guessed(context: Context, computation: Computation) -> bool:
-    """Return whether it depends on which of several things is meant here, in device code."""
-    return any(
-        key.kind in GUESSES for key, _ in context.conditions - computation.context.conditions
-    )
 
 
 def _is_on_cpu(creation: Context) -> bool:

@@ -15,10 +15,10 @@ from tpulint.queries.certainty import (
     definite_if,
     doubt_about_setting,
     is_for_one_setting,
+    is_guessed,
     is_on_tpu,
 )
 from tpulint.queries.device_code import moved_calls
-from tpulint.queries.strategies import is_guessed
 from tpulint.rules.base import Report, Rule, register
 
 COST = "one round trip per iteration; collect the values, and send them after the loop"
