@@ -35,7 +35,7 @@ BARE_COMMAND = re.compile(
 STAND_IN = re.compile(rf"(?:pass|None){MARK}")
 # A magic that runs a statement: `if 1: ` takes its place, so that the statement keeps its column.
 MEASURED = re.compile(r"^(\s*)(%(?:time|timeit|prun|memit) +)((?!-)\S.*)$")
-MEASURED_STAND_IN = re.compile(rf"^(\s*)(if +1: )(.*){MARK}(%\w+)$")
+MEASURED_STAND_IN = re.compile(rf"^(\s*)(if +1: )(.*){MARK}(%\w+)(.*)$")
 # The characters that change how the next row begins.
 LEXEME = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|[()\[\]{}]|\\$")
 
@@ -108,7 +108,7 @@ def restored(line: str) -> str:
     """Return the line as it is in the notebook."""
     measured = MEASURED_STAND_IN.match(line)
     if measured:
-        return f"{measured[1]}{measured[4].ljust(len(measured[2]))}{measured[3]}"
+        return f"{measured[1]}{measured[4].ljust(len(measured[2]))}{measured[3]}{measured[5]}"
     return STAND_IN.sub("", line, count=1)
 
 

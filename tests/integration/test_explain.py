@@ -266,6 +266,16 @@ class TestLine:
         assert not explanation["line"]["placed"]
 
 
+def test_a_line_of_an_exported_notebook_is_as_it_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STRATEGY.replace("strategy.run", "%time strategy.run")
+    (folder / "exported.py").write_text(f"# In[1]:\n{text}", encoding="utf-8")
+    row = text.split("\n").index("%time strategy.run(step, args=(1.0,))") + 2
+    line = explained(capsys, f"exported.py:{row}")["line"]
+    assert line["source"] == "%time strategy.run(step, args=(1.0,))"
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("place", "message"),

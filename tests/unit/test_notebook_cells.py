@@ -46,6 +46,14 @@ def test_a_measured_statement_is_read(written: str, python: str) -> None:
     assert restored(f"    {python}") == f"    {written}"
 
 
+def test_a_measured_statement_takes_a_comment() -> None:
+    """`--add-suppressions` wrote what stands in for the magic into the notebook."""
+    comment = "  # tpulint: ignore[TPU501] -- why"
+    assert restored(f"if 1: f()  # magic: %time{comment}") == f"%time f(){comment}"
+    again = python_cell(f"%time f(){comment}").text
+    assert restored(again) == f"%time f(){comment}"
+
+
 def test_a_measured_statement_keeps_its_column() -> None:
     for magic in ("%time ", "%timeit ", "%prun   ", "%memit "):
         assert python_cell(f"{magic}f()").text.index("f()") == len(magic)

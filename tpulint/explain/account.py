@@ -160,7 +160,7 @@ class _Account:
         contexts = list(self.recorder.reached.values())
         return LineNote(
             self.row,
-            self.source.text.splitlines()[self.row - 1].strip(),
+            self.source.line(self.row).strip(),
             has_place(self.source.text, self.row),
             tuple(contexts[:CONTEXTS]),
             max(len(contexts) - CONTEXTS, 0),
