@@ -47,6 +47,21 @@ def step(x):
     return x / scale * max(tf.norm(x), 1.0)  # error: TPU507
 """
     + RUN,
+    "a set holds what its methods put into it": SYSTEM
+    + """
+seen = set()
+seen.update(["a"])
+
+def step(x):
+    for name in seen:
+        print(name, x.numpy())  # error: TPU507
+    if not seen:
+        print(x.numpy())  # error: TPU507
+    for size in set(x.shape):
+        x = x * size
+    return x
+"""
+    + RUN,
     "the larger of several tensors in a graph": V1
     + """
 def computation(x):

@@ -331,6 +331,25 @@ def test_the_model_that_one_of_several_optimizers_updates(
     assert certainties(text, tmp_path, "TPU702") == [it for it in [certainty] if it]
 
 
+# What the step updates of the model, and the certainty of the finding.
+UPDATED = {
+    "list(set(model.trainable_variables))": "definite",
+    "frozenset(model.trainable_variables)": "definite",
+    "sorted(set(model.trainable_variables), key=str)": "definite",
+    "list(set([kernel]))": "",
+    "set(model.trainable_variables) and [kernel]": "",
+}
+
+
+@pytest.mark.parametrize("weights", UPDATED)
+def test_the_variables_that_a_set_holds(weights: str, tmp_path: Path) -> None:
+    text = MODEL_OF_SEVERAL.replace("{wrapped}", SCALED)
+    optimizer = "tf.keras.optimizers.Adam(0.1)\n    kernel = tf.Variable(1.0)"
+    text = text.replace("{optimizer}", optimizer)
+    text = text.replace("weights = model.trainable_variables", f"weights = {weights}")
+    assert certainties(text, tmp_path, "TPU702") == [it for it in [UPDATED[weights]] if it]
+
+
 @pytest.mark.parametrize("text", OPTIMIZERS.values(), ids=OPTIMIZERS)
 def test_the_optimizer_of_a_step(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, ["TPU702"]) == expected(text, ["TPU702"])

@@ -145,23 +145,24 @@ def _number(call: Call) -> Value | None:
         return None
 
 
-@model(
-    "builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "collections.deque"
-)
+SETS = ("set", "frozenset")
+
+
+@model(*(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed", *SETS)))
+@model("collections.deque")
 def _list(call: Call) -> Value:
-    """Return the same items; the `maxlen` of a deque may leave some out."""
+    """Return the same items; a set, and the `maxlen` of a deque, may leave some out."""
+    kind = call.name if call.name == "tuple" else "set" if call.name in SETS else "list"
     if not call.arguments:
-        return Sequence("list", [], False, call.site, call.frame.context)
+        return Sequence(kind, [], kind == "set", call.site, call.frame.context)
     source = call.values[0]
     if call.name != "sorted":  # which autograph converts
         transfer.note_iteration(call.frame, source, call.site)
     source_items = items_of(source)
-    kind = "tuple" if call.name == "tuple" else "list"
     if source_items is not None:
         items = list(reversed(source_items)) if call.name == "reversed" else source_items
-        is_open = (call.name == "sorted" and len(items) > 1) or (
-            call.name == "deque" and len(call.arguments) > 1
-        )
+        is_open = kind == "set" or (call.name == "sorted" and len(items) > 1)
+        is_open = is_open or (call.name == "deque" and len(call.arguments) > 1)
         return Sequence(kind, items, is_open, call.site, call.frame.context)
     return Sequence(kind, [operators.element_of(call.frame, source, call.site)], True, call.site)
 
