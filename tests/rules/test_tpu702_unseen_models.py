@@ -89,3 +89,12 @@ model.compile("adam", "mse")
 model.fit(tf.ones([8, 4]), tf.ones([8]))
 """
     assert not reported(text, tmp_path, ["TPU702"])
+
+
+@pytest.mark.parametrize("after", ["", f"model = {NET}\n"])
+def test_false_alarm_of_a_model_that_a_cell_given_as_text_makes(tmp_path: Path, after: str) -> None:
+    """`nbconvert` writes the cell of a `%%time` as text, and the scope is in there."""
+    cell = "with strategy.scope():\\n    model = nets.Net(10)\\n"
+    magic = f"{after}get_ipython().run_cell_magic('time', '', '{cell}')"
+    text = UNSEEN_MODEL.replace("  # possible: TPU702", "").replace(BUILT, magic)
+    assert not reported(text, tmp_path, ["TPU702"])

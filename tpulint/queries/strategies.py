@@ -43,6 +43,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     INPUTS,
     MAKE_VARIABLES,
     MODELS_WITH_VARIABLES,
+    RUNS_CELL,
     SCOPE_BY_HAND,
 )
 from tpulint.frontends.tensorflow.program import Program
@@ -388,6 +389,8 @@ class Scopes:
         strategy = self._free_strategy(call)
         if strategy is None or call.context.with_blocks(SCOPE) or call.context.is_guess:
             return None
+        if self.program.named.get(RUNS_CELL):
+            return None  # a text that is not read may enter the scope
         creation = self.made[id(strategy)].context
         is_called = all(scope.kind != NO_KNOWN_CALLER for scope in creation.scopes)
         if not is_called and creation.run != call.context.run:

@@ -27,6 +27,8 @@ SHUTS_DOWN = words("shutdown_tpu_system")
 
 # A strategy can be set, or its scope entered, without a `with` block (distribute_lib.py).
 SCOPE_BY_HAND = words("__enter__ enter_context experimental_set_strategy")
+# IPython's method that runs a cell which is given as text: `nbconvert` writes it for `%%time`.
+RUNS_CELL = "run_cell_magic"
 
 # keras/src: what gives a model that has its variables, and the methods that make them.
 MODELS_WITH_VARIABLES = words("load_model model_from_json clone_model")
