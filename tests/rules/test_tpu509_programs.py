@@ -24,7 +24,49 @@ def step(*args):
 tokens = tf.ones([8, 128])
 """
 )
+UPDATES = """
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+    optimizer, other = tf.keras.optimizers.Adam(0.1), tf.keras.optimizers.Adam(0.1)
+
+def update(x):
+    optimizer.apply_gradients([(tf.reduce_sum(x), kernel)])
+
+@tf.function
+def train(x, number):
+    return strategy.run(update, args=(x,))
+
+batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True))
+"""
 LOOPS = {
+    "the number of the updates so far": UPDATES
+    + """
+for batch in batches:
+    number = int(optimizer.iterations.numpy())
+    train(batch, number)  # error: TPU509
+while True:
+    number = int(optimizer.iterations.numpy())
+    if number > 1000:
+        break
+    train(tokens, number + 1)  # error: TPU509
+""",
+    "a number of updates that is a tensor, or another one": UPDATES
+    + """
+for batch in batches:
+    number = int(other.iterations.numpy())
+    train(batch, number)
+    train(batch, optimizer.iterations)
+    array = optimizer.iterations.numpy()
+    train(batch, array)
+    epoch = int(optimizer.iterations.numpy()) // 100
+    train(batch, epoch)
+    shown = int(optimizer.iterations.numpy())
+    train(batch, tf.constant(shown))
+start = int(optimizer.iterations.numpy())
+for batch in batches:
+    train(batch, start)
+    step(batch, int(optimizer.iterations.numpy()) > 100)
+""",
     "a number of the loop around that over the data": """
 batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8, True))
 for epoch in range(60):

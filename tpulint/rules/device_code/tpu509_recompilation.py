@@ -246,7 +246,7 @@ def _of_loop(
     if is_traced_anew(call, node.body) and _counts_rounds(program, loop):
         yield Retraced(computation, function, traced.site, traced.site, loop.site, "")
         return
-    counters |= kept_numbers(module, node)
+    counters |= kept_numbers(module, node) | counted_updates(program, computation, module, node)
     counters |= derived(node.body, counters)
     for argument in call.arguments:
         place = module.site(argument.place)
@@ -375,6 +375,35 @@ def kept_numbers(module: Module, loop: For | While) -> frozenset[str]:
         if set_to and all(map(_is_number, set_to)):
             numbers.add(path)
     return frozenset(numbers)
+
+
+def counted_updates(
+    program: Program, computation: Computation, module: Module, loop: For | While
+) -> frozenset[str]:
+    """Return the names to which each round assigns how often the step has updated weights."""
+    counts = [
+        update.receiver.attributes.get("iterations")
+        for update in computation.calls
+        if update.last in tf_names.OPTIMIZER_UPDATES
+        and isinstance(update.receiver, ExternalObject)
+        and not update.context.control()
+    ]
+    read = {
+        call.site
+        for call in program.named.get("numpy", ())
+        if call.receiver is not None and any(call.receiver is count for count in counts)
+    }
+    # tensorflow/core/function/trace_type/trace_type_builder.py: a number of NumPy is a tensor.
+    return frozenset(
+        target.id
+        for item in loop.body
+        if isinstance(item, Assign) and isinstance(item.value, CallNode)
+        if dotted_path(item.value.callee) in ("int", "float") and len(item.value.arguments) == 1
+        if isinstance(number := item.value.arguments[0].value, CallNode)
+        if module.site(number.place) in read
+        for target in item.targets
+        if isinstance(target, Name) and _is_assigned_once(loop.body, target.id)
+    )
 
 
 def _changed_number(statement: Statement) -> str:
