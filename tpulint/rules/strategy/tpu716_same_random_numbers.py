@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Sequence
-from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import Const, Value
+from tpulint.absint.domain.structures import all_tensors, uniform
+from tpulint.absint.domain.values import Opaque, Value, options
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -55,10 +55,13 @@ def draws(computation: Computation) -> Iterator[ApiCall]:
 
 
 def is_same_everywhere(seed: Value) -> bool:
-    """Return whether the seed is known, and comes from nothing of this replica's."""
+    """Return whether the seed comes from nothing of this replica's, as far as it is seen."""
     if isinstance(seed, Sequence):
         return not seed.open and bool(seed.items) and all(map(is_same_everywhere, seed.items))
-    if isinstance(seed, Const):
-        return True
     tensors = all_tensors([seed])
-    return bool(tensors) and all(tensor.uniform for tensor in tensors)
+    if tensors:
+        return all(tensor.uniform for tensor in tensors)
+    # One trace is for all replicas: a value of the host, as `config.seed`, is in it once. A
+    # parameter that is not seen may be a tensor of each replica.
+    parameters = (it for it in options(seed) if isinstance(it, Opaque) and it.parent is None)
+    return uniform([seed]) and all(parameter.is_setting for parameter in parameters)
