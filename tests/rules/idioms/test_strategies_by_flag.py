@@ -127,6 +127,7 @@ from absl import flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_bool("verbose", False, "")
+flags.DEFINE_bool("use_tpu", False, "")
 on_cloud = "TPU_NAME" in os.environ
 if {made}:
     strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
@@ -156,6 +157,12 @@ TESTS_IN_STEP = {
     ("on_cloud", "FLAGS.verbose"): "definite",
     ("os.environ['KIND'] == 'a'", "os.environ['KIND'] == 'b'"): "",
     ("FLAGS.verbose", "not FLAGS.verbose"): "possible",
+    ("FLAGS.verbose", "FLAGS.verbose == False"): "possible",
+    ("FLAGS.verbose", "FLAGS.verbose is not True"): "possible",
+    ("FLAGS.verbose", "FLAGS.verbose is True"): "definite",
+    ("FLAGS.use_tpu", "FLAGS.use_tpu == False"): "",
+    ("FLAGS.use_tpu", "FLAGS.use_tpu is not True"): "",
+    ("FLAGS.use_tpu", "FLAGS.use_tpu != False"): "definite",
 }
 
 

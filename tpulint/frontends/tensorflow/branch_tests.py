@@ -208,6 +208,9 @@ def _answer_of_comparison(
             return True
         case [nodes.Comparison(op="NotEqual", right=nodes.Constant(value="tpu"))]:
             return False
+        case [nodes.Comparison(op=op, right=nodes.Constant(value=bool() as value))]:
+            answer = answer_on_tpu(left)
+            return None if answer is None else (answer is value) is (op in ("Equal", "Is"))
     return None
 
 
@@ -330,11 +333,18 @@ def _spellings(context: BaseContext) -> Iterator[tuple[Hashable, object]]:
     for key, branch in context.conditions:
         if key.answer is not None:
             yield key.answer.path, branch
+            asked = key.answer.parent if isinstance(key.answer, Opaque) else None
+            if asked is not None and key.answer.compared in ("True", "False"):
+                yield _as_written(asked.path), (key.answer.compared == "True") is branch
         elif key.kind == NAME:
-            # As it is most often written: `FLAGS.export`.
-            yield ".".join(str(key.identity).split(".")[-2:]), branch
+            yield _as_written(str(key.identity)), branch
         elif key.test is not None:
             yield from _spellings_of(key.test, branch)
+
+
+def _as_written(flag: str) -> str:
+    """Return a flag as it is most often written: `FLAGS.export`."""
+    return ".".join(flag.split(".")[-2:])
 
 
 def _spellings_of(test: nodes.Node, branch: object) -> Iterator[tuple[Hashable, object]]:
