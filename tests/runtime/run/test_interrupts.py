@@ -30,7 +30,7 @@ tf.tpu.experimental.initialize_tpu_system(resolver)
 strategy = tf.distribute.TPUStrategy(resolver)
 
 def slow(x):
-    print("on", flush=True)
+    print("on\\n", end="", flush=True)  # in one piece: two replicas print it at once
     time.sleep(60)
     return x
 
