@@ -155,6 +155,10 @@ def linked(error: BaseException | None, folder: Path) -> list[tuple[str, str]]:
     return [(fault.code, fault.finding.code) for fault in faults if fault.finding is not None]
 
 
+def test_no_row_is_written_twice() -> None:
+    assert [row for number, row in enumerate(ROWS) if row in ROWS[:number]] == []
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"])
 def test_each_text_is_in_its_source(row: dict[str, Any]) -> None:
     assert set(row["rules"]) <= set(CODES)
