@@ -243,9 +243,8 @@ def _uniform(value: Value) -> bool:
         return isinstance(value.function, External) and _uniform(value.receiver)
     if isinstance(value, ExternalObject):
         return value.context.computation is None
-    return isinstance(
-        value, (Const, External, Number, Opaque)
-    )  # Python's, read once for all replicas
+    # Python's, read once for all replicas.
+    return isinstance(value, (Const, External, Number, Opaque))
 
 
 def is_counter(variable: Variable) -> bool:
@@ -263,11 +262,9 @@ def _is_one(value: Value) -> bool:
         return isinstance(value.value, (bool, int, float))
     if isinstance(value, Variable):
         return value.sort == "step"
-    return (
-        is_flag(value)
-        or isinstance(value, Number)
-        or (isinstance(value, Tensor) and value.shape == ())
-    )
+    if isinstance(value, Tensor):
+        return value.shape == ()
+    return is_flag(value) or isinstance(value, Number)
 
 
 def is_flag(value: Value) -> TypeGuard[External]:

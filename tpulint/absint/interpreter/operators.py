@@ -201,16 +201,15 @@ def compare(
     return operation(frame, [left, right], site, op, operands)
 
 
-SINGLETONS = (None, True, False)  # what `is` compares with as `==` does
-
-
 def _of_setting(frame: Frame, op: str, left: Value, right: Value) -> Opaque | None:
     """Return the answer to a comparison of the user's setting with a constant, or its opposite."""
     if op in ("In", "NotIn"):
         holder, item = _setting(frame, right), left
         answer = holder.holds(repr(item)) if holder and isinstance(item, Const) else None
     elif op in ("Equal", "NotEqual", "Is", "IsNot") and isinstance(right, Const):
-        compared = _setting(frame, left) if "Is" not in op or right.value in SINGLETONS else None
+        # `is` compares with None, True and False as `==` does.
+        is_equality = "Is" not in op or isinstance(right.value, bool | None)
+        compared = _setting(frame, left) if is_equality else None
         answer = compared.equal_to(repr(right)) if compared else None
     else:
         return None
