@@ -119,6 +119,8 @@ def facts_of(library: Library, roots: Roots) -> dict[str, Fact]:
     for name, fact in list(reader.found.items()):
         if name.startswith(module):  # `tf.contrib.summary` is the module of that name in it
             reader.found[package + name[len(module) :]] = fact
+    # Its modules are imported in every release, though the first ones take the name from the API.
+    reader.found.setdefault("tensorflow.python", Fact(OPEN))
     for below in INTERNAL:
         for module in library.modules(f"tensorflow.{below}"):
             reader.read_internal(module)
