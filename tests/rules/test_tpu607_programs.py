@@ -19,6 +19,19 @@ estimator.train(input_fn, max_steps=1)
 """
 TF = "import tensorflow as tf\n"
 PROGRAMS = {
+    "false alarm: data that are loaded into the memory of this machine": TF
+    + REMOTE
+    + """
+import tensorflow_datasets as tfds
+
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+whole, info = tfds.load("mnist", batch_size=-1, with_info=True)
+model.fit(tf.data.Dataset.from_tensor_slices(whole["train"]).batch(64, drop_remainder=True))
+batches = tfds.load("mnist", split="train", batch_size=64)  # possible: TPU607
+model.fit(batches.filter(lambda row: row["image"].shape[0] == 64))
+""",
     "missed alarms: names with a number, and a model of a model's outputs": TF
     + REMOTE
     + """

@@ -314,8 +314,11 @@ def _load_dataset(call: Call) -> Value | None:
     """Model `tfds.load(name, split=...)`: a dataset, or one per split, perhaps with its info."""
     is_load = call.name == "load"
     split = call.get("split", 1 if is_load else 0)
-    if isinstance(split, Sequence) and not split.open:
-        loaded: Value = Sequence("list", [_loaded(call) for _ in split.items], site=call.site)
+    loaded: Value
+    if call.get("batch_size", 3 if is_load else 1) == Const(-1):
+        loaded = Opaque("data")  # all of it in one batch: tensors, and no dataset
+    elif isinstance(split, Sequence) and not split.open:
+        loaded = Sequence("list", [_loaded(call) for _ in split.items], site=call.site)
     elif split is None or split == NONE:
         names = ("train", "test", "validation")
         splits: dict[object, Value] = {name: _loaded(call) for name in names}
