@@ -68,6 +68,26 @@ for fold in range(3):
 """
 
 
+# A model that is used on a system that was initialized again; {} is what comes in between.
+RESTORED = """
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+images = tf.ones([16, 4])
+model.fit(images, images)
+model.save_weights("gs://bucket/first.h5")
+tf.tpu.experimental.initialize_tpu_system(resolver)  {mark}
+{restore}
+model.predict(images)
+"""
+LOAD = 'model.load_weights("gs://bucket/first.h5")'
+
+
 def _cleared(mark: str = "", **parts: str) -> str:
     usual = {"make": "built()", "optimizer": '"sgd"', "after": ""}
     return CLEARED.format(mark=mark, **usual | parts)
@@ -152,6 +172,26 @@ PROGRAMS = {
     ),
     "each fold clears the system, and evaluates the model of before": _cleared(
         "# possible: TPU704", after="first.evaluate(images)"
+    ),
+    "false alarm: a model gets its weights again": RESTORED.format(mark="", restore=LOAD),
+    "harmless finding: a model gets its weights and its optimizer again": RESTORED.format(
+        mark="",
+        restore=f"with strategy.scope():\n    {LOAD}\n    model.compile('sgd', 'mse')\n"
+        "model.fit(images, images)",
+    ),
+    "a model is trained with the optimizer of before": RESTORED.format(
+        mark="# error: TPU704", restore=f"{LOAD}\nmodel.fit(images, images)"
+    ),
+    "a model is used before it gets its weights": RESTORED.format(
+        mark="# error: TPU704", restore=f"model.evaluate(images, images)\n{LOAD}"
+    ),
+    "another model gets its weights": RESTORED.format(
+        mark="# possible: TPU704",
+        restore="with strategy.scope():\n    other = tf.keras.Sequential()\n"
+        "other.load_weights('gs://bucket/first.h5')",
+    ),
+    "a model may get its weights": RESTORED.format(
+        mark="# error: TPU704", restore=f"import sys\nif sys.argv[1:]:\n    {LOAD}"
     ),
     # A harmless finding: nothing is on the system yet.
     "a TPU is looked for, and set up afterwards": """

@@ -22,6 +22,8 @@ from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import For, Jump, Return, walk
 
 RELEVANT = INITIALIZES | SHUTS_DOWN | tf_names.TPU_STRATEGIES | tf_names.STRATEGY_RUN | {"scope"}
+# A model's variables can be written after that, and its optimizer is made anew by `compile`.
+RESTORES = frozenset(["load_weights", "set_weights"])
 # tensorflow/python/tpu/tpu_strategy_util.py, `initialize_tpu_system`: it clears the eager context
 # of the TPU, and with it every variable and every compiled program.
 HARM = {
@@ -39,7 +41,7 @@ class ReinitializedSystem(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         runs: defaultdict[int, list[ApiCall]] = defaultdict(list)
-        for call in program.named_any({*RELEVANT, *tf_names.STEPS, "compile"}):
+        for call in program.named_any({*RELEVANT, *RESTORES, *tf_names.STEPS, "compile"}):
             runs[call.context.run].append(call)
         variables = _Variables(program)
         for calls in runs.values():
@@ -100,8 +102,12 @@ def _check_initialization(
     is_entered_later = any(map(_enters_tpu_scope, later))
     if not scopes and (is_entered_later or not (strategies and initializations)):
         return
-    steps = _steps_with_lost(call, scopes, earlier, later, variables)
-    use = next(chain(_uses_of_lost(call, scopes, later), steps), None)
+    entered = {id(scope.receiver) for scope in scopes if not scope.context.is_guess}
+    again = {id(other.receiver) for other in later if other.last == "scope"}
+    steps = _steps_with_lost(call, entered - again, earlier, later, variables)
+    use = next(chain(_uses_of_lost(call, entered - again, later), steps), None)
+    if use is None and _are_restored(call, entered, later):
+        return
     # Sections of a notebook stand for themselves: each begins with a strategy of its own.
     is_section = any(other.last in tf_names.TPU_STRATEGIES for other in later)
     if use is None and is_section and call.site.module.filename.endswith(".ipynb"):
@@ -216,30 +222,53 @@ def _has_rounds(source: object) -> bool:
     return isinstance(source, Sequence) and len(source.items) > 1
 
 
-def _uses_of_lost(call: ApiCall, scopes: list[ApiCall], later: list[ApiCall]) -> Iterator[ApiCall]:
-    """Yield where a model that was certainly made under one of `scopes` is used afterwards."""
-    again = {id(other.receiver) for other in later if other.last == "scope"}
-    strategies = {id(scope.receiver) for scope in scopes if not scope.context.is_guess} - again
-    for other in later:
-        model = other.receiver
-        if other.last not in tf_names.STEPS or not isinstance(model, (ExternalObject, Instance)):
-            continue
-        is_lost = model.context is not None and id(scope_strategy(model.context)) in strategies
+def _uses_of_lost(call: ApiCall, strategies: set[int], later: list[ApiCall]) -> Iterator[ApiCall]:
+    """Yield where a model that was certainly made for one of `strategies` is used afterwards.
+
+    One that got its weights again is not lost.
+    """
+    for number, other in enumerate(later):
         runs_too = call.context.conditions <= other.context.conditions
-        if is_lost and runs_too and not other.context.is_guess:
+        if other.last not in tf_names.STEPS or not runs_too or other.context.is_guess:
+            continue
+        if _is_made_for(other.receiver, strategies) and not _is_restored(other, later[:number]):
             yield other
+
+
+def _is_made_for(model: Value | None, strategies: set[int]) -> bool:
+    """Return whether a model was made under the scope of one of these strategies."""
+    if not isinstance(model, (ExternalObject, Instance)) or model.context is None:
+        return False
+    return id(scope_strategy(model.context)) in strategies
+
+
+def _is_restored(step: ApiCall, earlier: list[ApiCall]) -> bool:
+    """Return whether the model of a step got its weights again, and what else the step needs."""
+    calls = {
+        other.last
+        for other in earlier
+        if other.receiver is step.receiver and other.context.conditions <= step.context.conditions
+    }
+    is_training = tf_names.STEPS[step.last] == "train_step"
+    return bool(calls & RESTORES) and ("compile" in calls or not is_training)
+
+
+def _are_restored(call: ApiCall, strategies: set[int], later: list[ApiCall]) -> bool:
+    """Return whether all models of `strategies` that are used later get their weights again."""
+    is_any = any(
+        other.last in RESTORES and _is_made_for(other.receiver, strategies) for other in later
+    )
+    return is_any and next(_uses_of_lost(call, strategies, later), None) is None
 
 
 def _steps_with_lost(
     call: ApiCall,
-    scopes: list[ApiCall],
+    strategies: set[int],
     earlier: list[ApiCall],
     later: list[ApiCall],
     variables: _Variables,
 ) -> Iterator[ApiCall]:
-    """Yield the steps that certainly use a variable which was made under one of `scopes`."""
-    again = {id(other.receiver) for other in later if other.last == "scope"}
-    strategies = {id(scope.receiver) for scope in scopes if not scope.context.is_guess} - again
+    """Yield the steps that certainly use a variable which was made for one of `strategies`."""
     for other in later:
         runs_too = call.context.conditions <= other.context.conditions
         if other.last in tf_names.STRATEGY_RUN and runs_too and not other.context.is_guess:
