@@ -92,7 +92,73 @@ from data import input_fn
 
 experiment.run({model_fn}, input_fn, len(sys.argv) > 1)
 """
+# Each model registers itself, and nothing but the `__init__` of their package imports it.
+REGISTERED = """
+# file: models/__init__.py
+from .registry import *
+{star}
+# file: models/nets/__init__.py
+__all__ = ["deep", "shallow"]
+# file: models/nets/shallow.py
+def unregistered(features, mode):
+    pass
+# file: models/nets/deep.py
+import tensorflow.compat.v1 as tf
+from ..registry import register
+from .. import specification
+
+@register("deep")
+def deep(features, mode):
+    loss = tf.reduce_mean(tf.py_func(abs, [features], tf.float32)){mark}
+    return specification.of(mode, loss)
+# file: models/specification.py
+import tensorflow.compat.v1 as tf
+
+def of(mode, loss):
+    return tf.estimator.{spec}(mode, loss=loss)
+# file: models/registry.py
+MODELS = dict()
+
+def register(name):
+    def put(function):
+        MODELS[name] = function
+        return function
+    return put
+
+def model_of(name):
+    def model_fn(features, labels, mode, params):
+        return MODELS[name](features, mode)
+    return model_fn
+# file: experiment.py
+import tensorflow.compat.v1 as tf
+
+def run(model_fn, input_fn, accelerated):
+    if accelerated:
+        config = tf.estimator.tpu.RunConfig()
+        estimator = tf.estimator.tpu.TPUEstimator(model_fn, config, train_batch_size=64)
+    else:
+        estimator = tf.estimator.Estimator(model_fn)
+    estimator.train(input_fn, max_steps=1)
+# file: data.py
+import tensorflow.compat.v1 as tf
+
+def input_fn(params):
+    return tf.data.TFRecordDataset("gs://a").repeat().batch(params["batch_size"], True)
+# file: train.py
+import sys
+import experiment
+from data import input_fn
+from models.registry import model_of
+
+experiment.run(model_of("deep"), input_fn, len(sys.argv) > 1)
+"""
+STAR = "from .nets import *"
 PROGRAMS = {
+    "a model that a package's `__init__` imports with a star": REGISTERED.format(
+        star=STAR, mark="  # error: TPU501", spec="tpu.TPUEstimatorSpec"
+    ),
+    "one that was written for no TPU": REGISTERED.format(star=STAR, mark="", spec="EstimatorSpec"),
+    "one that nothing imports": REGISTERED.format(star="", mark="", spec="tpu.TPUEstimatorSpec"),
     # A false positive in google-research/language: its helper makes either Estimator.
     "a model_fn that was written for no TPU": EITHER.format(
         mark="", spec="EstimatorSpec", model_fn="model.model_fn"

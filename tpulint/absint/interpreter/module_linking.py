@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import chain
 from typing import Protocol
 
 from tpulint.absint.domain.events import Context
@@ -19,9 +22,13 @@ from tpulint.absint.domain.values import (
     Value,
     outside,
 )
+from tpulint.absint.resolver.import_graph import PACKAGE, Files
 from tpulint.absint.resolver.project import Project
 
 MAX_REEXPORTS = 16  # re-exports of one name
+# The strings in the `__all__` of a package.
+_ALL = re.compile(rb"^__all__[ \t]*\+?=[ \t]*[\[(]([^\])]*)", re.MULTILINE)
+_STRING = re.compile(rb"[\"'](\w+)[\"']")
 
 
 class Importer(Protocol):
@@ -47,6 +54,7 @@ class ModuleLinker(ABC):
         self.skipped_module = False
         self.skipped_calls: set[tuple[str, str]] = set()  # what was called of modules passed by
         self._unread: list[str] | None = None  # what imports reached at the first question
+        self._registrars: dict[str, list[str]] = {}  # by path, what fills the dicts of the module
         self._asked: dict[str, int] = {}  # by path, how many modules were read when it was asked
         self._envs: dict[Module, Env] = {}
         self._star_imports: dict[Module, list[Value]] = {}
@@ -73,8 +81,7 @@ class ModuleLinker(ABC):
             return
         imports = self.project.imports
         if self._unread is None:
-            read = {module.path for module in self._envs}
-            self._unread = sorted(imports.reached(*read) - read)
+            self._unread = self._run_unread({module.path for module in self._envs})
         makers = {path}.union(
             module.path for module in self._envs if path in imports.imported(module.path)
         )
@@ -85,6 +92,7 @@ class ModuleLinker(ABC):
         }
         registrars = [unread for unread, of_makers in filled.items() if of_makers]
         if registrars:
+            self._registrars.setdefault(path, []).extend(registrars)
             self.leading.update([path], *filled.values())
             self._unread = [unread for unread in self._unread if not filled.get(unread)]
         for registrar in registrars:
@@ -92,6 +100,30 @@ class ModuleLinker(ABC):
             if module is not None:
                 self.module_env(module)
         self._asked[path] = len(self._envs)
+
+    def around(self, path: str) -> list[str]:
+        """Return what the module at `path` imports, and those that fill its dicts, with theirs."""
+        self.read_registrars(path)
+        registrars = self._registrars.get(path, [])
+        imported = self.project.imports.imported
+        return [*registrars, *chain.from_iterable(map(imported, [path, *registrars]))]
+
+    def _run_unread(self, read: set[str]) -> list[str]:
+        """Return the modules that run for what those at `read` import, and that were not read.
+
+        To import a module runs the packages around it, too, and a star what `__all__` names.
+        """
+        files, imports = self.project.files, self.project.imports
+        run = imports.reached(*read)
+        waiting = sorted(run)
+        while waiting:
+            path = waiting.pop()
+            beside = [file for file in _run_beside(files, path) if file not in run]
+            if beside:
+                also = imports.reached(*beside) - run
+                run |= also
+                waiting += sorted(also)
+        return sorted(path for path in run - read if files.is_written(path))
 
     def is_read(self, path: str) -> bool:
         """Return whether the module at `path` has been read."""
@@ -241,3 +273,16 @@ class ModuleLinker(ABC):
         full_name = f"{dotted}.{name}" if dotted else name
         inner = self.project.files.locate(module.path, full_name, level)
         return outside(full_name) if inner is None else ModuleValue(inner, full_name)
+
+
+def _run_beside(files: Files, path: str) -> Iterator[str]:
+    """Yield the files of the packages around a module, and what `__all__` of a package names."""
+    folder = os.path.dirname(path)
+    while files.is_written(os.path.join(folder, PACKAGE)):
+        yield os.path.join(folder, PACKAGE)
+        folder = os.path.dirname(folder)
+    listed = _ALL.search(files.data(path)) if path.endswith(os.sep + PACKAGE) else None
+    for name in _STRING.findall(listed.group(1)) if listed is not None else ():
+        inside = files.child(path, name.decode())
+        if inside is not None:
+            yield inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Protocol, TypeVar
 
 from tpulint.absint.domain.context import INIT_SCOPE, WITH, ConditionKey, Scope, cover
@@ -85,13 +86,16 @@ FOR_TPUS = words("""
     TPUEstimatorSpec TPUEstimator CrossShardOptimizer outside_compilation tpu contrib_tpu
     tpu_estimator
 """)
+# What only a model_fn for TPUs calls.
+_OF_MODEL_FNS = re.compile(rb"\b(?:TPUEstimatorSpec|CrossShardOptimizer)\b")
 
 
 def _is_made_for_either(call: Call, model_fn: Value) -> bool:
     """Return whether the model_fn of another module may well be for an Estimator without a TPU.
 
     A helper makes either Estimator, as a flag says, of whatever model_fn it is given. Then only a
-    word in the model_fn's own module tells that it was written for a TPU.
+    word in the model_fn's own module tells that it was written for a TPU, or a call in those with
+    which it works.
     """
     model_fn = force_deferred(call, model_fn)
     while isinstance(model_fn, Partial):
@@ -104,7 +108,16 @@ def _is_made_for_either(call: Call, model_fn: Value) -> bool:
         and bool(call.frame.context.conditions)
         and helper.code.names_any(frozenset(["Estimator"]))
         and not function.module.facts.names_any(FOR_TPUS)
+        and not any(
+            call.frame.session.project.holds(path, _is_of_model_fns)
+            for path in call.frame.session.around(function.module.path)
+            if path != helper.module.path
+        )
     )
+
+
+def _is_of_model_fns(data: bytes) -> bool:
+    return _OF_MODEL_FNS.search(data) is not None
 
 
 # tensorflow_gan/python/estimator/tpu_gan_estimator.py: it derives from TPUEstimator, and wraps the
