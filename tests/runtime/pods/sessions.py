@@ -16,6 +16,7 @@ from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 from tests.runtime.pods.inside import process_id
+from tpulint.runtime.execute import waiting
 from tpulint.runtime.pods import workers as processes
 
 tf1 = tf.compat.v1
@@ -269,6 +270,56 @@ def test_an_operation_that_fails_on_one_host_ends_the_step(
         ran(in_function if not in_loop else lambda: on_each_replica(loop), workers[:2])
 
 
+@contextmanager
+def queue_on_the_first_host(workers: tuple[str, ...]) -> Iterator[tuple[Any, Any]]:
+    """Yield a session of two hosts, and a step that waits there for a queue that nothing fills."""
+    with graph_on(workers[:2]) as master:
+        with tf.device("/job:worker/replica:0/task:0/device:CPU:0"):
+            queue = tf1.FIFOQueue(1, [tf.float32], [[]], name="work")
+        step = on_each_replica(
+            lambda x: tf1.tpu.outside_compilation(lambda y: y + queue.dequeue(), x)
+        )
+        with tf1.Session(master) as session:
+            session.run(tf1.tpu.initialize_system(job="worker"))
+            yield session, step
+
+
+def test_hang_a_queue_on_a_host_that_nothing_fills(
+    workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wait was noticed, but nothing ended it on its host; each host says what it waits for."""
+    monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", 2.0)
+    with (
+        queue_on_the_first_host(workers) as (session, step),
+        pytest.raises(tpu.DeadlockError, match="the queue 'work'") as caught,
+    ):
+        session.run(step)
+    for replica, task in ((0, 0), (3, 1)):
+        waits = f"replica {replica} (/job:worker/replica:0/task:{task}): waits in QueueDequeue"
+        assert waits in str(caught.value)
+    assert caught.value.rule == "TPU106"
+
+
+def test_false_a_host_that_computes_is_waited_for(
+    workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program's process is idle meanwhile, for longer than the limit."""
+    asked: list[bytes] = []
+
+    def computes_until_the_tenth(status: bytes) -> float | None:
+        asked.append(status)
+        return min(len(asked), 10) * 1e3
+
+    monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", 2.0)
+    monkeypatch.setattr(processes, "processor_seconds", computes_until_the_tenth)
+    with (
+        queue_on_the_first_host(workers) as (session, step),
+        pytest.raises(tpu.DeadlockError),
+    ):
+        session.run(step)
+    assert len(asked) > 10, "the error came while a host computed"
+
+
 def test_the_time_that_a_host_has_computed_grows(workers: tuple[str, ...]) -> None:
     with graph_on(workers) as master:
         statuses = processes.read_statuses()
@@ -279,6 +330,14 @@ def test_the_time_that_a_host_has_computed_grows(workers: tuple[str, ...]) -> No
             assert len(before) == 4
             while processes.processor_seconds(session.run(statuses)[1]) < before[1] + 0.1:
                 session.run(work)
+
+
+def test_hosts_are_asked_one_after_another(workers: tuple[str, ...]) -> None:
+    """Abort: calls on several hosts that began at once overwrote each other in TensorFlow's C++."""
+    with graph_on(workers):
+        first, *others = (status.op for status in processes.read_statuses())
+    for before, after in zip([first, *others], others, strict=False):
+        assert any(before in tensor.op.control_inputs for tensor in after.inputs)
 
 
 def run_until_killed(session: Any, step: Any, victim: Any) -> None:

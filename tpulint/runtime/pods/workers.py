@@ -91,11 +91,17 @@ def read_statuses() -> list[Any]:
     if tf.executing_eagerly():
         return list(map(_read_eagerly, targets))
     read = wrap_function(_read_status, [tf.string])
+    statuses: list[Any] = []
     with devices.on_coordinator():
-        return [
-            tf.raw_ops.RemoteCall(target=target, args=[_STATUS], Tout=[tf.string], f=read)[0]
-            for target in targets
-        ]
+        for target in targets:
+            # One after another: in a session, a call that begins moves what another one that
+            # begins reads (ClusterFunctionLibraryRuntime::Run keeps a pointer into a vector), and
+            # TensorFlow aborts the process.
+            with tf.control_dependencies(statuses[-1:]):
+                statuses += tf.raw_ops.RemoteCall(
+                    target=target, args=[_STATUS], Tout=[tf.string], f=read
+                )
+    return statuses
 
 
 def _read_eagerly(target: str) -> Any:
