@@ -199,7 +199,7 @@ with strategy.scope():
     kernel = tf.Variable(1.0)
 
 def show(value):
-    tf.print(optimizer.iterations, value)  # possible: TPU105
+    tf.print(optimizer.iterations, value)  # error: TPU105
 
 def step(x):
     optimizer.apply_gradients([(x * kernel, kernel)])

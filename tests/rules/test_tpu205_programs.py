@@ -156,7 +156,7 @@ def step(x):
     strategy.run(losses(x))  # error: TPU205
     strategy.run(tf.reduce_mean(x))  # error: TPU205
     strategy.run(total.assign_add(x))  # error: TPU205
-    strategy.run(log(x))  # possible: TPU205
+    strategy.run(log(x))  # error: TPU205
     try:
         strategy.run(model(x))  # possible: TPU205
     except TypeError:

@@ -137,3 +137,71 @@ step(total(ones))
 """,
         tmp_path,
     )
+
+
+TRAINS_ALONE = (
+    STRATEGY
+    + """
+import sys
+
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])
+    optimizer = tf.keras.optimizers.Adam(0.1)
+
+host_model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])
+host_optimizer = tf.keras.optimizers.Adam(0.1)
+
+def update(model, optimizer, x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x)))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables)){mark}
+
+def on_replica(x):
+    update(model, optimizer, x)
+
+def never_called(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x)))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+@tf.function
+def train(x):
+    {call}
+
+train(tf.ones([4, 4]))
+"""
+)
+ERROR = "  # error: TPU712"
+
+
+@pytest.mark.parametrize(
+    ("call", "mark"),
+    [
+        ("update(model, optimizer, x)", ERROR),
+        ("update(model=model, optimizer=optimizer, x=x)", ERROR),
+        ("[update(model, optimizer, part) for part in tf.split(x, 2)]", ERROR),
+        ("update(*[model, optimizer, x])", ERROR),
+        ("strategy.run(on_replica, args=(x,))", ""),
+        ("update(host_model, host_optimizer, x)", ""),
+        ("strategy.run(on_replica, args=(x,)) if len(sys.argv) > 1 else x", ""),
+    ],
+)
+def test_a_missed_alarm_a_step_that_no_run_is_given(call: str, mark: str, tmp_path: Path) -> None:
+    """A loop of its own that only has the scope: one device, or an error of Keras."""
+    assert_marked(TRAINS_ALONE.format(call=call, mark=mark), tmp_path)
+
+
+@pytest.mark.parametrize("test", ["use_tpu", "strategy is not None", "strategy"])
+def test_an_update_without_run_where_no_strategy_is_used(test: str, tmp_path: Path) -> None:
+    program = TRAINS_ALONE.replace(
+        "    {call}", "    if {test}:\n        {run}\n    else:\n        {call}"
+    )
+    text = program.format(
+        test=test,
+        run="strategy.run(on_replica, args=(x,))",
+        call="update(model, optimizer, x)",
+        mark="",
+    ).replace("import sys\n", "import sys\n\nuse_tpu = len(sys.argv) > 1\n")
+    assert_marked(text, tmp_path)

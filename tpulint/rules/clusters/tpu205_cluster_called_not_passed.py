@@ -12,7 +12,7 @@ from tpulint.queries.device_code import called_in_place, is_result_of_call
 from tpulint.queries.entry_calls import argument, is_replicated
 from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import CallNode, last_name
+from tpulint.syntax.nodes import CallNode, Name, last_name
 
 
 @register
@@ -59,7 +59,8 @@ def function_of_entry(entry: Computation) -> Argument | None:
 def certainty(context: Context, call: Argument, *facts: bool) -> Certainty:
     """Return how sure it is: a method that returns nothing may be there to be overridden."""
     # An override of the method may return a function.
-    return definite_if(*facts, call.value != NONE, not context.is_guess)
+    is_method = isinstance(call.node, CallNode) and not isinstance(call.node.callee, Name)
+    return definite_if(*facts, call.value != NONE or not is_method, not context.is_guess)
 
 
 def message(call: Argument, place: str, arguments: str) -> str:

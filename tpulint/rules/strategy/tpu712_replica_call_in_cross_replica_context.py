@@ -42,7 +42,10 @@ class ReplicaCallInCrossReplicaContext(Rule):
             elif is_of_replica_context(call) and not call.context.conditions:
                 under_scope(call, "needs the context of a replica", report)
         for access in program.accesses:
-            written(program, access, report)
+            if access.how in UPDATES:
+                under_none(program, access, report)
+            else:
+                written(program, access, report)
 
 
 def takes_replicas(optimizer: Value | None) -> bool:
@@ -85,6 +88,32 @@ def under_scope(call: ApiCall, does: str, report: Report) -> None:
             traces.step(HOST_LANE, scope.site, "enters the scope, so code is for all replicas"),
             *traces.calls(HOST_LANE, outside(call.context), call.context),
             traces.step(HOST_LANE, call.site, f"calls `{call.last}` for all replicas"),
+        ),
+    )
+
+
+# keras/src/backend/tensorflow/optimizer.py, `_distributed_tf_update_step`: the default strategy
+# assigns to the first copy; what makes variables there raises an error, as all of Keras 2 does.
+def under_none(program: Program, access: Access, report: Report) -> None:
+    """Report that Keras' optimizer updates variables of the scope under no scope, in no `run`."""
+    context, strategy = access.context, scope_strategy(access.variable.made)
+    if strategy is None or context.computation is not None or is_called_by_unseen(context):
+        return
+    calls = [call for call in program.at.get(access.site, ()) if call.context == context]
+    optimizer = next((call.receiver for call in calls if call.last == access.how), None)
+    if access.variable.sort == "step" or not is_optimizer(optimizer) or open_scope(context):
+        return
+    certainty = certainty_of(context, strategy, access.variable.assumed)
+    if certainty is None:
+        return
+    report(
+        access.site.span,
+        f"`{access.how}` is in no `run`, so no replica runs here: it raises an error, or updates"
+        f" the first replica's copy of each variable alone; {INSTEAD}",
+        certainty=certainty,
+        trace=(
+            *traces.calls(HOST_LANE, outside(context), context),
+            traces.step(HOST_LANE, access.site, "updates variables of the TPU in no replica"),
         ),
     )
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from tpulint.absint.domain.events import Access, Computation
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import by_value, pass_by_value
-from tpulint.finding import Applicability, Certainty, Fix, Severity
+from tpulint.finding import Applicability, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import scope_strategy
-from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.queries.device_code import is_certain_access
-from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device
+from tpulint.queries.variable_conflicts import (
+    certainty_of_touch,
+    conflicts,
+    host_touches,
+    is_on_device,
+)
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -31,7 +33,7 @@ class DeviceVariableInHostCluster(Rule):
                     report(
                         access.site.span,
                         message(access),
-                        certainty=certainty(computation, access),
+                        certainty=certainty_of_touch(computation, access),
                         trace=traces.access_trace(computation, access),
                         fix=fix(computation, access),
                     )
@@ -41,15 +43,6 @@ def fix(computation: Computation, access: Access) -> Fix | None:
     cluster = access.context.cluster
     assert cluster is not None
     return pass_by_value(computation, cluster, access)
-
-
-def certainty(computation: Computation, access: Access) -> Certainty:
-    strategy = scope_strategy(access.variable.made)
-    assert strategy is not None
-    # A strategy that is a parameter may be one whose variables live on the host.
-    return definite_if(
-        strategy.kind == "tpu", is_certain_access(access), is_on_tpu(computation, access.context)
-    )
 
 
 def message(access: Access) -> str:

@@ -6,7 +6,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_conflict
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
+from tpulint.queries.variable_conflicts import Conflict, certainty_of_touch, conflicts, is_on_device
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -27,12 +27,18 @@ class GlobalStepInHostCluster(Rule):
             report(
                 conflict.host.site.span,
                 message(conflict),
-                certainty=conflict.certainty if conflict.waits else Certainty.POSSIBLE,
+                certainty=certainty(conflict),
                 trace=traces.deadlock(conflict)
                 if conflict.waits
                 else traces.stale_read_trace(conflict),
                 fix=of_conflict(conflict),
             )
+
+
+def certainty(conflict: Conflict) -> Certainty:
+    if is_on_device(conflict.variable):
+        return certainty_of_touch(conflict.computation, conflict.host)
+    return conflict.certainty if conflict.waits else Certainty.POSSIBLE
 
 
 def message(conflict: Conflict) -> str:
@@ -42,6 +48,11 @@ def message(conflict: Conflict) -> str:
         return (
             f"{host} reads the step `{name}` on the host, while the device program increments it"
             f" and waits for {host}: deadlock; pass the step to the host as a tensor"
+        )
+    if is_on_device(conflict.variable):
+        return (
+            f"{host} reads the step `{name}` on the host, but a variable of a TPUStrategy scope"
+            " lives on the device, with one copy per replica; pass the step to the host as a tensor"
         )
     return (
         f"{host} reads the step `{name}` on the host, but the device program increments it:"
