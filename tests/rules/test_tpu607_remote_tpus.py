@@ -38,7 +38,7 @@ RESOLVERS = {
     'Resolver("node-1") if len(sys.argv) > 1 else Resolver("node-2")': "definite",
     'Resolver("node-1") if len(sys.argv) > 1 else Resolver("local")': "possible",
     'Resolver("node-1") if len(sys.argv) > 1 else None': "definite",
-    'Resolver("")': None,
+    'Resolver("")': "possible",
     'Resolver("local")': None,
     # A false alarm in a notebook for TPU VMs.
     'Resolver("/device:TPU_SYSTEM:0")': None,
@@ -49,7 +49,7 @@ RESOLVERS = {
     "Resolver()": "possible",
     'Resolver(zone="europe-west4-a")': "definite",
     'Resolver(project="vision")': "definite",
-    'Resolver("", zone=None)': None,
+    'Resolver("", zone=None)': "possible",
     "Resolver(NAME, zone=NAME)": "possible",
     "OldResolver(NAME)": "definite",
     "library.resolver()": "possible",

@@ -216,7 +216,7 @@ GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
 # tensorflow/python/distribute/cluster_resolver/tpu/tpu_cluster_resolver.py: these names mean a TPU
 # of this machine, a zone or a project one of the cloud's. TensorFlow 1 with `tf.contrib` runs on no
 # TPU VM, so a cluster there is always another machine.
-LOCAL = ("", "local")
+LOCAL = ("", "local")  # "" as `master=`
 DEVICE = "/"  # `/device:TPU_SYSTEM:0`: a device, and no name of another machine
 RESOLVER = "TPUClusterResolver"
 
@@ -514,7 +514,9 @@ def _remoteness_of_resolver(resolver: Value) -> Certainty | None:
     zone = resolver.argument("zone") or resolver.argument("project")
     if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE):
         return Certainty.DEFINITE
-    return _remoteness_of_name(resolver.argument("tpu", 0))
+    name = resolver.argument("tpu", 0)
+    # tensorflow/python/tpu/client/client.py, `_get_tpu_name`: without a name, the environment's.
+    return Certainty.POSSIBLE if name == Const("") else _remoteness_of_name(name)
 
 
 def _remoteness_of_name(name: Value | None) -> Certainty | None:
