@@ -57,6 +57,62 @@ class Loop:
         self.estimator.train(input_fn, steps=10)
 """
 
+# A table of models, whose modules name nothing of a TPU.
+NETS = """
+# file: nets/__init__.py
+from .small import small
+from .wide import wide
+
+NETS = {"small": small, "wide": wide}
+
+def by_name(name, **settings):
+    return NETS[name](**settings)
+# file: nets/small.py
+import tensorflow as tf
+
+def small(units):
+    words = tf.keras.Input([8])
+    return tf.keras.Model(words, tf.keras.layers.Dense(units)(words))
+# file: nets/wide.py
+import tensorflow as tf
+
+def wide(units):
+    words = tf.keras.Input([8])
+    return tf.keras.Model(words, tf.keras.layers.Dense(units * 4)(words))
+# file: measures/__init__.py
+from .share import share
+
+MEASURES = {"share": share(), "half": share(0.5)}
+
+def measure(name):
+    return MEASURES[name]
+# file: measures/share.py
+import tensorflow as tf
+
+def share(least=0.0):
+    def share_of(y, outputs):
+        return tf.py_function(lambda x: x, [y * outputs + least], tf.float32){in_measure}
+    return share_of
+"""
+ENDED = """
+    ended = tf.keras.Model(model.input, tf.keras.layers.Activation("softmax")(model.output))
+    ended.compile("sgd", "mse", metrics=[measure(name) for name in args.metrics])
+ended.fit(tf.zeros([64, 8]), tf.zeros([64, 4]))
+"""
+ARGUMENTS = (
+    TPU
+    + """
+import argparse
+from measures import measure
+from nets import by_name
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--model")
+parser.add_argument("--metrics", nargs="*")
+args = parser.parse_args()
+"""
+)
+
 PROGRAMS = {
     "an object of the host whose method a closure calls": TPU
     + """
@@ -248,6 +304,18 @@ def train(d):
 
     d.run(step, args=(1.0,))
 """,
+    "models of a table, whose ends a model of the scope takes": ARGUMENTS
+    + "model = by_name(args.model, units=4)  # error: TPU702\nwith strategy.scope():"
+    + ENDED.replace("[measure(name) for name in args.metrics]", "None")
+    + NETS.replace("{in_measure}", ""),
+    "metrics of a table, in a list": ARGUMENTS
+    + "with strategy.scope():\n    model = by_name(args.model, units=4)"
+    + ENDED
+    + NETS.replace("{in_measure}", "  # error: TPU501"),
+    "a false alarm: models of a table, made under the scope": ARGUMENTS
+    + "with strategy.scope():\n    model = by_name(args.model, units=4)"
+    + ENDED.replace("[measure(name) for name in args.metrics]", "None")
+    + NETS.replace("{in_measure}", ""),
 }
 
 

@@ -173,7 +173,7 @@ class Hooks(Library):
         if isinstance(base, ExternalObject):
             if base.callee is not None and is_in_program(frame.context):
                 forced = force(frame, base, site)
-                if not isinstance(forced, ExternalObject):
+                if forced is not base:
                     return attributes.get(frame, forced, name, site)
             return _attribute_of_object(frame, base, name, site)
         if isinstance(base, (Variable, Tensor)):

@@ -514,7 +514,7 @@ def _items(structure: Value) -> list[Value] | None:
 
 def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
     args = _compared(call, labels, outputs)
-    for loss in _flatten(model.attributes.get(COMPILED["loss"][0])):
+    for loss in _flatten(call, model.attributes.get(COMPILED["loss"][0])):
         _call_object(call, loss, args, "call")
     loss_tensor = transfer.result(call.frame, [labels, outputs], call.site)
     loss_tensor.shape = ()
@@ -524,7 +524,7 @@ def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
 def _metrics(call: Call, model: Model, labels: Value, outputs: Value) -> None:
     args = _compared(call, labels, outputs)
     for keyword in ("metrics", "weighted_metrics"):
-        for metric in _flatten(model.attributes.get(COMPILED[keyword][0])):
+        for metric in _flatten(call, model.attributes.get(COMPILED[keyword][0])):
             _call_object(call, metric, args, "update_state")
             if isinstance(metric, Instance):
                 _call_object(call, metric, (), "result")
@@ -583,12 +583,12 @@ def _call_schedule(call: Call, optimizer: ExternalObject, taken: list[Value]) ->
         call.call_with(rate, count)
 
 
-def _flatten(value: Value | None, depth: int = 0) -> list[Value]:
+def _flatten(call: Call, value: Value | None, depth: int = 0) -> list[Value]:
     """Return the losses or metrics in what `compile` was given: lists and dicts of them opened."""
     if value is None or depth > 3:
         return []
     parts = []
-    for option in options(value):
+    for option in options(force_deferred(call, value)):
         if isinstance(option, Sequence):
             inner = option.items
         elif isinstance(option, Mapping):
@@ -596,5 +596,5 @@ def _flatten(value: Value | None, depth: int = 0) -> list[Value]:
         else:
             parts.append(option)
             continue
-        parts += [part for item in inner for part in _flatten(item, depth + 1)]
+        parts += [part for item in inner for part in _flatten(call, item, depth + 1)]
     return parts
