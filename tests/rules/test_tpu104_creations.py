@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import certainties, expected, reported
+from tests.rules.analysis import assert_marked, certainties, expected, reported
 from tests.rules.openings import STRATEGY
 
 STEP = """
@@ -145,3 +145,41 @@ def test_objects_that_own_variables_are_reported(creation: str, tmp_path: Path) 
 @pytest.mark.parametrize("text", ONCE.values(), ids=ONCE)
 def test_a_variable_that_is_created_once_is_silent(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, ["TPU104"]) == expected(text, ["TPU104"])
+
+
+# What is there is asked for with `is not None` and `in`: only the other answer is the first time's.
+EACH_TIME = """
+class Net(tf.Module):
+    def __init__(self, units, parts):
+        self.units = units
+        self.parts = parts
+        self.kept = None
+        self.cache = {}
+
+    def step(self, x):
+        if self.units is None:
+            raise ValueError("no units")
+        if self.units is not None:
+            x = tf.keras.layers.Dense(self.units)(x)  # error: TPU104
+        if "head" in self.parts:
+            x = tf.keras.layers.Dense(4)(x)  # possible: TPU104
+        if "kernel" not in self.cache:
+            self.cache["kernel"] = tf.Variable(1.0)
+        if self.kept is not None:
+            return self.kept(x)
+        self.kept = tf.keras.layers.Dense(4)
+        return self.kept(x)
+
+def main(units, parts):
+    @tf.function
+    def train_step(net, x):
+        strategy.run(net.step, args=(x,))
+
+    train_step(Net(units, parts), tf.ones([4]))
+
+main(tf.io.read_file("a"), tf.io.read_file("b"))
+"""
+
+
+def test_the_answer_that_is_not_the_first_times_guards_nothing(tmp_path: Path) -> None:
+    assert_marked(STRATEGY + EACH_TIME, tmp_path)

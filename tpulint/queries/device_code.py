@@ -46,7 +46,7 @@ from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value,
 from tpulint.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.syntax.nodes import CallNode, For, first_place
+from tpulint.syntax.nodes import CallNode, For, first_place, guards_creation
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
@@ -93,9 +93,10 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
 def is_behind_guard(computation: Computation, context: Context) -> bool:
     """Return whether a test in the computation leads here that asks whether it was done already."""
     inner = context.conditions - computation.context.conditions
-    return any(key.kind == GUARD for key, _ in inner) or any(
-        scope.kind == ONCE for scope in context.since(COMPUTATION)
-    )
+    return any(
+        key.kind == GUARD and key.test is not None and guards_creation(key.test, branch is True)
+        for key, branch in inner
+    ) or any(scope.kind == ONCE for scope in context.since(COMPUTATION))
 
 
 def called_in_place(program: Program, cluster: Cluster) -> Argument | None:

@@ -305,6 +305,40 @@ def dotted_path(of: Node) -> str:
     return ""
 
 
+IDENTITY = ("Is", "IsNot")
+# What comparisons with None, or with the keys of what there is, give the first time.
+FIRST_TIME = {"Is": True, "NotIn": True, "IsNot": False, "In": False}
+
+
+def guards_creation(test: Expression, answer: bool | None = None) -> bool:
+    """Return whether a test is true the first time only, as those around lazily made state are.
+
+    answer: only whether this answer is the first time's; `is not None` is false then.
+    """
+    match test:
+        case Not(operand=operand):
+            if isinstance(operand, Attribute):
+                return answer is not False
+            return guards_creation(operand, None if answer is None else not answer)
+        case BoolOperation(items=items):
+            return any(guards_creation(item, answer) for item in items)
+        case Compare(comparisons=comparisons):
+            return any(
+                comparison.op in FIRST_TIME
+                and answer in (None, FIRST_TIME[comparison.op])
+                and (comparison.op in IDENTITY or not _is_mode(comparison.right))
+                for comparison in comparisons
+            )
+        case CallNode(callee=Name(id=name)):
+            return name in ("hasattr", "getattr") and answer is not True
+    return False
+
+
+# `"train" in self.run_mode` is true each time.
+def _is_mode(container: Expression) -> bool:
+    return last_name(container).lower().endswith("mode")
+
+
 @node
 class Assign(Statement):
     targets: list[Expression]

@@ -323,3 +323,44 @@ def test_a_model_that_only_the_host_runs(tmp_path: Path) -> None:
     text = OPERATIONS_IN_MODELS.format(call=call, mark="").partition("with strategy.scope()")[0]
     text += "build(0.5).predict(tf.zeros([8, 8]))\n"
     assert reported(text, tmp_path, FAMILIES) == []
+
+
+# Keras calls `build` before `call`: what that sets again, or appends, is there by then.
+BUILT = """
+import tensorflow as tf
+from tensorflow import keras
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+strategy = tf.distribute.TPUStrategy(resolver)
+
+
+class Block(keras.layers.Layer):
+    def __init__(self, units):
+        super().__init__()
+        self.units = units
+        self.project = None
+        self.parts = []
+
+    def build(self, shape):
+        if shape[-1] != self.units:
+            self.project = keras.layers.Dense(self.units)
+        for _ in range(2):
+            self.parts.append(keras.layers.Dense(4))
+
+    def call(self, x):
+        if self.project is not None:
+            x = tf.numpy_function(abs, [self.project(x)], tf.float32)  # error: TPU501
+        for part in self.parts:
+            x = tf.numpy_function(abs, [part(x)], tf.float32)  # error: TPU501
+        return x
+
+
+with strategy.scope():
+    model = keras.Sequential([Block(4), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(tf.zeros([8, 4]), tf.zeros([8, 1]))
+"""
+
+
+def test_what_build_sets_is_there_in_call(tmp_path: Path) -> None:
+    assert reported(BUILT, tmp_path, FAMILIES) == expected(BUILT, FAMILIES)

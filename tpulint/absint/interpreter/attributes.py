@@ -20,7 +20,7 @@ from tpulint.absint.domain.objects import (
     TraceTimeValue,
     mro,
 )
-from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -121,23 +121,41 @@ def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
         return False
     instance.attempted.add(name)
     tried = False
-    # What made the object has most likely called them, there or later under the same blocks.
-    made = instance.context
-    context = made if made is not None and made.computation is None else Context()
     for cls in mro(instance.cls):
         if not isinstance(cls, Class):
             continue
         for index in cls.module.facts.setters(cls.code, name):
             function = cls.names.get(cls.module.facts.functions[index].name)
-            if isinstance(function, Function) and not frame.session.is_active(function):
-                inner = frame.inner(cls.module, Env({}), context.without_recording())
-                args = opaque_arguments(function, instance)
-                with frame.session.guessing():
-                    calls.call_function(inner, function, args, Site(cls.module, -1))
-                tried = True
+            tried = _run_unseen(frame, instance, function, cls.module) or tried
         if name in instance.attributes:
             break
     return tried
+
+
+def run_before(frame: Frame, instance: Instance, name: str) -> None:
+    """Read the method that a library calls before it calls the object first, unseen."""
+    if name not in instance.attempted:
+        instance.attempted.add(name)
+        for cls in mro(instance.cls):
+            if isinstance(cls, Class) and name in cls.names:
+                _run_unseen(frame, instance, cls.names[name], cls.module)
+                break
+
+
+def _run_unseen(frame: Frame, instance: Instance, function: Value | None, module: Module) -> bool:
+    """Run a method where the object was made; return whether that was possible.
+
+    What made the object has most likely called it, there or later under the same blocks.
+    """
+    if not isinstance(function, Function) or frame.session.is_active(function):
+        return False
+    made = instance.context
+    context = made if made is not None and made.computation is None else Context()
+    inner = frame.inner(module, Env({}), context.without_recording())
+    with frame.session.guessing():
+        args = opaque_arguments(function, instance)
+        calls.call_function(inner, function, args, Site(module, -1))
+    return True
 
 
 def _bound_name(frame: Frame, base: Instance, name: str, site: Site) -> Value | None:

@@ -25,7 +25,6 @@ from tpulint.absint.interpreter.expressions import (
     MAX_NESTED_UNROLLED_LOOPS,
     MAX_UNROLLED_ITEMS,
     condition_key,
-    guards_creation,
     truth,
     value,
 )
@@ -125,7 +124,7 @@ def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool
 def _settled(frame: Frame, node: nodes.If, answer: bool) -> bool:
     """Read an `if` whose test is known here; what it makes the first time it makes once."""
     body = node.body if answer else node.orelse
-    if not guards_creation(node.test):
+    if not nodes.guards_creation(node.test, answer):
         return frame.block(body)
     once = Scope(ONCE, frame.site(node.place))
     if not answer and node.body and isinstance(node.body[-1], (nodes.Return, nodes.Raise)):

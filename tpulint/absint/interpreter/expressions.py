@@ -75,6 +75,7 @@ from tpulint.syntax.nodes import (
     Yield,
     YieldFrom,
     first_place,
+    guards_creation,
     last_name,
     own_place,
     walk,
@@ -129,29 +130,6 @@ def is_state(value: Value) -> bool:
     if any(isinstance(value, ContextQuery) for value in alternatives):
         return True
     return len(alternatives) > 1 and all(isinstance(value, Const) for value in alternatives)
-
-
-def guards_creation(test: Expression) -> bool:
-    """Return whether a test is true the first time only, as those around lazily made state are."""
-    match test:
-        case Not(operand=operand):
-            return isinstance(operand, Attribute) or guards_creation(operand)
-        case BoolOperation(items=items):
-            return any(guards_creation(item) for item in items)
-        case Compare(comparisons=comparisons):
-            return any(
-                comparison.op in ("Is", "IsNot")
-                or (comparison.op in ("In", "NotIn") and not _is_mode(comparison.right))
-                for comparison in comparisons
-            )
-        case CallNode(callee=Name(id=name)):
-            return name in ("hasattr", "getattr")
-    return False
-
-
-# `"train" in self.run_mode` is true each time.
-def _is_mode(container: Expression) -> bool:
-    return last_name(container).lower().endswith("mode")
 
 
 MAX_UNROLLED_ITEMS = 16  # items of a loop or a comprehension that are read one by one

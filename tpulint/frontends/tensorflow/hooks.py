@@ -91,6 +91,7 @@ class Hooks(Library):
         if method is None:
             result = self.call_unknown(frame, callee, args, site, "")
             return keras_models.noted(frame, callee, args, site, result)
+        attributes.run_before(frame, callee, "build")
         arguments = keras_models.with_training(frame, method, args, site)
         if self.has_policy and frame.context.computation is not None:
             arguments = keras_models.autocast(callee, arguments)
