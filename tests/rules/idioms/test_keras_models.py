@@ -10,6 +10,23 @@ from tests.rules.analysis import expected, reported
 from tests.rules.idioms.keras_programs import COMPILED, FAMILIES, FIT, MARK, OPENING, RUN, used
 
 BUILDS = {
+    "missed before: a layer with a `__call__` that calls that of Keras": """
+class Named(Loud):
+    def __call__(self, x, scale=1.0):
+        return super().__call__(x)
+
+
+class Last(keras.Model):
+    def __call__(self, inputs, **options):
+        return super(Last, self).__call__(inputs=inputs, **options)
+
+    def call(self, inputs):
+        return Named()(inputs)
+
+
+with strategy.scope():
+    model = Last()
+""",
     "a layer in a list": """
 with strategy.scope():
     model = keras.Sequential([keras.Input((3,)), Loud(), layers.Dense(1)])

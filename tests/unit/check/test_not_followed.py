@@ -194,6 +194,26 @@ def test_missed_before_a_layer_that_nothing_calls(
     assert "tpulint: 1 function that uses TensorFlow: nothing that was read calls it\n" in output
 
 
+def test_missed_before_an_optimizer_whose_base_is_not_seen(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A silent gap: a helper that is not here gives `tf`, and the device runs the update."""
+    (project / "train.py").write_text(
+        "from helpers import *\n"
+        "from tensorflow.compat.v1 import tpu\n"
+        "class Rectified(tf.keras.optimizers.Optimizer):\n"
+        "    def _resource_apply_dense(self, grad, var):\n"
+        "        return var.assign_sub(grad)\n"
+        "class Helper:\n"
+        "    def update_state(self, x):\n"
+        "        return x.other()\n"
+        "tpu.rewrite(abs, [1.0])\n"
+    )
+    main(["check", "--statistics"])
+    output = capsys.readouterr().err
+    assert "tpulint: 1 function that uses TensorFlow: nothing that was read calls it\n" in output
+
+
 def test_other_frameworks_are_not_checked(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,7 +109,7 @@ def build_program(
 def unreached(interpreter: Interpreter, program: Program) -> Iterator[Unreached]:
     """Yield the functions that use TensorFlow in the modules, and that nothing that was read calls.
 
-    Functions in such functions are not listed.
+    A class whose base is not seen may be Keras'. Functions in such functions are not listed.
     """
     for module in program.modules:
         bound = interpreter.module_names(module)
@@ -117,7 +117,8 @@ def unreached(interpreter: Interpreter, program: Program) -> Iterator[Unreached]
         of_keras = {
             value.code.index
             for value in bound.values()
-            if isinstance(value, Class) and any(map(_is_tensorflows, value.outer_bases))
+            if isinstance(value, Class)
+            and (any(map(_is_tensorflows, value.outer_bases)) or (names and UNKNOWN in value.bases))
         }
         listed: set[int] = set()
         for code in module.facts.functions if names or of_keras else ():
@@ -137,7 +138,9 @@ def _is_tensorflows(value: Value) -> bool:
 
 
 # Methods that the device runs, though they may name nothing of TensorFlow.
-RUN_BY_KERAS = frozenset(["call", "compute_loss", "train_step", "test_step", "update_state"])
+RUN_BY_KERAS = tf_names.OPTIMIZER_STEPS | tf_names.words(
+    "__call__ call compute_loss train_step test_step update_state _resource_apply_sparse"
+)
 MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
 SPEC = "TPUEstimatorSpec"
 MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app

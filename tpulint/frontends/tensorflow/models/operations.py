@@ -182,6 +182,14 @@ def run_given(call: Call) -> Value:
     return UNKNOWN
 
 
+@model("?.__call__")
+def _call_layer(call: Call) -> Value | None:
+    """Model `super().__call__(...)` in a layer of the project, which calls its `call`."""
+    if not isinstance(call.receiver, Instance):
+        return None
+    return call.frame.library.call_instance(call.frame, call.receiver, call.arguments, call.site)
+
+
 def _of_object(call: Call, receiver: ExternalObject) -> Value:
     """Call a method of an outside object: a layer reads its weights, a dataset gives another."""
     if call.name in tf_names.METRIC_METHODS and ".metrics." in receiver.path:
