@@ -169,6 +169,56 @@ def test_a_caller_that_gets_the_tpu_beside_one_that_does_not(tmp_path: Path) -> 
     ]
 
 
+HANDS_DEVICE_ON = """
+# file: a_tutorial.py
+import tensorflow as tf
+from trainer import Trainer
+
+trainer = Trainer("mirrored")
+trainer.train(tf.abs, tf.zeros([8]))
+print(trainer.strategy.run(tf.abs, args=(tf.zeros([8]),)))
+
+# file: devices.py
+import tensorflow as tf
+
+def strategy_for(kind):
+    if kind == "tpu":
+        return tf.distribute.TPUStrategy(
+            tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+        )
+    return tf.distribute.MirroredStrategy()
+
+# file: trainer.py
+import tensorflow as tf
+from devices import strategy_for
+
+class Trainer:
+    def __init__(self, kind):
+        self.strategy = strategy_for(kind)
+
+    def train(self, step, x):
+        @tf.function
+        def run(x):
+            return self.strategy.run(step, args=(x,))
+        return run(x)
+
+# file: main.py
+import tensorflow as tf
+from trainer import Trainer
+
+def step(x):
+    return tf.py_function(abs, [x], tf.float32)
+
+Trainer("tpu").train(step, tf.zeros([8]))
+"""
+
+
+def test_a_caller_that_asks_a_constructor_for_the_tpu(tmp_path: Path) -> None:
+    """The constructor only hands the name of the device on, and had been called for another."""
+    found = reported(HANDS_DEVICE_ON, tmp_path, ["TPU501"])
+    assert [(finding.filename, finding.certainty) for finding in found] == [("main.py", "definite")]
+
+
 KEEPS_STRATEGY = """
 # file: devices.py
 import tensorflow as tf

@@ -261,6 +261,7 @@ class Session(ModuleLinker):
     mains: functions that a program starts with.
     wanted: names of functions whose callers may know more than a reading without them, with the
     paths of their modules.
+    chooses_device: names of functions that were called, and make another strategy for others.
     left_to_callers: the paths of those that are given what is unknown, or give what is trained.
     closures: functions in functions that run steps, by the id of their code.
     escaped: functions that one root has returned, by the id of their code.
@@ -277,6 +278,7 @@ class Session(ModuleLinker):
         self.called: set[int] = set()
         self.mains: set[int] = set()
         self.wanted: dict[str, set[str]] = {}
+        self.chooses_device: set[str] = set()
         self.left_to_callers: set[str] = set()
         self.closures: dict[int, Function] = {}
         self.escaped: set[int] = set()

@@ -57,6 +57,7 @@ from tpulint.frontends.tensorflow.prefilter import (
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
 from tpulint.ordering import reachable
 from tpulint.syntax.lazy_module import Store
+from tpulint.syntax.nodes import dotted_path, walk
 
 PASSED = "on the host, in a module without TPU code"  # why a function was not followed
 
@@ -144,6 +145,7 @@ RUN_BY_KERAS = tf_names.OPTIMIZER_STEPS | tf_names.words(
 MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
 SPEC = "TPUEstimatorSpec"
 MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app
+CURRENT_STRATEGY = ".distribute.get_strategy"  # TensorFlow's own, whatever helpers are called
 CALLERS = 2  # how often the callers of functions that left something open are read
 
 
@@ -277,8 +279,13 @@ def _read_function(
     """
     code = function.code
     if id((hidden or function).code) in interpreter.called:
+        # Other callers may get another device than those read.
         if code.names_any(function.module.written(tf_names.TPU_STRATEGIES)):
-            _want(interpreter, function)  # other callers may get another device than those read
+            _want(interpreter, function)
+            interpreter.chooses_device.add(function.name)
+        elif _hands_device_on(function, frozenset(interpreter.chooses_device)):
+            _want(interpreter, function)
+            interpreter.left_to_callers.add(function.module.path)
         return
     if not code.names_any(function.module.written(names)) and not _leads_to_spec(function):
         return
@@ -303,6 +310,20 @@ def _read_function(
             _want(interpreter, function)
             if not is_test(function.module.path):  # what tests choose by parameters is not seen
                 interpreter.left_to_callers.add(function.module.path)
+
+
+def _hands_device_on(function: Function, choosers: frozenset[str]) -> bool:
+    """Return whether a function with parameters names one that chooses the device by its own."""
+    code = function.code
+    return (
+        bool(code.parameters.named)
+        and code.names_any(choosers)
+        and any(
+            path.rpartition(".")[2] in choosers and not path.endswith(CURRENT_STRATEGY)
+            for node in walk(*code.body)
+            if (path := dotted_path(node))
+        )
+    )
 
 
 def _want(interpreter: Interpreter, function: Function) -> None:
