@@ -67,9 +67,15 @@ SAID = {
     "a function of TensorFlow's takes it": "print(tf.abs(loss))",
     "NumPy makes a number of it": "print(np.float32(loss))",
     "Python sums a list of such values": "print(sum(losses))",
+    "a variable of the host is set to it": "best = tf.Variable(0.0)\nbest.assign(loss)",
+    "it is added to a variable of the host": "best = tf.Variable(0.0)\nbest.assign_add(loss)",
 }
 
 SILENT = {
+    "a variable of the strategy takes each replica's": (
+        "with strategy.scope():\n    best = tf.Variable(0.0)\nbest.assign(loss)"
+    ),
+    "a variable of the host takes the mean": "best = tf.Variable(0.0)\nbest.assign(means[0])",
     "it is shown": 'print(f"{loss}", "%s" % loss, "{}".format(loss), str(loss))',
     "it is taken apart": "print(loss.values[0].shape, len(loss.values))",
     "a pair is taken apart": "print(len(pair), pair[0], [item for item in pair])",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, UNSEEN
+from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, NO_KNOWN_CALLER, UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import (
     ExternalObject,
@@ -290,12 +290,21 @@ def is_in_scope(call: ApiCall) -> bool:
     return any(scope.effect == SCOPE for scope in call.context.scopes)
 
 
-# tensorflow/python/distribute/distribute_utils.py, `assert_mirrored`: outside the steps, it depends
-# on the variable.
+# tensorflow/python/distribute/values_util.py, `on_write_assign`: outside the steps, each copy of a
+# variable of the strategy takes the value of its own replica.
 def is_write(call: ApiCall) -> bool:
-    """Return whether a step writes a variable, which takes what one replica has."""
-    writes = isinstance(call.receiver, Variable) and call.last in tf_names.ASSIGNS
-    return writes and call.context.computation is not None
+    """Return whether this writes a variable which takes one tensor: in a step, or a host's own."""
+    variable = call.receiver
+    if not isinstance(variable, Variable) or call.last not in tf_names.ASSIGNS:
+        return False
+    if call.context.computation is not None:
+        return True
+    created = variable.made
+    if variable.sort != "variable" or created is None or created.is_guess:
+        return False
+    return not created.is_unrecorded and not any(
+        scope.kind == NO_KNOWN_CALLER or scope.effect in (SCOPE, UNSEEN) for scope in created.scopes
+    )
 
 
 def gradients_applied(call: ApiCall) -> Iterator[Taken]:
