@@ -46,6 +46,37 @@ def traced(x):
 
 {"plain": plain, "traced": traced}[sys.argv[1]](tf.ones([4]))
 """,
+    "what a command line calls": SYSTEM
+    + """
+import click
+
+@click.command()
+@click.option("--steps", default=1)
+def main(steps):
+    strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))  # error: TPU701
+
+main()
+""",
+    "what a configuration calls": SYSTEM
+    + """
+import hydra
+
+@hydra.main(config_path="conf", config_name="config")
+def main(config):
+    strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))  # error: TPU701
+
+main()
+""",
+    "what a decorator that is not seen calls": SYSTEM
+    + """
+import library
+
+@library.compiled
+def main():
+    strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
+
+main()
+""",
     "one of two strategies": SYSTEM
     + """
 import sys

@@ -40,7 +40,7 @@ INPUT_SHAPES = words("input_shape batch_input_shape input_dim")
 PLAIN_DECORATORS = function_preserving() | words("""
     configurable register overrides override abstractmethod staticmethod classmethod property setter
     parameters named_parameters flagsaver patch fixture parametrize skip skipIf no_type_check
-    deprecated contextmanager dataclass
+    deprecated contextmanager dataclass command group option argument main pass_context
 """)
 
 # tensorflow/python/distribute/distribute_lib.py: what a replica is refused by
