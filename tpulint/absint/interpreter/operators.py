@@ -39,7 +39,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import attributes, calls, dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.syntax.nodes import NOWHERE, Expression, first_place
+from tpulint.syntax.nodes import NOWHERE, Constant, Expression, first_place
 
 MAX_REPEATED_ITEMS = 64
 MAX_TEXT_LENGTH = 4096  # characters of a string that is put together
@@ -48,6 +48,7 @@ MAX_BASE, MAX_EXPONENT = 1024, 64  # of a power of whole numbers
 ARITHMETIC = frozenset(["Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Power", "Modulo"])
 COMPARISONS = frozenset(["Equal", "NotEqual", "LessThan", "LessThanEqual"])
 COMPARISONS |= {"GreaterThan", "GreaterThanEqual"}
+WEIGH = "weigh"  # the operator of a product with a number that is written there
 ORDERS = {
     "LessThan": operator.lt,
     "LessThanEqual": operator.le,
@@ -85,8 +86,18 @@ def operation(
     result.single = _is_single(name, listed)
     result.dtype = _dtype(frame, name, listed, site)
     if result.operation is not None:
-        result.operation.operator = name
+        result.operation.operator = WEIGH if _is_weighed(name, operands) else name
     return result
+
+
+# One of several replicas' shares is a power of two: that divides, whatever else it is meant for.
+SHARES = frozenset(2.0**-power for power in range(2, 16))
+
+
+def _is_weighed(name: str, operands: tuple[Expression, ...]) -> bool:
+    """Return whether this multiplies by a number that is written there, as terms of losses are."""
+    numbers = [node.value for node in operands if isinstance(node, Constant)]
+    return name == "Multiply" and bool(numbers) and SHARES.isdisjoint(numbers)
 
 
 def _is_arithmetic(name: str, operands: list[Value]) -> bool:

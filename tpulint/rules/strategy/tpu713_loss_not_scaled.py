@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor
+from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import Bound, Const, External, Value
+from tpulint.absint.domain.values import Bound, Const, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Certainty, Severity
@@ -31,7 +31,10 @@ from tpulint.queries.strategies import UPDATES, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
 MEAN = "reduce_mean"
+OF_WEIGHTS = "l2_loss"
 MEANS = ("MEAN", "Mean", "mean")  # tensorflow/python/distribute/reduce_util.py takes any case
+# tensorflow/python/ops/clip_ops.py; `getitem` takes one of the two that a clip by all norms gives.
+HAND_ON_GRADIENTS = frozenset(["clip_by_global_norm", "clip_by_norm", "clip_by_value", "getitem"])
 STEPS = 200  # operations between the loss and its parts
 INSTEAD = "divide it by `strategy.num_replicas_in_sync`, or use `tf.nn.compute_average_loss`"
 
@@ -84,8 +87,9 @@ def unscaled(computation: Computation, loss: Loss, part: ApiCall, report: Report
     if part.last == MEAN and not loss.scaled and loss.optimizer.last not in SCALE_FREE:
         what = "this mean is over one replica's rows"
         instead = INSTEAD
-    elif part.last in ADDS_LOSSES and loss.scaled:
-        what = "the model's own losses are not scaled here, as the rest of the loss is"
+    elif loss.scaled and part.last != MEAN:
+        whose = "weights'" if part.last == OF_WEIGHTS else "model's"
+        what = f"the {whose} own losses are not scaled here, as the rest of the loss is"
         instead = "use `tf.nn.scale_regularization_loss`"
     else:
         return
@@ -104,14 +108,15 @@ def unscaled(computation: Computation, loss: Loss, part: ApiCall, report: Report
 
 
 def losses(computation: Computation, calls: Calls) -> Iterator[Loss]:
-    """Yield the losses whose gradients a Keras optimizer gets as they are."""
+    """Yield the losses whose gradients a Keras optimizer gets as they are, or clipped."""
     if any(call.last in AGREEMENT_CALLS for call in computation.calls):
         return  # the program combines something itself
     applied = {
-        id(tensor.operation): call.receiver
+        id(operation): call.receiver
         for call in computation.calls
         if call.last in UPDATES and is_optimizer(call.receiver) and len(call.arguments) == 1
         for tensor in all_tensors([call.arguments[0].value])
+        for operation in before_clips(tensor.operation, calls)
     }
     for call in computation.calls:
         result, target = call.result, call.argument("target", 0)
@@ -122,6 +127,15 @@ def losses(computation: Computation, calls: Calls) -> Iterator[Loss]:
             continue
         if isinstance(target.value, Tensor):
             yield loss_of(call, optimizer, target.value, calls)
+
+
+def before_clips(operation: Operation | None, calls: Calls) -> Iterator[Operation]:
+    """Yield an operation; where it clips gradients or takes one of them, those before it, too."""
+    if operation is not None:
+        yield operation
+        if name_of(operation, calls)[0] in HAND_ON_GRADIENTS:
+            for source in operation.sources:
+                yield from before_clips(source, calls)
 
 
 def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls: Calls) -> Loss:
@@ -139,7 +153,9 @@ def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls:
             waiting += operation.sources
         elif name in SCALES:
             scaled = True
-        elif call is not None and (is_mean_of_all(call) or takes_losses(call)):
+        elif call is not None and (
+            is_mean_of_all(call) or takes_losses(call) or is_of_weights(call)
+        ):
             parts.append(call)
     return Loss(gradient, optimizer, tuple(parts), scaled)
 
@@ -152,6 +168,15 @@ def name_of(operation: Operation, calls: Calls) -> tuple[str, ApiCall | None]:
 def is_mean_of_all(call: ApiCall) -> bool:
     """Return whether this is TensorFlow's mean over all elements."""
     return call.last == MEAN and tf_names.is_tensorflow(call.path) and len(call.arguments) == 1
+
+
+def is_of_weights(call: ApiCall) -> bool:
+    """Return whether this is a loss of weights alone, which each replica has the whole of."""
+    return call.last == OF_WEIGHTS and any(
+        isinstance(option, Variable)
+        for argument in call.arguments[:1]
+        for option in options(argument.value)
+    )
 
 
 def takes_losses(call: ApiCall) -> bool:

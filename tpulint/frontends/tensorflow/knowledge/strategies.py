@@ -116,11 +116,14 @@ STATELESS_DRAWS = words("""
 """)
 
 # What hands a loss on as large as it is, and what scales one (tensorflow/python/ops/nn_impl.py).
-SUMS_OF_LOSSES = words("Add add add_n identity cast check_numerics")
+SUMS_OF_LOSSES = words("""
+    Add add add_n accumulate_n sum Subtract subtract Minus negative weigh identity cast
+    check_numerics
+""")
 SCALES = words("compute_average_loss scale_regularization_loss Divide Multiply divide multiply")
 AVERAGE_LOSS = "compute_average_loss"
 # keras/src/layers/layer.py: what regularizers ask for, and what adds it up.
 LOSSES_OF_MODEL = "losses"
-ADDS_LOSSES = words("add_n reduce_sum")
+ADDS_LOSSES = words("add_n reduce_sum sum")
 # keras/src/optimizers: those whose step does not grow with the gradients.
 SCALE_FREE = words("Adam AdamW Adamax Nadam RMSprop Adagrad Adadelta Adafactor Lion Lamb LAMB Muon")
