@@ -77,6 +77,13 @@ def logged(x):
 def alone(x):
     return "done"  # error: TPU504
 
+def looked_up(x):
+    names = tf.constant(["cat", "dog"])
+    return tf.gather(names, tf.argmax(x, -1))  # error: TPU504
+
+def counted(x):
+    return tf.size(tf.constant(["cat", "dog"])) + tf.size(x)
+
 def nothing(x):
     "returns nothing"
     return None
@@ -96,6 +103,8 @@ def train(x, flag):
     strategy.run(logged, args=(x,))
     strategy.run(alone, args=(x,))
     strategy.run(nothing, args=(x,))
+    strategy.run(looked_up, args=(x,))
+    strategy.run(counted, args=(x,))
     strategy.run(lambda x: either(x, flag), args=(x,))
     named(x)
     return strategy.run(shaped, args=(x,))

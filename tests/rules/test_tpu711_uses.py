@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import certainties
+from tests.rules.openings import STRATEGY
 
 PROGRAM = """
 import numpy as np
@@ -441,3 +442,39 @@ except {errors}:
 def test_a_bare_except_may_catch_the_error(tmp_path: Path) -> None:
     line = "try:\n    print(float(train(x)))\nexcept:\n    pass\n"
     assert certainties(PROGRAM.replace("{line}", "") + line, tmp_path, "TPU711") == ["possible"]
+
+
+SUM_OF_A_LOOP = (
+    STRATEGY
+    + """
+def step(x):
+    loss = {start}
+    for part in range(3):
+        loss += {added}
+    return loss
+
+@tf.function
+def train(x):
+    return strategy.run(step, args=(x,))
+
+total = 0
+for x in data:
+    total += train(x)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("start", "added", "verdicts"),
+    [
+        ("0.0", "tf.reduce_sum(x)", ["definite"]),
+        ("tf.reduce_sum(x)", "tf.reduce_sum(x)", ["definite"]),
+        ("[]", "[tf.reduce_sum(x)]", []),
+    ],
+)
+def test_a_missed_alarm_a_loss_that_a_loop_adds_up(
+    start: str, added: str, verdicts: list[str], tmp_path: Path
+) -> None:
+    text = SUM_OF_A_LOOP.format(start=start, added=added)
+    text = text.replace("for x in data", "for x in [tf.ones([4])]")
+    assert certainties(text, tmp_path, "TPU711") == verdicts

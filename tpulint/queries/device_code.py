@@ -41,7 +41,7 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import all_tensors
+from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, all_tensors
 from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value, options
 from tpulint.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program
@@ -337,3 +337,20 @@ def is_data(value: Value) -> bool:
         is_setting = any(isinstance(option, (Opaque, External)) for option in value.options)
         return not is_setting and any(map(is_data, value.options))
     return isinstance(value, Sequence) and any(map(is_data, value.items))
+
+
+def is_text_of_device(program: Program, text: Value, depth: int = 0) -> bool:
+    """Return whether this is a string of Python, a constant of the device, or is taken from one."""
+    if not isinstance(text, Tensor):
+        return isinstance(text, Const) and isinstance(text.value, (str, bytes))
+    if text.dtype != "string" or depth == MAX_STRUCTURE_DEPTH:
+        return False
+    return any(
+        call.last == "constant"
+        or any(
+            is_text_of_device(program, tensor, depth + 1)
+            for tensor in all_tensors(argument.value for argument in call.arguments)
+        )
+        for call in program.by_result.get(id(text), ())
+        if is_compiled(call.context)
+    )

@@ -41,7 +41,13 @@ from tpulint.queries.certainty import (
     is_compiled_for_tpu,
     on_tpu_if,
 )
-from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, moved_calls
+from tpulint.queries.device_code import (
+    compiled_calls,
+    is_compiled,
+    is_softly_placed,
+    is_text_of_device,
+    moved_calls,
+)
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import element_made, returned_values, sent_dtypes
 from tpulint.queries.environment import (
@@ -317,16 +323,12 @@ def _check_results(program: Program, report: Report) -> None:
 
 
 def texts_in(program: Program, value: Value) -> Iterator[Value]:
-    """Yield the strings in a result: Python's, and constants of the device."""
+    """Yield the strings in a result: Python's, and those of the device."""
     if isinstance(value, (Sequence, Mapping)):
         for item in parts(value):
             yield from texts_in(program, item)
-    elif isinstance(value, Const) and isinstance(value.value, (str, bytes)):
+    elif is_text_of_device(program, value):
         yield value
-    elif isinstance(value, Tensor) and value.dtype == "string":
-        calls = program.by_result.get(id(value), ())
-        if any(call.last == "constant" and is_compiled(call.context) for call in calls):
-            yield value
 
 
 def _check_ragged(program: Program, report: Report) -> None:

@@ -125,10 +125,9 @@ def _check_plain_numbers(program: Program, report: Report) -> None:
             continue
         if operation is None or value is None or not is_sum(operation.value):
             continue
-        number = value.value.value if isinstance(value.value, Const) else None
-        is_number = type(number) in (int, float) and bool(number)
-        if is_number or is_tensor_of_host(program, call, value.value):
-            kind = "number" if is_number else "tensor"
+        is_sum_of_one = is_number(value.value) and value.value not in (Const(0), Const(0.0))
+        if is_sum_of_one or is_tensor_of_host(program, call, value.value):
+            kind = "number" if is_sum_of_one else "tensor"
             report(
                 value.site.span,
                 f"`reduce` adds up what each replica has, and the host has this {kind} only once:"
@@ -158,7 +157,7 @@ def is_tensor_of_host(program: Program, call: ApiCall, value: Value) -> bool:
     return bool(tensors) and all(
         tensor.of_all is None and (tensor.single or is_made_of_numbers(program, tensor))
         if isinstance(tensor, Tensor)
-        else isinstance(tensor, Const) and type(tensor.value) in (int, float)
+        else is_number(tensor)
         for tensor in options(value)
     )
 
@@ -492,4 +491,12 @@ def is_certainly_one(result: Tensor) -> bool:
 
 
 def is_one_tensor(result: Value | None) -> bool:
-    return isinstance(result, Tensor) and result.sort == TENSOR
+    """Return whether a step returns one tensor; a sum that a loop adds to was a number before."""
+    return isinstance(result, (Tensor, Choice)) and all(
+        option.sort == TENSOR if isinstance(option, Tensor) else is_number(option)
+        for option in options(result)
+    )
+
+
+def is_number(value: Value) -> bool:
+    return isinstance(value, Const) and type(value.value) in (int, float)
