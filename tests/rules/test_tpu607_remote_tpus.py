@@ -147,3 +147,30 @@ maker = estimators.of_rate(tf.constant(0.1))
 maker.TPUEstimator(model_fn, use_tpu=True, model_dir="/kaggle/working/model")
 """
     assert certainties(text, tmp_path, "TPU607") == ["possible"]
+
+
+# What programs ask a resolver without a name, and the certainty: a local TPU has no workers.
+ASKED = {
+    'print(resolver.cluster_spec().as_dict()["worker"])': "definite",
+    'hosts = resolver.cluster_spec().as_dict()\nprint(len(hosts["worker"]))': "definite",
+    "print(resolver.cluster_spec().as_dict())": "possible",
+    'print(resolver.cluster_spec().as_dict().get("worker"))': "possible",
+    'if NAME:\n    print(resolver.cluster_spec().as_dict()["worker"])': "possible",
+    'def show():\n    print(resolver.cluster_spec().as_dict()["worker"])': "possible",
+    'try:\n    print(resolver.cluster_spec().as_dict()["worker"])\n'
+    "except KeyError:\n    print(NAME)": "possible",
+    "print(resolver.master())": "possible",
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_resolver_that_has_workers_is_remote(asked: str, tmp_path: Path) -> None:
+    text = STRATEGY.format(f"Resolver()\n{asked}")
+    assert certainties(text, tmp_path, "TPU607") == [ASKED[asked]]
+
+
+def test_workers_of_a_resolver_that_is_tried(tmp_path: Path) -> None:
+    asked = 'print(resolver.cluster_spec().as_dict()["worker"])'
+    tried = f"Resolver(NAME)\n    {asked}\nexcept ValueError:\n    sys.exit()"
+    text = STRATEGY.replace("resolver = {}", f"try:\n    resolver = {tried}")
+    assert certainties(text, tmp_path, "TPU607") == ["definite"]

@@ -15,6 +15,8 @@ SCOPE = "strategy scope"
 OTHER_STRATEGY = "another strategy"
 EACH_REPLICA = "what each replica runs, though no computation is built"
 CROSS_REPLICA = "the cross-replica context of merge_call"
+# An attribute of resolvers that is no name of Python's: the hosts that it is asked for.
+HOSTS = "hosts of the TPU"
 
 
 @dataclass(eq=False, slots=True)

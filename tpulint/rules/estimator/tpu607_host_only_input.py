@@ -14,7 +14,7 @@ from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import end_of, start_of
-from tpulint.absint.domain.values import NONE, Const, Text, Value, options
+from tpulint.absint.domain.values import NONE, Const, Opaque, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
@@ -22,7 +22,7 @@ from tpulint.frontends.tensorflow.keras_models import steps as layer_calls
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE, is_local_path
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import HOSTS, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import may_use_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, is_pythons, sources, steps
@@ -512,7 +512,10 @@ def _remoteness_of_resolver(resolver: Value) -> Certainty | None:
     if not isinstance(resolver, ExternalObject) or RESOLVER not in resolver.path:
         return Certainty.POSSIBLE
     zone = resolver.argument("zone") or resolver.argument("project")
-    if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE):
+    hosts = resolver.attributes.get(HOSTS)
+    children = hosts.children if isinstance(hosts, Opaque) else {}
+    has_hosts = any(name.startswith("[") for name in children)  # an item: a TPU here has none
+    if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE) or has_hosts:
         return Certainty.DEFINITE
     name = resolver.argument("tpu", 0)
     # tensorflow/python/tpu/client/client.py, `_get_tpu_name`: without a name, the environment's.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tpulint.absint.domain.context import WITH, Scope
-from tpulint.absint.domain.events import Argument, Arguments, Tensor
+from tpulint.absint.domain.context import TRY, WITH, Scope
+from tpulint.absint.domain.events import Argument, Arguments, Context, Tensor
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
     ExternalObject,
@@ -27,6 +27,7 @@ from tpulint.frontends.tensorflow.shapes import described
 from tpulint.frontends.tensorflow.strategy import (
     CROSS_REPLICA,
     EACH_REPLICA,
+    HOSTS,
     OTHER_STRATEGY,
     SCOPE,
     Strategy,
@@ -97,6 +98,30 @@ def _resolver(call: Call) -> Value | None:
     resolver = ExternalObject(call.path, call.site, call.frame.context)
     resolver.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
     return resolver
+
+
+# Of a TPU of this machine that is empty: `cluster_spec().as_dict()["worker"]` is a KeyError there.
+@model("?.cluster_spec")
+def _cluster_spec(call: Call) -> Value | None:
+    resolver = call.receiver
+    if not isinstance(resolver, ExternalObject):
+        return None
+    here, created = call.frame.context, resolver.context
+    tried = [scope for scope in here.scopes if scope.kind == TRY]
+    if tried != [scope for scope in created.scopes if scope.kind == TRY]:
+        return None
+    return resolver.attributes.setdefault(HOSTS, Opaque(HOSTS)) if _always(here, created) else None
+
+
+@model("?.as_dict")
+def _as_dict(call: Call) -> Value | None:
+    receiver = call.receiver
+    return receiver if isinstance(receiver, Opaque) and receiver.path == HOSTS else None
+
+
+def _always(place: Context, other: Context) -> bool:
+    """Return whether each run that gets to `other` gets to this place as well."""
+    return place.reached_whenever(other) and not place.is_guess
 
 
 def _makes(call: Call) -> bool:
