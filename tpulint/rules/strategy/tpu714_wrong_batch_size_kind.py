@@ -191,7 +191,7 @@ def _check_whole_batches(program: Program, computation: Computation, report: Rep
         return
     distributed = distributed_at(program).get(origin(batch), [])
     if any(
-        place is None or not place.reached_whenever(computation.context) for place in distributed
+        place is None or not place.reached_whenever(computation.context) for place, _ in distributed
     ):
         return
     if any(call.site.module.facts.names_any(tf_names.REPLICA_ID) for call in computation.calls):
@@ -202,7 +202,12 @@ def _check_whole_batches(program: Program, computation: Computation, report: Rep
         f"`{computation.kind}` gives each replica all of a batch, because its dataset was not"
         " distributed, so all replicas do the same work: pass the dataset to"
         " `strategy.experimental_distribute_dataset`, and loop over its result",
-        certainty=definite_if(trains, not computation.context.is_guess, not distributed),
+        certainty=definite_if(
+            trains,
+            not computation.context.is_guess,
+            # Others that are made at this place may be the ones that were distributed.
+            not distributed or any(other is batch for _, other in distributed),
+        ),
         trace=(
             traces.step(HOST_LANE, batch.site, "makes the batches"),
             traces.step(HOST_LANE, computation.site, "gives each replica all of one"),
@@ -211,8 +216,8 @@ def _check_whole_batches(program: Program, computation: Computation, report: Rep
     )
 
 
-def distributed_at(program: Program) -> dict[Origin, list[Context | None]]:
-    """Return where batches are distributed, by what makes them.
+def distributed_at(program: Program) -> dict[Origin, list[tuple[Context | None, ExternalObject]]]:
+    """Return where which batches are distributed, by what makes them.
 
     None: another strategy hands its dataset on as it is.
     """
@@ -223,10 +228,10 @@ def distributed_at(program: Program) -> dict[Origin, list[Context | None]]:
             is_own = isinstance(call.result, ExternalObject) and call.result.last == DISTRIBUTED
             place = call.context if is_own else None
             taken += [(place, item.value) for item in call.arguments]
-    places: dict[Origin, list[Context | None]] = {}
+    places: dict[Origin, list[tuple[Context | None, ExternalObject]]] = {}
     for place, data in taken:
         for batch in filter(None, last_batches(data)):
-            places.setdefault(origin(batch), []).append(place)
+            places.setdefault(origin(batch), []).append((place, batch))
     return places
 
 
