@@ -203,6 +203,46 @@ with strategy.scope():
     model = tf.keras.models.clone_model(body)
     model.compile("adam", "mse")
 """,
+    "a false alarm: layers of a backbone of the scope, taken outside": f"""
+with strategy.scope():
+    base = {RESNET}
+middle = base.get_layer("conv4_block6_out").output
+last = base.layers[-2].output
+with strategy.scope():
+    sides = tf.keras.layers.Dense(1)(middle) + tf.keras.layers.Dense(1)(last)
+    model = tf.keras.Model(base.input, sides)
+    model.compile("adam", "mse")
+""",
+    "layers of a backbone that is made outside": f"""
+base = {RESNET}  # error: TPU702
+middle = base.get_layer("conv4_block6_out").output
+with strategy.scope():
+    model = tf.keras.Model(base.input, tf.keras.layers.Dense(1)(middle))
+    model.compile("adam", "mse")
+""",
+    "a model of each fold, with a backbone of the scope": f"""
+def build(backbone):
+    images = tf.keras.Input([224, 224, 3])
+    model = tf.keras.Model(images, tf.keras.layers.Dense(10)(backbone(images)))
+    model.compile("sgd", "mse")
+    return model
+
+with strategy.scope():
+    backbone = {RESNET}
+    model = build(backbone)
+for fold in range(3):
+    model = build(backbone)  # error: TPU702
+    model.fit(tf.ones([8, 224, 224, 3]), tf.ones([8, 10]))
+""",
+    "a small model beside the one of the scope": f"""
+with strategy.scope():
+    backbone = {RESNET}
+    model = tf.keras.Sequential([backbone, tf.keras.layers.Dense(10)])
+    model.compile("adam", "mse")
+small = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])  # possible: TPU702
+small.compile("sgd", "mse")
+small.fit(tf.ones([8, 4]), tf.ones([8, 1]))
+""",
     "a backbone of a package that copies those of Keras": """
 import efficientnet.tfkeras as efn
 

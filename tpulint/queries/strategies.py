@@ -350,7 +350,7 @@ class Scopes:
         if not is_model(model):
             yield from self._unseen_outside(call, strategy)
         elif _is_under_none(model):
-            least = definite_if(not self._is_used(strategy))
+            least = definite_if(not self._is_used(strategy) or _has_part_of(model, strategy))
             for misplaced in self._taken(call, model, "model", strategy, least):
                 yield replace(misplaced, unused=True)
 
@@ -408,9 +408,8 @@ class Scopes:
 
     def _is_earlier(self, call: ApiCall, other: ApiCall) -> bool:
         """Return whether one file makes the two calls, and `call` first."""
-        is_in_order = _start_of(call) is _start_of(other)
         first = next(step for step in self.program.calls if step is call or step is other)
-        return is_in_order and first is call
+        return first is call and _start_of(call) is _start_of(other)
 
     def _is_used(self, strategy: Strategy) -> bool:
         """Return whether anything runs on the strategy, or is made under its scope."""
@@ -481,7 +480,7 @@ class Scopes:
             return
         certainty = self.is_outside(value.context, strategy)
         if certainty is not None:
-            name = value.last if isinstance(value, ExternalObject) else value.cls.code.name
+            name = value.cls.code.name if isinstance(value, Instance) else _maker(value)
             certainty = _least(certainty, least)
             yield Misplaced(
                 kind, name, value.context, value.site, call.site, call.context, certainty
@@ -518,6 +517,20 @@ def _is_made_in_scope(value: Value | None) -> bool:
 
 def _is_under_none(model: Value | None) -> bool:
     return isinstance(model, (ExternalObject, Instance)) and scope_strategy(model.context) is None
+
+
+def _maker(part: ExternalObject) -> str:
+    """Return the name of what made a part of a model; a layer of a model came with that."""
+    return part.path.removesuffix(".get_layer").rpartition(".")[2]
+
+
+def _has_part_of(model: Value | None, strategy: Strategy) -> bool:
+    """Return whether something of which a model is made was made under the strategy's scope."""
+    return any(
+        scope_strategy(part.context) is strategy
+        for part in reached_from(model)
+        if isinstance(part, (ExternalObject, Instance))
+    )
 
 
 def _start_of(call: ApiCall) -> Module:

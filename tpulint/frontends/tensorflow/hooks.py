@@ -158,7 +158,7 @@ class Hooks(Library):
         model, named = base.receiver, base.function
         is_layer = isinstance(named, External) and named.last == "layers"
         if is_layer and isinstance(model, ExternalObject) and is_model(model):
-            return ExternalObject(f"{model.path}.get_layer", site, frame.context)
+            return ExternalObject(f"{model.path}.get_layer", model.site, model.context)
         return super().item(frame, base, site)
 
     def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:

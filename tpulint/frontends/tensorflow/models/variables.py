@@ -44,6 +44,15 @@ UPDATES = ("apply_gradients", "minimize")  # how an optimizer updates variables
 EVERY_N_STEPS = "record_summaries_every_n_global_steps"
 
 
+# keras/src/models/model.py: a layer of a model, with its weights, was made where that was.
+@model("keras.Model.get_layer")
+def _get_layer(call: Call) -> Value | None:
+    owner = call.receiver
+    if not isinstance(owner, ExternalObject):
+        return None
+    return ExternalObject(f"{owner.path}.get_layer", owner.site, owner.context)
+
+
 # tensorflow/python/ops/variable_scope.py
 @model("tf.compat.v1.variable_scope")
 def _variable_scope(call: Call) -> Value:
