@@ -290,6 +290,56 @@ def test_a_key_that_is_not_seen_is_one_of_a_table(
     assert certainties(TABLE.format(table=table), tmp_path, "TPU605") == [expected]
 
 
+ROWS = (
+    STRATEGY
+    + """
+import sys
+
+def basic(x):
+    return tf.py_function(abs, [x], tf.float32)
+
+def bottleneck(x):
+    return x * 2.0
+
+def unused(x):
+    return tf.py_function(abs, [x], tf.float32)
+
+SIZES = {{
+    {rows}
+}}
+
+class Network:
+    def __init__(self, depth):
+        self.block = SIZES[depth]["block"]
+        self.blocks = SIZES[depth]["blocks"]
+
+    def __call__(self, x):
+        for _ in range(self.blocks[0]):
+            x = self.block(x)
+        return x
+
+network = Network(int(sys.argv[1]))
+
+@tf.function
+def train(x):
+    return strategy.run(network, args=(x,))
+
+train(tf.ones([8]))
+"""
+)
+
+
+@pytest.mark.parametrize(("first", "expected"), [("basic", ["possible"]), ("bottleneck", [])])
+def test_a_table_may_have_many_rows(first: str, expected: list[str], tmp_path: Path) -> None:
+    """Missed before: what the blocks of a network do, if more than a few sizes are in its table."""
+    blocks = [first] * 3 + ["bottleneck"] * 5
+    rows = "".join(
+        f'{number}: {{"block": {block}, "blocks": [2, {number}]}},\n    '
+        for number, block in enumerate(blocks)
+    )
+    assert certainties(ROWS.format(rows=rows), tmp_path, "TPU501") == expected
+
+
 TRAINERS = (
     STRATEGY
     + """

@@ -179,13 +179,26 @@ def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
     is_setting = is_written and isinstance(key, (External, Opaque))
     is_table = is_setting and not mapping.open and all(map(_is_entry, mapping.items.values()))
     unseen = [] if mapping.complete or is_table else [UNKNOWN]
-    alternatives = [*mapping.items.values(), *unseen]
+    alternatives = [*_rows(list(mapping.items.values())), *unseen]
     value = choice_of_many(alternatives) if is_table else join(alternatives)
     if in_program and len(alternatives) > MAX_ALTERNATIVES:
         classes = [value for value in alternatives if isinstance(value, (Class, Instance))]
         if len(classes) >= len(alternatives) - 1:
             value = choice_of_many(alternatives)
     return DictChoice(value.options) if is_setting and isinstance(value, Choice) else value
+
+
+def _rows(values: list[Value]) -> list[Value]:
+    """Return the values of a table; of many rows one, whose columns hold what any row holds.
+
+    Each name of a model has its row: `{50: {"block": bottleneck, ...}, ...}`.
+    """
+    rows = [value for value in values if isinstance(value, Mapping) and not value.open]
+    if len(values) <= MAX_ALTERNATIVES or len(rows) < len(values):
+        return values
+    columns = dict.fromkeys(key for row in rows for key in row.items)
+    items = {key: join(row.items[key] for row in rows if key in row.items) for key in columns}
+    return [Mapping(items, made=rows[0].made)]
 
 
 def _is_entry(value: Value) -> bool:
