@@ -12,6 +12,7 @@ STEP = """
 import logging
 import os
 import random
+import numpy as np
 
 import tensorflow as tf
 from PIL import Image
@@ -52,6 +53,7 @@ SAID = {
         "    tf.while_loop(more, lambda n: [n + 1], [tf.constant(0)])"
     ),
     "a number that is drawn": "x = x * random.random()",
+    "an array of a rare distribution": "x += np.random.gumbel(size=[4])",
 }
 
 SILENT = {

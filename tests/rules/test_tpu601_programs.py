@@ -36,6 +36,29 @@ def model_fn(features, labels, mode, params):
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(host_call_fn, [sent]))
 """
     + ESTIMATOR,
+    "a tensor that is made under one of two names": V1
+    + """
+def network(features):
+    with tf.variable_scope("net"):
+        return tf.layers.dense(features, 8)
+
+def model_fn(features, labels, mode, params):
+    if params["bfloat16"]:
+        with tf.tpu.bfloat16_scope():
+            rows = tf.cast(network(features), tf.float32)
+    else:
+        rows = network(features)
+    loss = tf.reduce_mean(rows)
+
+    def host_call_fn(sent):
+        tf.summary.image("rows", rows)  # error: TPU601
+        tf.summary.scalar("loss", sent[0])
+        return tf.no_op()
+
+    host_call = (host_call_fn, [tf.reshape(loss, [1])])
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
+"""
+    + ESTIMATOR,
     "what a collection holds is no tensor by itself": V1
     + """
 def get_host_call(model_dir):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import expected, reported
+from tests.rules.analysis import certainties, expected, reported
 from tests.rules.openings import ESTIMATOR, V1
 
 FAMILY = ["TPU604"]
@@ -310,3 +310,64 @@ def test_a_false_alarm_where_a_flag_is_given_as_a_number(tmp_path: Path) -> None
     second = ACCUMULATING[: ACCUMULATING.index("minimize(loss)")].count("\n") + 1
     found = reported(ACCUMULATING, tmp_path, FAMILY)
     assert [(item.row, item.certainty) for item in found] == [(second, "definite")]
+
+
+BY_TABLE = f"""{V1}
+import json
+import sys
+
+def create(loss, rate, **settings):
+    return tf.train.AdamOptimizer(rate).minimize(loss)
+
+def create_summed(loss, rate):
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(rate))
+    return optimizer.minimize(loss)
+
+def train_op_of(loss, settings):
+    kinds = {{table}}
+    if settings["kind"] not in kinds:
+        raise ValueError(settings["kind"])
+    return kinds[settings["kind"]](loss, 0.1)
+
+def settings_of(path):
+    with open(path) as file:
+        known = json.load(file)
+    for part in ("model", "input"):
+        known = dict(known) if part in known else [known][0]
+    return known
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 10))
+    train_op = train_op_of(loss, settings_of(sys.argv[1]))
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+{ESTIMATOR}"""
+TABLES = {
+    "one function": ('{"adam": create}', ["definite"]),
+    "one that sums": ('{"adam": create_summed}', []),
+    "two of which one sums": ('{"adam": create, "summed": create_summed}', ["possible"]),
+}
+
+
+@pytest.mark.parametrize(("table", "found"), TABLES.values(), ids=TABLES)
+def test_a_table_with_one_entry_gives_it(table: str, found: list[str], tmp_path: Path) -> None:
+    """A missed certainty: the key is not known, but there is no other value."""
+    assert certainties(BY_TABLE.replace("{table}", table), tmp_path, "TPU604") == found
+
+
+EITHER_PACKAGES = f"""{V1}
+import rates
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 10))
+    if params["kind"] == "rates":
+        optimizer = rates.RatedOptimizer(0.1)
+    else:
+        optimizer = tf.train.AdamOptimizer(0.1)
+    train_op = optimizer.minimize(loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+{ESTIMATOR}"""
+
+
+def test_one_of_several_optimizers_is_known(tmp_path: Path) -> None:
+    """A missed certainty: another option, of a package that is not read, came first."""
+    assert certainties(EITHER_PACKAGES, tmp_path, "TPU604") == ["definite"]

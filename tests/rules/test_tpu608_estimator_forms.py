@@ -29,6 +29,12 @@ PAIRS = {
     "host_call=(functools.partial(record), [rows])": None,
     "host_call=functools.partial(record)(rows)": "is a dict",
     "host_call=(record, rows)": "has neither a list nor a dict as its second element",
+    "host_call=(record, tf.tile(rows, [2]))": "has neither a list nor a dict as its second element",
+    "host_call=(record, rows if mode else loss)": (
+        "has neither a list nor a dict as its second element"
+    ),
+    "host_call=(record, rows if mode else [loss])": None,
+    "eval_metrics=(record, features)": None,
     "host_call=(record, [rows], 1)": "has 3 elements",
     "host_call=([rows], record)": "does not begin with a function",
     "host_call=rows": "is a tensor",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeGuard
 
+from tpulint.absint.domain.context import INIT_SCOPE, WITH
 from tpulint.absint.domain.events import Context, Tensor, Variable
 from tpulint.absint.domain.objects import (
     Class,
@@ -100,10 +101,17 @@ def are_of_one_kind(values: Iterable[Value]) -> bool:
     )
 
 
+def _places(context: Context) -> tuple[int, ...]:
+    """Return the ids of the scopes that say where an operation is, not how it is named."""
+    return tuple(
+        id(scope) for scope in context.scopes if scope.kind != WITH or scope.effect == INIT_SCOPE
+    )
+
+
 def _kind(tensor: Tensor) -> Hashable:
     home_context = tensor.made
-    home = None if home_context is None else (tuple(map(id, home_context.scopes)), home_context.run)
-    facts = (tensor.sort, tensor.dtype, tensor.data, tensor.unread, tensor.result_of)
+    home = None if home_context is None else (_places(home_context), home_context.run)
+    facts = (tensor.sort, tensor.dtype == "string", tensor.data, tensor.unread, tensor.result_of)
     return (home, tensor.clusters, facts)
 
 
@@ -177,7 +185,13 @@ def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
     """Return the value of a key that is not seen: a setting may be any of the keys."""
     is_written = mapping.site is not None  # a module's `globals()` have names that no key means
     is_setting = is_written and isinstance(key, (External, Opaque))
-    is_table = is_setting and not mapping.open and all(map(_is_entry, mapping.items.values()))
+    # A table with one entry has no other to give.
+    is_single = is_written and len(mapping.items) == 1 and not mapping.set_at
+    is_table = (
+        (is_setting or is_single)
+        and not mapping.open
+        and all(map(_is_entry, mapping.items.values()))
+    )
     unseen = [] if mapping.complete or is_table else [UNKNOWN]
     alternatives = [*_rows(list(mapping.items.values())), *unseen]
     value = choice_of_many(alternatives) if is_table else join(alternatives)

@@ -7,7 +7,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, External, Opaque, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, External, Opaque, Value, options
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
@@ -69,7 +69,9 @@ def _check_updates(
     computation: Computation, calls: list[ApiCall], certainty: Certainty, report: Report
 ) -> None:
     """Check the updates at one place: several, where the optimizer is one of several."""
-    bare = [call for call in calls if is_bare(call.receiver)]
+    bare = sorted(
+        (call for call in calls if is_bare(call.receiver)), key=lambda call: not _is_seen(call)
+    )
     others = [call for call in calls if call not in bare]
     if not bare or not all(_is_unseen(call.receiver) for call in others):
         return
@@ -115,6 +117,14 @@ def _only_computes(optimizer: Value | None) -> bool:
 
 def _is_known(optimizer: ExternalObject) -> bool:
     return is_tensorflow(optimizer.path) or optimizer.path in tf_names.BARE_OPTIMIZERS
+
+
+def _is_seen(update: ApiCall) -> bool:
+    """Return whether the class of the optimizer is read, or TensorFlow's."""
+    optimizer = update.receiver
+    return isinstance(optimizer, Instance) or (
+        isinstance(optimizer, ExternalObject) and _is_known(optimizer)
+    )
 
 
 def _is_unseen(receiver: Value | None) -> bool:
@@ -201,7 +211,7 @@ def _report_optimizer(
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
     site = receiver.site or update.site
     is_unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
-    seen = isinstance(receiver, Instance) or _is_known(receiver)
+    seen = _is_seen(update)
     guess = is_unseen or not seen or _is_guessed_call(update)
     if computation.kind != tf_names.MODEL_FN:
         then = "those of the others are lost"
@@ -251,13 +261,10 @@ def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     pairs = update.argument("grads_and_vars", 0)
     if pairs is None:
         return True
-    # `apply_gradients` may be given what a helper has summed.
-    are_several = isinstance(pairs.value, Choice)
     for option in options(pairs.value):
         gradients = list(tensors(option))
         if not gradients or any(
-            (are_several or gradient.sort == "unseen") and gradient.site not in computed
-            for gradient in gradients
+            gradient.sort == "unseen" and gradient.site not in computed for gradient in gradients
         ):
             return True
     return False

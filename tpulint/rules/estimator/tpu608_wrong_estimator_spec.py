@@ -194,7 +194,15 @@ def is_no_dict(value: Value, single_tensors: set[int]) -> bool:
     """Return whether it is a tensor, or a list or tuple of them; some are known by their ids."""
     if isinstance(value, Sequence):
         return value.kind in ("list", "tuple")
-    return id(value) in single_tensors or (isinstance(value, Tensor) and value.single)
+    return _is_tensor(value, single_tensors)
+
+
+def _is_tensor(value: Value, single_tensors: set[int]) -> bool:
+    """Return whether this is one tensor, whichever of several it is."""
+    return all(
+        id(option) in single_tensors or (isinstance(option, Tensor) and option.single)
+        for option in options(value)
+    )
 
 
 def check_params(program: Program, report: Report) -> None:
@@ -263,16 +271,16 @@ def _fault(value: Value, tensors: set[int]) -> str | None:
         return "is a dict"
     if isinstance(value, Partial) or function_of(value) is not None:
         return "is a function without its tensors"
-    if id(value) in tensors:
+    if _is_tensor(value, tensors):
         return "is a tensor"
     if not isinstance(value, Sequence) or value.open:
         return None
     if len(value.items) != 2:
         return f"has {len(value.items)} elements"
     first, second = value.items
-    if id(first) in tensors or isinstance(first, (Sequence, Mapping)):
+    if _is_tensor(first, tensors) or isinstance(first, (Sequence, Mapping)):
         return "does not begin with a function"
-    if id(second) in tensors or function_of(second) is not None:
+    if _is_tensor(second, tensors) or function_of(second) is not None:
         return "has neither a list nor a dict as its second element"
     return _fault_of_sent(second)
 
