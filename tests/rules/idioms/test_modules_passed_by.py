@@ -304,6 +304,28 @@ def train(d):
 
     d.run(step, args=(1.0,))
 """,
+    "a step on a pipeline that two other modules make": TPU
+    + """
+from functools import reduce
+import inputs
+import steps
+
+rows = inputs.load("gs://bucket/rows")
+parts = []
+for number in range(2):
+    parts.append(rows.map(lambda x: tf.py_function(abs, [x], tf.int64)))  # possible: TPU607
+joined = reduce(lambda first, second: first.concatenate(second), parts)
+data = strategy.experimental_distribute_dataset(steps.prepare(joined))
+
+# file: inputs.py
+import tensorflow as tf
+
+def load(name):
+    return tf.data.TFRecordDataset(name).map(tf.io.decode_raw)
+# file: steps.py
+def prepare(data):
+    return data.cache().shuffle(100).batch(8, drop_remainder=True)
+""",
     "models of a table, whose ends a model of the scope takes": ARGUMENTS
     + "model = by_name(args.model, units=4)  # error: TPU702\nwith strategy.scope():"
     + ENDED.replace("[measure(name) for name in args.metrics]", "None")

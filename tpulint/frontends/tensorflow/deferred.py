@@ -164,11 +164,16 @@ def _part_of(frame: Frame, part: ExternalObject, container: Value) -> Value:
         return part
     if part.index is not None:
         return operators.subscript(frame, container, part.index, part.site)
-    if not isinstance(container, Instance):
+    is_dataset = isinstance(container, ExternalObject) and naming.DATASET.is_in(container.path)
+    if not isinstance(container, Instance) and not is_dataset:
         return part
     with frame.at(part.context):
         method = attributes.get(frame, container, part.last, part.site)
-        return force(frame, calls.call(frame, method, part.call_arguments, part.site), part.site)
+        passed = tuple(
+            argument._replace(value=force(frame, argument.value, argument.site))
+            for argument in part.call_arguments
+        )
+        return force(frame, calls.call(frame, method, passed, part.site), part.site)
 
 
 def complete(session: Session, cls: Class) -> None:
