@@ -41,6 +41,30 @@ PROGRAMS = {
             return tf.tile(a, [rows, 1]), b, c, tf.fill([tf.cast(count, tf.int32)], 1.0)
         result = tf.tpu.rewrite(computation, [tf.ones([2])])
     """,
+    "sizes of scattered rows, segments, samples, boxes, frames and arrays": """
+        import tensorflow.compat.v1 as tf
+        def computation(x, lengths):
+            n = [tf.reduce_max(lengths * factor) for factor in range(6)]
+            a = tf.scatter_nd([[0]], [1.0], [n[0]])  # error: TPU502
+            b = tf.math.unsorted_segment_sum(x, lengths, num_segments=n[1])  # error: TPU502
+            c = tf.random.categorical(x, n[2])  # error: TPU502
+            d = tf.image.non_max_suppression(x, x[0], n[3])  # error: TPU502
+            e = tf.signal.frame(x, n[4], 1)  # error: TPU502
+            f = tf.TensorArray(tf.float32, size=n[5])  # error: TPU502
+            return a, b, c, d, e, f.stack()
+        result = tf.tpu.rewrite(computation, [tf.ones([6, 16]), tf.ones([6], tf.int32)])
+    """,
+    "sizes of such parts that are known": """
+        import tensorflow.compat.v1 as tf
+        def computation(x, lengths):
+            a = tf.scatter_nd([[0]], [1.0], tf.shape(x)[:1])
+            b = tf.math.unsorted_segment_sum(x, lengths, num_segments=x.shape[0])
+            c = tf.split(x, 2, axis=1) + tf.split(x, [4, 12], axis=1)
+            d = tf.math.top_k(x, k=tf.reduce_max(lengths))  # it has a kernel for this
+            f = tf.TensorArray(tf.float32, size=tf.shape(x)[0])
+            return a, b, c, d, f.stack(), "a b".split(" ")[0].count("a")
+        result = tf.tpu.rewrite(computation, [tf.ones([6, 16]), tf.ones([6], tf.int32)])
+    """,
     "a mask with its length": """
         import tensorflow.compat.v1 as tf
         def computation(lengths):

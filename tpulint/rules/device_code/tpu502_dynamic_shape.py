@@ -26,6 +26,7 @@ from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Constant, Display, Expression, Name, last_name
 
 TENSORFLOW = ("tensorflow.", "keras.")
+SEGMENTS = [f"unsorted_segment_{name}" for name in ("max", "mean", "min", "prod", "sqrt_n", "sum")]
 # The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
 # `CompileTimeConstantInput`), by the last name of what builds them: keyword and position.
 CONSTANTS = {
@@ -56,6 +57,19 @@ CONSTANTS = {
     "stateless_normal": (("shape", 0),),
     "sequence_mask": (("maxlen", 1),),
     "confusion_matrix": (("num_classes", 2),),
+    "scatter_nd": (("shape", 2),),
+    "split": (("num_or_size_splits", 1),),
+    "categorical": (("num_samples", 1),),
+    "stateless_categorical": (("num_samples", 1),),
+    "stateless_truncated_normal": (("shape", 0),),
+    "non_max_suppression": (("max_output_size", 2),),
+    "non_max_suppression_padded": (("max_output_size", 2),),
+    "rfft": (("fft_length", 1),),
+    "irfft": (("fft_length", 1),),
+    "frame": (("frame_length", 1),),
+    "pad_to_bounding_box": (("target_height", 3), ("target_width", 4)),
+    "TensorArray": (("size", 1),),
+    **dict.fromkeys(SEGMENTS, (("num_segments", 2),)),
 }
 # Those that take the largest value of another argument where the constant is left out.
 LARGEST = {
