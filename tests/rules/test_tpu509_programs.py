@@ -83,6 +83,23 @@ for epoch in range(3):
     for batch in batches:
         step(batch, epoch)
 """,
+    "a number in what is passed": """
+for number in range(1000):
+    step({"x": tokens, "weight": number / 1000})  # error: TPU509
+    step([tokens, number])  # error: TPU509
+    batch = {"x": tokens}
+    batch["weight"] = number / 1000
+    step(batch)  # error: TPU509
+""",
+    "a tensor in what is passed": """
+shown = {}
+for number in range(1000):
+    step({"x": tokens, "weight": tf.constant(number)})
+    batch = {"x": tokens}
+    batch["weight"] = tf.constant(number / 1000)
+    shown["step"] = number
+    step(batch)
+""",
     "a number that each round changes": """
 rate = 0.1
 for epoch in range(60):

@@ -32,6 +32,8 @@ from tpulint.syntax.nodes import (
     CallNode,
     Constant,
     Define,
+    DictDisplay,
+    DictItem,
     Display,
     Expression,
     For,
@@ -292,7 +294,13 @@ def changing(
         yield counter, False
     elif counter := shaped_by(value, counters):
         yield counter, True
+    elif isinstance(value, (Display, DictDisplay)):
+        for item in value.items:
+            yield from changing(item.value if isinstance(item, DictItem) else item, body, counters)
     elif isinstance(value, Name):
+        for item in _put_into(value.id, body):
+            if counter := _counted(item, counters):
+                yield counter, False
         assigned = [
             item.value for item in body if isinstance(item, Assign) and _is_set(item, value.id)
         ]
@@ -300,6 +308,16 @@ def changing(
             counter = shaped_by(assigned[0], counters)
             if counter := counter or (value.id if _grows(assigned[0], value.id) else ""):
                 yield counter, True
+
+
+def _put_into(name: str, body: Sequence[Statement]) -> Iterator[Expression]:
+    """Yield what each round puts into a list or a dict, as in `batch["weight"] = step / 100`."""
+    for item in body:
+        if isinstance(item, Assign) and any(
+            isinstance(target, Subscript) and dotted_path(target.base) == name
+            for target in item.targets
+        ):
+            yield item.value
 
 
 def _counted(value: Expression, counters: frozenset[str]) -> str:
