@@ -53,6 +53,22 @@ with strategy.scope():
     kernel = tf.Variable(1.0)
 tf.tpu.experimental.initialize_tpu_system()  # error: TPU704
 """,
+    "weights that are loaded after the steps": SYSTEM
+    + """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+tf.tpu.experimental.initialize_tpu_system(resolver)  # error: TPU704
+strategy.run(tf.function(lambda x: model(x)), args=(tf.ones([8, 4]),))
+model.load_weights("best.h5")
+""",
+    "weights that are loaded before the steps": SYSTEM
+    + """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+tf.tpu.experimental.initialize_tpu_system(resolver)
+model.load_weights("best.h5")
+strategy.run(tf.function(lambda x: model(x)), args=(tf.ones([8, 4]),))
+""",
     "in the scope": SYSTEM
     + """
 with strategy.scope():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, takewhile
 
 from tpulint.absint.domain.context import GUARD, LOOP, Scope
 from tpulint.absint.domain.events import Access, ApiCall, Context
@@ -253,11 +253,22 @@ def _is_restored(step: ApiCall, earlier: list[ApiCall]) -> bool:
     return bool(calls & RESTORES) and ("compile" in calls or not is_training)
 
 
+def _restores(call: ApiCall, strategies: set[int]) -> bool:
+    """Return whether a model of `strategies` gets its weights again by this call."""
+    return call.last in RESTORES and _is_made_for(call.receiver, strategies)
+
+
 def _are_restored(call: ApiCall, strategies: set[int], later: list[ApiCall]) -> bool:
-    """Return whether all models of `strategies` that are used later get their weights again."""
-    is_any = any(
-        other.last in RESTORES and _is_made_for(other.receiver, strategies) for other in later
-    )
+    """Return whether all models of `strategies` that are used later get their weights again.
+
+    What they get after a step on one of these comes too late for the step.
+    """
+
+    def is_step(other: ApiCall) -> bool:
+        return other.last in tf_names.STRATEGY_RUN and id(other.receiver) in strategies
+
+    in_time = takewhile(lambda other: not is_step(other), later)
+    is_any = any(_restores(other, strategies) for other in in_time)
     return is_any and next(_uses_of_lost(call, strategies, later), None) is None
 
 
@@ -269,7 +280,7 @@ def _steps_with_lost(
     variables: _Variables,
 ) -> Iterator[ApiCall]:
     """Yield the steps that certainly use a variable which was made for one of `strategies`."""
-    for other in later:
+    for other in takewhile(lambda other: not _restores(other, strategies), later):
         runs_too = call.context.conditions <= other.context.conditions
         if other.last in tf_names.STRATEGY_RUN and runs_too and not other.context.is_guess:
             places = variables.used_by(other, earlier)
