@@ -81,3 +81,38 @@ def test_a_term_that_is_scaled_is_silent(loss: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("clips", CLIPS)
 def test_gradients_that_are_clipped_are_summed_all_the_same(clips: str, tmp_path: Path) -> None:
     assert found(tmp_path, MEAN, clips) == ["possible"]
+
+
+AVERAGE = "tf.nn.compute_average_loss(tf.reduce_sum(terms(x, y)['rows'], -1){size})"
+SIZES = {
+    "": "definite",
+    ", None, 8 * strategy.num_replicas_in_sync": "definite",
+    ", global_batch_size=strategy.num_replicas_in_sync": "definite",
+    ", global_batch_size=64": "possible",
+    ", global_batch_size=64 // strategy.num_replicas_in_sync": "possible",
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("penalty", ["tf.add_n(model.losses)", f"1e-4 * {OF_WEIGHTS}"])
+def test_a_loss_of_the_batch_of_all_replicas_is_certain(
+    size: str, penalty: str, tmp_path: Path
+) -> None:
+    text = PROGRAM.replace("{loss}", f"{AVERAGE.format(size=size)} + {penalty}")
+    text = text.replace("{clips}", "").replace('"sum":', '"rows": errors, "sum":')
+    assert certainties(text, tmp_path, "TPU713") == [SIZES[size]]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_mean_of_what_is_averaged(size: str, tmp_path: Path) -> None:
+    text = f"""{SYSTEM}
+def evaluate(x):
+    return tf.nn.compute_average_loss(tf.reduce_sum(x, axis=-1){size})
+
+@tf.function
+def step(x):
+    return strategy.reduce("MEAN", strategy.run(evaluate, args=(x,)), axis=None)
+
+step(tf.ones([8, 4]))
+"""
+    assert certainties(text, tmp_path, "TPU713") == [SIZES[size]]

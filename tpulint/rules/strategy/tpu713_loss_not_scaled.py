@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import Bound, Const, External, Value, options
+from tpulint.absint.domain.values import Bound, Const, External, Scaled, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Certainty, Severity
@@ -25,9 +25,10 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.ordering import AGREEMENT_CALLS
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.strategies import UPDATES, strategy_of
+from tpulint.queries.strategies import UPDATES, is_for_many, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
 MEAN = "reduce_mean"
@@ -44,13 +45,15 @@ Calls = Mapping[int, ApiCall]
 class Loss(NamedTuple):
     """A loss whose gradients an optimizer applies: the call of `gradient`, and of its parts.
 
-    scaled: one of its parts is divided or multiplied by something.
+    scaled: one of its parts is divided or multiplied by something; averages: those that divide by
+    the global batch.
     """
 
     gradient: ApiCall
     optimizer: ExternalObject
     parts: tuple[ApiCall, ...]
     scaled: bool
+    averages: tuple[ApiCall, ...]
 
 
 @register
@@ -66,7 +69,7 @@ class LossNotScaled(Rule):
                 calls = calls_by_operation(computation)
                 for loss in losses(computation, calls):
                     for part in loss.parts:
-                        unscaled(computation, loss, part, report)
+                        unscaled(program, computation, loss, part, report)
         for call in program.named.get("reduce", ()):
             averaged_twice(program, call, report)
 
@@ -83,21 +86,27 @@ def is_for_replicas(computation: Computation) -> bool:
     )
 
 
-def unscaled(computation: Computation, loss: Loss, part: ApiCall, report: Report) -> None:
+def unscaled(
+    program: Program, computation: Computation, loss: Loss, part: ApiCall, report: Report
+) -> None:
     if part.last == MEAN and not loss.scaled and loss.optimizer.last not in SCALE_FREE:
         what = "this mean is over one replica's rows"
         instead = INSTEAD
+        is_certain = False  # the learning rate may make up for it
     elif loss.scaled and part.last != MEAN:
         whose = "weights'" if part.last == OF_WEIGHTS else "model's"
         what = f"the {whose} own losses are not scaled here, as the rest of the loss is"
         instead = "use `tf.nn.scale_regularization_loss`"
+        is_certain = any(map(is_of_all_replicas, loss.averages))
     else:
         return
     report(
         part.site.span,
         f"{what}, but the optimizer sums the gradients of all replicas, so the sum is as many"
         f" times too large as there are replicas: {instead}",
-        certainty=Certainty.POSSIBLE,  # the learning rate may make up for it
+        certainty=on_tpu_if(
+            computation, part.context, is_certain, is_of_many(program, computation)
+        ),
         trace=device_path(
             computation,
             part.context,
@@ -141,6 +150,7 @@ def before_clips(operation: Operation | None, calls: Calls) -> Iterator[Operatio
 def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls: Calls) -> Loss:
     """Walk from a loss to what it is the sum of."""
     parts: list[ApiCall] = []
+    averages: list[ApiCall] = []
     scaled = False
     waiting, seen = [target.operation], set[int]()
     while waiting and len(seen) < STEPS:
@@ -153,11 +163,24 @@ def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls:
             waiting += operation.sources
         elif name in SCALES:
             scaled = True
+            averages += [call] if call is not None and name == AVERAGE_LOSS else []
         elif call is not None and (
             is_mean_of_all(call) or takes_losses(call) or is_of_weights(call)
         ):
             parts.append(call)
-    return Loss(gradient, optimizer, tuple(parts), scaled)
+    return Loss(gradient, optimizer, tuple(parts), scaled, tuple(averages))
+
+
+def is_of_many(program: Program, computation: Computation) -> bool:
+    """Return whether nothing says that the strategy has a single replica."""
+    strategy = strategy_of(computation.call.receiver)
+    return strategy is not None and is_for_many(program, strategy, computation.context)
+
+
+def is_of_all_replicas(average: ApiCall) -> bool:
+    """Return whether a loss is divided by a batch that certainly is that of all replicas."""
+    size = average.argument("global_batch_size", 2)
+    return size is None or (isinstance(size.value, Scaled) and size.value.power > 0)
 
 
 def name_of(operation: Operation, calls: Calls) -> tuple[str, ApiCall | None]:
@@ -209,7 +232,12 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
                 f"`{AVERAGE_LOSS}` has divided by the global batch, and this mean divides by the"
                 " number of replicas again, so the number is too small: reduce with"
                 " `tf.distribute.ReduceOp.SUM`",
-                certainty=Certainty.POSSIBLE,  # it may have been given the replica's batch
+                certainty=on_tpu_if(
+                    computation,
+                    average.context,
+                    is_of_all_replicas(average),
+                    is_of_many(program, computation),
+                ),
                 trace=(
                     *device_path(
                         computation,
