@@ -442,3 +442,27 @@ def test_the_call_is_named(tmp_path: Path) -> None:
     width = actual.span.end.column - actual.span.start.column
     assert (width, actual.fix) == (len("math.sqrt(tf.reduce_sum(x))"), None)
     assert the_finding("return x.numpy()", tmp_path).message.startswith("`.numpy()` needs")
+
+
+# All of NumPy's functions make an array of any tensor among their arguments, but these.
+ASKED = {
+    "np.equal(1.0, x)": "  # error: TPU507",
+    "np.stack([x, x], axis=0)": "  # error: TPU507",
+    "np.where(True, 0.0, x)": "  # error: TPU507",
+    "np.linalg.norm(x)": "  # error: TPU507",
+    "np.float32(x)": "  # error: TPU507",
+    "np.random.normal(loc=x)": "  # error: TPU507",
+    "np.shape(x)": "",
+    "np.flip(x, 0)": "",
+    "np.array_equal(x, 1.0)": "",
+    "np.stack([np.ones([4]), np.zeros([4])])": "",
+    "np.zeros(x.shape)": "",
+    "np.dtype(x.dtype.as_numpy_dtype)": "",
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_tensor_among_the_arguments_of_numpy(asked: str, tmp_path: Path) -> None:
+    step = f"def step(rows):\n    x = tf.abs(rows)\n    {asked}{ASKED[asked]}\n    return x\n"
+    text = f"{SYSTEM}\nimport numpy as np\n\n{step}"
+    assert reported(text + RUN, tmp_path, ["TPU507"]) == expected(text + RUN, ["TPU507"])

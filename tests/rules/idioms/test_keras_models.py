@@ -111,6 +111,12 @@ with strategy.scope():
     inner = keras.Model(inputs, [layers.Dense(1)(Loud()(inputs))])
     model = keras.Model(inner.input, layers.Dense(1)(inner.outputs[0]))
 """,
+    "a model that is called with its inputs by name": """
+with strategy.scope():
+    inputs = keras.Input((3,))
+    inner = keras.Model(inputs, Loud()(inputs))
+    model = keras.Model(inputs, layers.Dense(1)(inner(inputs=[inputs])))
+""",
     "a class of sequential models": """
 class Classifier(keras.Sequential):
     def __init__(self):

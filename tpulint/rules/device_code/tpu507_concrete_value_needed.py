@@ -24,8 +24,8 @@ from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     CONVERTED,
     METHODS,
-    NUMPY_FUNCTIONS,
     STRATEGY_RUN,
+    TAKE_ANY_OBJECT,
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
@@ -39,10 +39,8 @@ from tpulint.rules.base import Report, Rule, register
 # formats of numbers.
 ASKS, MAY_ASK, FAILS, FORMATS = "asks", "may ask", "fails", "formats"
 ITERATES, INDEXES = "for", "index"
-# Functions of NumPy whose second argument becomes an array, and its keyword.
-TAKES_SECOND = {"append": "values", "save": "arr", "savetxt": "X"}
 # Packages whose functions turn what they are given into arrays of NumPy.
-ARRAY_PACKAGES = frozenset(["cv2", "scipy", "skimage", "sklearn"])
+ARRAY_PACKAGES = frozenset(["cv2", "numpy", "scipy", "skimage", "sklearn"])
 UNCONVERTED = "autograph does not convert this test"
 IN_KERAS_3 = "Keras 3 converts nothing that `call` runs"
 FOR_KERAS_2 = "unless this is for Keras 2"
@@ -218,19 +216,19 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow and not may_be_cast(call)
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
-    if (
-        home == "math"
-        or is_python
-        or (home == "numpy" and last in NUMPY_FUNCTIONS | TAKES_SECOND.keys())
-    ):
-        argument = call.arguments[0].value if call.arguments else UNKNOWN
-        if home == "numpy" and last in TAKES_SECOND:
-            second = call.argument(TAKES_SECOND[last], 1)
-            argument = UNKNOWN if second is None else second.value
-        return _needed(argument, home)
+    if home == "math" or is_python:
+        return _needed(call.arguments[0].value if call.arguments else UNKNOWN, home)
     package = home.partition(".")[0]
     if package in ARRAY_PACKAGES and (last.islower() or package == "cv2"):  # classes are not
-        taken = [_needed(argument.value, home) for argument in call.arguments]
+        if package == "numpy" and last in TAKE_ANY_OBJECT:
+            return None
+        taken = [
+            _needed(item, home)
+            for argument in call.arguments
+            for item in (
+                argument.value.items if isinstance(argument.value, Sequence) else [argument.value]
+            )
+        ]
         tensors = [tensor for tensor in taken if isinstance(tensor, Tensor)]
         return min(tensors, key=lambda tensor: tensor.sort != "tensor", default=None)
     return None

@@ -240,7 +240,7 @@ def replay(
     frame: Frame, outputs: Value, built_in: Context | None, args: Arguments, site: Site
 ) -> Value:
     """Call the layers of a functional model, in the order in which they were put together."""
-    data = [argument.value for argument in args if argument.keyword is None]
+    data = [argument.value for argument in args if argument.keyword in (None, "inputs")]
     mode = tuple(argument for argument in args if argument.keyword == TRAINING_ARGUMENT)
     inputs = _inputs(frame, data, site)
     results: dict[int, Value] = {}
