@@ -214,10 +214,11 @@ class Scopes:
         # What device code creates is TPU104.
         if variable.made.computation is not None:
             return
-        if is_guessed(access.context, computation) and not is_met_anyway(access, computation):
-            return
+        # Most variables are made under a scope, and a guess takes long to judge.
         certainty = self.is_outside(variable.made, computation.call.receiver)
         if certainty is None:
+            return
+        if is_guessed(access.context, computation) and not is_met_anyway(access, computation):
             return
         kind, name = "variable", variable.name
         if variable.sort == "weights":

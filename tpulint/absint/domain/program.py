@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,10 +37,10 @@ K = TypeVar("K", bound=Hashable)
 
 def _grouped(calls: Iterable[tuple[K, ApiCall]]) -> dict[K, list[ApiCall]]:
     """Return the calls of each key, in their order."""
-    groups: dict[K, list[ApiCall]] = {}
+    groups: defaultdict[K, list[ApiCall]] = defaultdict(list)
     for key, call in calls:
-        groups.setdefault(key, []).append(call)
-    return groups
+        groups[key].append(call)
+    return dict(groups)
 
 
 class ReadingFailure(NamedTuple):

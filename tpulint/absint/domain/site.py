@@ -51,7 +51,7 @@ class Module:
             yield from walk(*function.body)
 
     def node_at(self, place: int, kind: type[N]) -> N | None:
-        """Return the node of a kind that has its own place there: no other piece is read."""
+        """Return the node of a kind that has its own place there."""
         key = place, kind
         if key not in self._nodes_at:
             self._nodes_at[key] = self._node_at(place, kind)
@@ -59,11 +59,15 @@ class Module:
         return node
 
     def _node_at(self, place: int, kind: type[Node]) -> Node | None:
-        blocks = [function.body for function in self.facts.functions_around(place)]
-        if place < PIECE:
-            blocks.insert(0, self.facts.body)
-        nodes = (node for block in blocks for node in walk(*block) if isinstance(node, kind))
+        nodes = (node for node in self.nodes_around(place) if isinstance(node, kind))
         return next((node for node in nodes if getattr(node, "place", None) == place), None)
+
+    def nodes_around(self, place: int) -> Iterator[Node]:
+        """Yield the nodes of the piece that holds `place`: no other piece is read."""
+        if place < PIECE:
+            yield from walk(*self.facts.body)
+        for function in self.facts.functions_around(place):
+            yield from walk(*function.body)
 
     def has_word(self, pattern: WordPattern) -> bool:
         """Return whether an identifier or a string constant looks like this; no comment counts."""

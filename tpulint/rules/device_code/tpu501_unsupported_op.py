@@ -233,7 +233,7 @@ def is_dropped_by_1(built: BuiltOperation, call: ApiCall, computation: Computati
         isinstance(node, ExpressionStatement)
         and isinstance(node.value, CallNode)
         and node.value.place == call.site.place
-        for node in call.site.module.nodes()
+        for node in call.site.module.nodes_around(call.site.place)
     )
 
 
@@ -278,7 +278,7 @@ def _has_writer(program: Program, computation: Computation) -> bool:
 def calls_under(opening: Site) -> Iterator[Site]:
     """Yield the calls in the block of the `with` statement that this call opens."""
     module = opening.module
-    for node in module.nodes():
+    for node in module.nodes_around(opening.place):
         if isinstance(node, With) and any(
             isinstance(item.manager, CallNode) and item.manager.place == opening.place
             for item in node.items

@@ -265,7 +265,7 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
             if receiver is not None:
                 yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
             continue
-        if not any(may_hold_all(argument.value) for argument in call.arguments):
+        if not takes_what_may_hold_all(call):
             continue  # most calls
         if call.last == "apply_gradients" and is_optimizer(call.receiver):
             yield from gradients_applied(call)
@@ -280,9 +280,16 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
                 )
 
 
-def may_hold_all(value: Value) -> bool:
-    """Return whether this may be, or hold, what holds a value of each replica."""
-    return value.of_all is not None if isinstance(value, Tensor) else isinstance(value, STRUCTURES)
+def takes_what_may_hold_all(call: ApiCall) -> bool:
+    """Return whether an argument may be, or hold, what holds a value of each replica."""
+    for argument in call.arguments:
+        value = argument.value
+        if isinstance(value, Tensor):
+            if value.of_all is not None:
+                return True
+        elif isinstance(value, STRUCTURES):
+            return True
+    return False
 
 
 def is_in_scope(call: ApiCall) -> bool:
