@@ -167,6 +167,7 @@ class Opaque(Value):
     default: of a parameter that arguments that are not seen (`**options`) may set.
     iterated: what this is an element of, where a library says what its elements are.
     is_setting: the user sets it for a whole run, or all that is in it.
+    held: a dict of the items that the program puts into it, where it does.
     """
 
     path: str
@@ -180,6 +181,7 @@ class Opaque(Value):
     iterated: Value | None = None
     is_setting: bool = False
     inferred_as: dict[type[Value], Value] = field(default_factory=dict)
+    held: Value | None = None
     _comparisons: dict[str, Opaque] = field(default_factory=dict)
     _negation: Opaque | None = None
 

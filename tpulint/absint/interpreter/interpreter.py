@@ -11,7 +11,7 @@ from tpulint.absint.domain.objects import Env, Function, Mapping, Sequence
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import drop, put
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value
 from tpulint.absint.interpreter import (
     attributes,
     branches,
@@ -63,6 +63,10 @@ def assign(frame: Frame, target: nodes.Expression, item: Value) -> None:
 
 def _assign_item(frame: Frame, base: Value, index: Value, item: Value) -> None:
     """Bind `base[index]`."""
+    if isinstance(base, Opaque) and isinstance(index, Const):
+        if base.held is None:
+            base.held = Mapping({}, True, made=frame.context)
+        base = base.held
     if isinstance(base, Mapping):
         if isinstance(index, Const):
             put(base, index.value, item, frame.context)
@@ -218,6 +222,7 @@ def _delete(frame: Frame, node: nodes.Delete) -> bool:
             frame.env.names.pop(target.id, None)
         elif isinstance(target, nodes.Subscript):
             base, index = value(frame, target.base), value(frame, target.index)
+            base = base.held or base if isinstance(base, Opaque) else base
             if isinstance(base, Mapping) and isinstance(index, Const):
                 drop(base, index.value, frame.context)
             elif isinstance(base, (Mapping, Sequence)):

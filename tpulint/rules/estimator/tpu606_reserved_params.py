@@ -8,10 +8,10 @@ from itertools import chain
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Mapping
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, Const, External, Value, options
+from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value, options
 from tpulint.file_facts import is_test
 from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES
+from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, RESERVED
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import (
@@ -24,7 +24,7 @@ from tpulint.queries.entry_calls import (
 )
 from tpulint.rules.base import Report, Rule, register
 
-RESERVED = ("batch_size", "context")
+TAKES_OUT = ("pop", "popitem", "clear")
 CORES = 8  # of the smallest TPU that Cloud offers
 
 
@@ -41,13 +41,19 @@ class ReservedParams(Rule):
             if isinstance(feed.owner, ExternalObject):
                 runs_at[feed.owner.site].add(feed.kind)
         for call in program.all_named(["TPUEstimator"]):
-            _check_params(call, report)
+            _check_params(program, call, report)
             check_batches(program, call, runs_at[call.site], report)
 
 
-def _check_params(call: ApiCall, report: Report) -> None:
+def _check_params(program: Program, call: ApiCall, report: Report) -> None:
     argument, estimator = call.argument("params", 3), call.result
     if argument is None or not isinstance(estimator, ExternalObject):
+        return
+    # What is taken out of a container that is not seen is not followed.
+    taken = {id(call.receiver) for name in TAKES_OUT for call in program.named.get(name, ())}
+    if any(
+        isinstance(option, Opaque) and id(option) in taken for option in options(argument.value)
+    ):
         return
     params_options = options(estimator.attributes.get("params", NONE))
     for key in RESERVED:

@@ -239,8 +239,8 @@ def _check_function(
 
 def lacks_params(function: Value) -> bool:
     """Return whether TPUEstimator finds no `params` among the arguments (`_call_input_fn`)."""
-    if isinstance(function, Partial):
-        return False  # what it fixes counts as absent, and its function may be seen only in part
+    while isinstance(function, Partial):  # what it fixes counts as absent
+        function = function.function
     signature = signature_of(function)
     if signature is None or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()

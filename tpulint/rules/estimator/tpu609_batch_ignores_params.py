@@ -114,6 +114,9 @@ def size_fault(
         harm = f"the batch is {batched}, whatever `{keyword}` is"
         doubt = f"unless `{keyword}` is always {batched}"
         is_default = batched in flag_defaults(program, argument.value, argument.site)
+        if is_default and feeds_each_core(feed, estimator):
+            harm = f"each core gets a batch as large as the whole `{keyword}`"
+            return SizeFault(Certainty.POSSIBLE, harm, "unless the command line sets the flag")
         return SizeFault(Certainty.UNLIKELY if is_default else Certainty.POSSIBLE, harm, doubt)
     flag = flag_of(size)
     if flag and hosts == "one" and not feeds_each_core(feed, estimator):

@@ -339,6 +339,7 @@ PARALLEL_PACKAGES = words("_thread asyncio concurrent multiprocessing threading"
 
 
 # tpu_estimator.py: the argument with the size of all replicas' batch, by what is done.
+RESERVED = ("batch_size", "context")  # the params that TPUEstimator sets itself
 BATCH_SIZES = {
     "train": ("train_batch_size", 5),
     "evaluate": ("eval_batch_size", 6),

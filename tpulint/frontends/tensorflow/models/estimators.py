@@ -34,6 +34,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     HOST_FUNCTIONS,
     MODEL_FN,
     PREDICTION,
+    RESERVED,
     TRAINING,
     words,
 )
@@ -168,6 +169,10 @@ def _initialize(call: Call) -> Value | None:
 
 def _copy_params(call: Call, params: Value) -> Value:
     """TPUEstimator keeps a copy: what is put into `params` later it does not see."""
+    held = params.held if isinstance(params, Opaque) else None
+    # Of others that are not seen, the input function gets what it gets of parameters.
+    if isinstance(held, Mapping) and not held.items.keys().isdisjoint(RESERVED):
+        params = held
     return copied(params, call.frame.context) if isinstance(params, Mapping) else params
 
 

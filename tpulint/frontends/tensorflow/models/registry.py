@@ -287,9 +287,12 @@ def _setting(call: Call, first: Value) -> Value | None:
     What a loop reads, or a step, is not read once.
     """
     context = call.frame.context
-    if isinstance(first, Opaque) and first.is_setting:
-        return first
+    for held in call.values:  # that of a defaultdict comes after what makes its values
+        if isinstance(held, Opaque) and held.is_setting:
+            return held
     if not call.arguments or isinstance(first, Mapping) or context.loops or context.on_device:
+        return None
+    if call.name == "defaultdict":
         return None
     is_named = isinstance(first, Const)  # a variable of the environment
     path = f"{call.path}({first!r})"
