@@ -270,6 +270,14 @@ IN_BRANCHES = {
         "with_tpu": f"{HALF}  # error: TPU504",
         "without": OF_TPUS,
     },
+    "a fault: for all runs, with GPUs in the handler": {"after": f"{HALF}  # error: TPU504"},
+    "a fault: an object that is set": {
+        "after": 'half = tf.keras.mixed_precision.Policy("mixed_float16")  # error: TPU504\n'
+        "tf.keras.mixed_precision.set_global_policy(half)"
+    },
+    "an object that nothing sets": {
+        "after": 'half = tf.keras.mixed_precision.Policy("mixed_float16")  # possible: TPU504'
+    },
     "layers of their own dtype": {
         "with_tpu": f"{HALF}  # possible: TPU504",
         "layer": 'tf.keras.layers.Dense(1, dtype="float32")',

@@ -203,6 +203,24 @@ with strategy.scope():
     model = tf.keras.models.clone_model(body)
     model.compile("adam", "mse")
 """,
+    "a false alarm: a number that an object of a package gives": """
+import sentencepiece
+
+class Net(tf.keras.Model):
+    def __init__(self, words):
+        super().__init__()
+        self.words = tf.keras.layers.Embedding(words, 8)
+
+    def call(self, x):
+        return self.words(x)
+
+words = sentencepiece.SentencePieceProcessor("words.model").get_piece_size()
+shown = Net(words)
+shown.build([1, 4])
+with strategy.scope():
+    model = Net(words)
+    model.compile("adam", "mse")
+""",
     "a false alarm: layers of a backbone of the scope, taken outside": f"""
 with strategy.scope():
     base = {RESNET}

@@ -468,10 +468,10 @@ class Scopes:
             weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in parts_of(part))
             is_built = part.last == "Model" or knows_input(self.program, part)
             return Certainty.DEFINITE if weighted and is_built else None
-        is_built = id(part) in self._built_outside
-        # A path that begins with a dot is of a module of the project that was passed by: no layer.
-        is_foreign = "keras" not in part.path and not part.path.startswith(".")
-        return Certainty.POSSIBLE if is_built and is_foreign else None
+        # No layers: what a module that was passed by gives (`.data.load`), or a method of an object.
+        owner = part.path.rpartition(".")[0].rpartition(".")[2]
+        is_layer = "keras" not in part.path and part.path[0] != "." and not owner[:1].isupper()
+        return Certainty.POSSIBLE if is_layer and id(part) in self._built_outside else None
 
     def _taken(
         self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty

@@ -516,7 +516,6 @@ def check_policies(program: Program, report: Report) -> None:
         return
     is_followed = follow_policy_on_tpu(program)
     is_for_all = _set_policy(program).is_certain
-    for_gpus = [strategy for name in OF_GPUS for strategy in program.named.get(name, ())]
     for call, start in entry_modules(filter(_sets_mixed, program.all_named(POLICIES))):
         # A policy in an `except` or behind a test is for the machine that is left.
         if _is_in_handler(call.context) or (
@@ -529,12 +528,13 @@ def check_policies(program: Program, report: Report) -> None:
             continue
         policy = _policy(call)
         if policy and any(may_share_a_process(program, start, training) for training in trainings):
-            is_set = is_for_all and all(_is_instead(gpus, call) for gpus in for_gpus)
-            is_set = is_set or _is_of_each_tpu(program, call)
+            gpus = program.named_any(OF_GPUS)  # in a handler, they are for runs without a TPU
+            is_set = is_for_all and all(_is_in_handler(it.context) for it in gpus)
+            is_set |= _is_of_each_tpu(program, call)
             report(
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
-                certainty=definite_if(is_followed and call.last in SETS_POLICY, is_set),
+                certainty=definite_if(is_followed and _is_put_in_place(program, call), is_set),
                 doubt="if a TPU runs with this policy",
             )
 
@@ -550,9 +550,10 @@ def _policy(call: ApiCall) -> Argument | None:
     return call.argument("name", 0) or call.argument("policy", 0)
 
 
-def _is_instead(strategy: ApiCall, call: ApiCall) -> bool:
-    """Return whether a strategy is made where what was tried has failed, as `call` was."""
-    return call.context.is_tried and _is_in_handler(strategy.context)
+def _is_put_in_place(program: Program, call: ApiCall) -> bool:
+    """Return whether a policy is Keras's, or is made to be set as that."""
+    policies = [_policy(setter) for setter in program.all_named(SETS_POLICY)]
+    return call.last in SETS_POLICY or call.result in [it.value for it in policies if it]
 
 
 def _is_of_each_tpu(program: Program, call: ApiCall) -> bool:
