@@ -277,3 +277,46 @@ def test_another_script_initializes_nothing(tmp_path: Path) -> None:
 )
 def test_a_module_that_may_run_before_initializes(rows: dict[str, str], tmp_path: Path) -> None:
     assert_marked(SCRIPTS.format(**(NEITHER | rows)), tmp_path)
+
+
+# A function of the project by whose name it may initialize; its module's words tell.
+ASKED = """
+# file: hardware.py
+import tensorflow as tf
+{imports}
+
+def has_tpu():
+    return {asks}
+# file: train.py
+import tensorflow as tf
+from hardware import has_tpu
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+tf.config.experimental_connect_to_cluster(resolver)
+assert has_tpu()
+strategy = tf.distribute.TPUStrategy(resolver){mark}
+
+@tf.function
+def train(x):
+    return strategy.run(lambda x: x * 2.0, args=(x,))
+
+train(tf.ones([4]))
+"""
+HERE = 'len(tf.config.list_logical_devices("TPU")) > 0'
+
+
+@pytest.mark.parametrize(
+    ("imports", "asks", "mark"),
+    [
+        ("import os", HERE, "  # error: TPU707"),
+        ("import library", "library.setup_tpu()", ""),
+        ("from . import devices", "devices.setup_tpu()", ""),
+        ("", f"tf.tpu.experimental.initialize_tpu_system() or {HERE}", ""),
+    ],
+    ids=["asks", "a library's", "another module's", "initializes"],
+)
+def test_a_function_of_the_project_that_asks_for_a_tpu(
+    imports: str, asks: str, mark: str, tmp_path: Path
+) -> None:
+    text = ASKED.format(imports=imports, asks=asks, mark=mark)
+    assert reported(text, tmp_path, ["TPU707"]) == expected(text, ["TPU707"])

@@ -468,7 +468,7 @@ class Scopes:
             weighted = any(inner.last in tf_names.LAYERS_WITH_WEIGHTS for inner in parts_of(part))
             is_built = part.last == "Model" or knows_input(self.program, part)
             return Certainty.DEFINITE if weighted and is_built else None
-        # No layers: what a module that was passed by gives (`.data.load`), or a method of an object.
+        # No layers: what a module that was passed by gives (`.data.load`), or an object's method.
         owner = part.path.rpartition(".")[0].rpartition(".")[2]
         is_layer = "keras" not in part.path and part.path[0] != "." and not owner[:1].isupper()
         return Certainty.POSSIBLE if is_layer and id(part) in self._built_outside else None

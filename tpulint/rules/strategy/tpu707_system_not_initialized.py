@@ -20,7 +20,7 @@ from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import Attribute, last_name
+from tpulint.syntax.nodes import Attribute, Import, ImportFrom, Node, last_name
 
 SESSIONS = frozenset(["Session", "InteractiveSession"])
 # What runs a module by its name.
@@ -227,8 +227,26 @@ def may_be_initialized_by_library(program: Program) -> bool:
     return any(
         naming.MAY_INITIALIZE.is_in(call.path) or takes_resolver(call)
         for call in program.calls
-        if is_of_library(call.path) and call.receiver is None
+        if is_of_library(call.path) and call.receiver is None and not is_read(program, call.path)
     )
+
+
+def is_read(program: Program, path: str) -> bool:
+    """Return whether a function is of a module whose own words tell: it imports no library."""
+    module_file = f"/{path.rpartition('.')[0].lstrip('.').replace('.', '/')}.py"
+    return any(
+        f"/{module.path}".endswith(module_file) and not any(map(_imports_library, module.nodes()))
+        for module in program.modules
+    )
+
+
+def _imports_library(node: Node) -> bool:
+    match node:
+        case Import(names=names):
+            return any(is_of_library(alias.name) for alias in names)
+        case ImportFrom(module=dotted, level=level):
+            return level > 0 or is_of_library(dotted)
+    return False
 
 
 def is_of_library(path: str) -> bool:
