@@ -100,6 +100,12 @@ def test_a_step_that_is_in_time_runs():
     assert [float(part[0]) for part in values] == [4.0, 6.0]
 
 
+def test_hang_a_step_without_operations():
+    """It was told that it had ended before it began."""
+    with tpu.options(deadline=5.0):
+        assert tpu.replicate(lambda _: {}, [[tf.constant(1.0)], [tf.constant(2.0)]]) == [None, None]
+
+
 @pytest.mark.parametrize("deadline", [None, 240.0])
 def test_a_gradient_goes_through_a_python_function(deadline):
     def computation(x):

@@ -395,7 +395,9 @@ def _run_parts(scheduled: Schedule, replicas: Replicas, start: StepStart) -> lis
     """
     before = [start.first, *replicas.run(scheduled.before, [start.first])]
     copies, filled = make_copies(scheduled.copied, replicas.images, replicas.cores, before)
-    during = replicas.run(scheduled.during, [*before, *filled, *start.cleared])
+    ready = [*before, *filled, *start.cleared]
+    # A device program may have no operations; what is next then comes after the parts before it.
+    during = replicas.run(scheduled.during, ready) or ready
     released = [*during, *write_back(copies, during)]
     return [*released, *replicas.run(scheduled.after, released)]
 
