@@ -287,9 +287,12 @@ import tensorflow as tf
 
 def has_tpu():
     return {asks}
+
+def double(x):
+    return x * 2.0
 # file: train.py
 import tensorflow as tf
-from hardware import has_tpu
+from hardware import double, has_tpu
 
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
 tf.config.experimental_connect_to_cluster(resolver)
@@ -298,7 +301,7 @@ strategy = tf.distribute.TPUStrategy(resolver){mark}
 
 @tf.function
 def train(x):
-    return strategy.run(lambda x: x * 2.0, args=(x,))
+    return strategy.run(double, args=(x,))
 
 train(tf.ones([4]))
 """
