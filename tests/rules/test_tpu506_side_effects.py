@@ -34,6 +34,9 @@ def train(x):
 SAID = {
     "a tensor is printed": 'print("loss", x)',
     "a tensor is logged": 'logging.info("loss %s", x)',
+    "a logger shows a tensor": 'log = logging.getLogger("a")\n    log.warning("loss %s", x)',
+    "TensorFlow's logger shows a tensor": 'tf.get_logger().info("loss %s", x)',
+    "a tensor is logged at a level": 'logging.log(logging.INFO, "loss %s", x)',
     "a tensor in an f-string": 'print(f"loss {x}")',
     "a tensor in a format": 'print("loss {}".format(x))',
     "a tensor among what is put into a text": 'print("loss %s of %s" % (1, x))',
@@ -62,6 +65,8 @@ SILENT = {
     ),
     "words": 'print("step")',
     "words beside an operation": 'print("loss", "what") or tf.abs(x, "absolute")',
+    "a logger shows words and shapes": 'logging.getLogger("a").info("traced %s", x.shape)',
+    "info of something else": 'os.getLogger("a", x).info("a")',
     "a shape": "print(x.shape, x.dtype)",
     "a shape that a function gives": "print(tf.keras.backend.int_shape(x))",
     "shapes of all parts": "print(tf.nest.map_structure(lambda part: part.shape, [x]))",

@@ -280,7 +280,11 @@ def _as_body_values(call: Call, value: Value, scope: Scope) -> Value:
 # A symbolic tensor has no value: what is shown is its name, once.
 @observe(
     "builtins.print",
-    *(f"?.logging.{name}" for name in ("print", "info", "warning", "error", "debug", "warn")),
+    *(
+        f"{home}.{name}"
+        for home in ("?.logging", "logging.Logger")
+        for name in ("print", "info", "warning", "error", "debug", "warn", "critical", "log")
+    ),
 )
 def _note_shown(call: Call) -> None:
     """Note that a tensor is put into words: by itself, or in a format."""

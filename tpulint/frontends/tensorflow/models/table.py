@@ -226,6 +226,7 @@ def _is_estimator(value: Value | None) -> bool:
     )
 
 
+LOGGERS = frozenset(["getLogger", "get_absl_logger", "get_logger"])  # the functions that give one
 # How an object of a class is recognized, where the analysis has a value of its own for it.
 CLASSES: dict[str, Callable[[Value | None], bool]] = {
     "builtins.list": lambda value: isinstance(value, Sequence),
@@ -234,6 +235,7 @@ CLASSES: dict[str, Callable[[Value | None], bool]] = {
     "types.FunctionType": lambda value: isinstance(value, Function),
     "types.MethodType": lambda value: isinstance(value, Bound),
     "contextlib.AbstractContextManager": lambda value: isinstance(value, ContextManagerValue),
+    "logging.Logger": lambda value: isinstance(value, ExternalObject) and value.last in LOGGERS,
     "tf.Tensor": lambda value: isinstance(value, Tensor),
     "tf.Variable": lambda value: isinstance(value, Variable),
     "tf.Graph": _is_graph,
