@@ -139,6 +139,23 @@ optimizer = tf.keras.optimizers.Adam()  # possible: TPU702
 total = tf.keras.metrics.Mean()  # error: TPU702
 """
     + STEP_OF_BOTH,
+    "a missed alarm: a metric that is called": SYSTEM
+    + """
+total = tf.keras.metrics.Mean()  # error: TPU702
+told = tf.keras.metrics.Mean()
+with strategy.scope():
+    inside = tf.keras.metrics.Mean()
+
+@tf.function
+def train_step(x):
+    def step_fn(x):
+        total(x)
+        inside(x)
+    strategy.run(step_fn, args=(x,))
+
+train_step(tf.ones([4]))
+told(total.result() + inside(1.0))
+""",
     "a model of another module, which knows no strategy": """
 # file: models.py
 import tensorflow as tf

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tpulint.absint.domain.events import Argument, Arguments, LayerCall, Tensor
+from tpulint.absint.domain.events import (
+    AVERAGES,
+    MAYBE_AVERAGES,
+    Argument,
+    Arguments,
+    LayerCall,
+    Tensor,
+    Variable,
+)
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
@@ -21,6 +29,7 @@ from tpulint.absint.domain.values import (
     options,
 )
 from tpulint.absint.interpreter import transfer
+from tpulint.absint.interpreter.expressions import truth
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -428,3 +437,30 @@ def layers_in(owner: ExternalObject) -> Iterator[ExternalObject]:
     for layer in held:
         if isinstance(layer, ExternalObject):
             yield from layers_in(layer)
+
+
+def note_averages(
+    frame: Frame, layer: ExternalObject, args: Arguments, owned: Variable, site: Site
+) -> None:
+    """Note that a batch normalization writes its averages, as it does to train."""
+    is_trainable = layer.attributes.get("trainable") or layer.argument("trainable") or Const(True)
+    values = [
+        arg.value
+        for position, arg in enumerate(args)
+        if arg.keyword == TRAINING_ARGUMENT or (position == 1 and arg.keyword is None)
+    ]
+    is_training = next((value for value in values if value != NONE), _training_around(frame))
+    answers = [truth(is_trainable), truth(is_training)]
+    if False not in answers:
+        mode = MAYBE_AVERAGES if None in answers else AVERAGES
+        transfer.access(frame, owned, mode, layer.last, site)
+
+
+def _training_around(frame: Frame) -> Value:
+    """Return whether the layer that is being called trains: Keras tells it to those inside."""
+    caller: Frame | None = frame
+    while caller is not None:
+        if caller.function is not None and caller.function.name == "call":
+            return caller.env.names.get(TRAINING_ARGUMENT, UNKNOWN)
+        caller = caller.caller
+    return Const(False)

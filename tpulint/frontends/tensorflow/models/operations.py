@@ -10,20 +10,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tpulint.absint.domain.context import CALLED, ConditionKey
-from tpulint.absint.domain.events import (
-    AVERAGES,
-    MAYBE_AVERAGES,
-    ApiCall,
-    Arguments,
-    Tensor,
-    Variable,
-)
+from tpulint.absint.domain.events import ApiCall, Arguments, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, is_scalar, of_scalars, tensors, uniform
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Value
 from tpulint.absint.interpreter import calls, transfer
-from tpulint.absint.interpreter.expressions import truth
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import OUTSIDE, UNKNOWN_FUNCTION, UNREAD, Certainty
 from tpulint.frontends.tensorflow import keras_models
@@ -218,9 +210,11 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     transfer.touch(frame, items, site, callee.last)
     owned = weights(callee)
     if owned.sort == "weights":
+        if ".metrics." in callee.path:  # keras/src/metrics/metric.py: `__call__` updates it
+            transfer.access(frame, owned, "write", "update_state", site)
         transfer.access(frame, owned, "read", callee.last, site)
         if callee.last in tf_names.LAYERS_WITH_AVERAGES:
-            _note_averages(frame, callee, args, owned, site)
+            keras_models.note_averages(frame, callee, args, owned, site)
     layer_result = keras.call_layer(frame, callee, args, site)
     if layer_result is not None:
         return layer_result
@@ -234,33 +228,6 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     if takes_text or is_loss(callee) or may_lack_kernel(f"{callee.path}.__call__"):
         _record_call(frame, callee, args, site, tensor)
     return keras_models.noted(frame, callee, args, site, tensor)
-
-
-def _note_averages(
-    frame: Frame, layer: ExternalObject, args: Arguments, owned: Variable, site: Site
-) -> None:
-    """Note that a batch normalization writes its averages, as it does to train."""
-    is_trainable = layer.attributes.get("trainable") or layer.argument("trainable") or Const(True)
-    values = [
-        arg.value
-        for position, arg in enumerate(args)
-        if arg.keyword == tf_names.TRAINING_ARGUMENT or (position == 1 and arg.keyword is None)
-    ]
-    is_training = next((value for value in values if value != NONE), _training_around(frame))
-    answers = [truth(is_trainable), truth(is_training)]
-    if False not in answers:
-        mode = MAYBE_AVERAGES if None in answers else AVERAGES
-        transfer.access(frame, owned, mode, layer.last, site)
-
-
-def _training_around(frame: Frame) -> Value:
-    """Return whether the layer that is being called trains: Keras tells it to those inside."""
-    caller: Frame | None = frame
-    while caller is not None:
-        if caller.function is not None and caller.function.name == "call":
-            return caller.env.names.get(tf_names.TRAINING_ARGUMENT, UNKNOWN)
-        caller = caller.caller
-    return Const(False)
 
 
 def _dtype_of_layer(frame: Frame, layer: ExternalObject) -> str | None:
