@@ -219,6 +219,63 @@ def test_a_caller_that_asks_a_constructor_for_the_tpu(tmp_path: Path) -> None:
     assert [(finding.filename, finding.certainty) for finding in found] == [("main.py", "definite")]
 
 
+RUNS_ON_A_TPU = """
+# file: a_tutorial.py
+import tensorflow as tf
+
+def run(kind):
+    {chooses}
+    return strategy.run(tf.abs, args=(tf.zeros([8]),))
+
+run("gpu")
+
+# file: test_case.py
+import tensorflow as tf
+
+class TestCase(tf.test.TestCase):
+    def execute_tpu(self, compute, inputs):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+
+        @tf.function
+        def run():
+            return strategy.run(compute, args=[tf.constant(value) for value in inputs])
+        return run()
+
+    def execute(self, compute, inputs):
+        @tf.function
+        def run():
+            return compute(*inputs)
+        if tf.config.list_logical_devices("TPU"):
+            return self.execute_tpu(compute, inputs)
+        return run()
+
+# file: ops_test.py
+import tensorflow as tf
+import test_case
+
+class EncodeTest(test_case.TestCase):
+    def test_encode(self):
+        def encode(image):
+            return tf.image.encode_jpeg(image)
+        self.assertEqual(self.execute(encode, [tf.zeros([4, 4, 3], tf.uint8)]), b"")
+"""
+
+
+@pytest.mark.parametrize(
+    "chooses",
+    [
+        "strategy = tf.distribute.TPUStrategy()",
+        "strategy = tf.distribute.TPUStrategy() if kind == 'tpu' else tf.distribute.get_strategy()",
+    ],
+)
+def test_a_function_of_the_same_name_chooses_no_device(chooses: str, tmp_path: Path) -> None:
+    """A false alarm: tests that may run on a TPU were read as if they did, 470 of one project."""
+    text = RUNS_ON_A_TPU.format(chooses=chooses)
+    assert reported(text, tmp_path, ["TPU501", "TPU711"]) == []
+
+
 KEEPS_STRATEGY = """
 # file: devices.py
 import tensorflow as tf

@@ -57,7 +57,7 @@ from tpulint.frontends.tensorflow.prefilter import (
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
 from tpulint.ordering import reachable
 from tpulint.syntax.lazy_module import Store
-from tpulint.syntax.nodes import dotted_path, walk
+from tpulint.syntax.nodes import Conditional, If, Match, Name, dotted_path, walk
 
 PASSED = "on the host, in a module without TPU code"  # why a function was not followed
 
@@ -282,8 +282,9 @@ def _read_function(
         # Other callers may get another device than those read.
         if code.names_any(function.module.written(tf_names.TPU_STRATEGIES)):
             _want(interpreter, function)
-            interpreter.chooses_device.add(function.name)
-        elif _hands_device_on(function, frozenset(interpreter.chooses_device)):
+            if _chooses_device(function):
+                interpreter.chooses_device.add(function.name)
+        elif _hands_device_on(function, interpreter.chooses_device - tf_names.STRATEGY_RUN):
             _want(interpreter, function)
             interpreter.left_to_callers.add(function.module.path)
         return
@@ -312,12 +313,23 @@ def _read_function(
                 interpreter.left_to_callers.add(function.module.path)
 
 
-def _hands_device_on(function: Function, choosers: frozenset[str]) -> bool:
+def _chooses_device(function: Function) -> bool:
+    """Return whether a function that makes a strategy tests a parameter: not all make another."""
+    parameters = {parameter.name for parameter in function.code.parameters.named}
+    tests = [
+        node.subject if isinstance(node, Match) else node.test
+        for node in walk(*function.code.body)
+        if isinstance(node, (Conditional, If, Match))
+    ]
+    return any(isinstance(node, Name) and node.id in parameters for node in walk(*tests))
+
+
+def _hands_device_on(function: Function, choosers: set[str]) -> bool:
     """Return whether a function with parameters names one that chooses the device by its own."""
     code = function.code
     return (
         bool(code.parameters.named)
-        and code.names_any(choosers)
+        and code.names_any(frozenset(choosers))
         and any(
             path.rpartition(".")[2] in choosers and not path.endswith(CURRENT_STRATEGY)
             for node in walk(*code.body)
