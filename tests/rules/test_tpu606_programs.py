@@ -10,6 +10,68 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import NETWORK
 
 PROGRAMS = {
+    "params of a file that get their size by an item": NETWORK
+    + """
+import argparse
+import collections
+import json
+
+def estimator_of(params):
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        params=params,  # error: TPU606
+        train_batch_size=64,
+        config=tf.estimator.tpu.RunConfig(),
+    )
+
+def read(path):
+    with open(path) as file:
+        return collections.defaultdict(lambda: None, json.load(file))
+
+params = read("model.json")
+params["batch_size"] = params["train_batch_size"]
+estimator_of(params)
+options = vars(argparse.ArgumentParser().parse_args())
+options["context"] = "a"
+estimator_of(options)
+""",
+    "innocent neighbors of items": NETWORK
+    + """
+import json
+
+def estimator_of(params):
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        params=params,
+        train_batch_size=64,
+        config=tf.estimator.tpu.RunConfig(),
+    )
+
+def read(path):
+    with open(path) as file:
+        return json.load(file)
+
+other = read("a.json")
+other["use_tpu"] = True
+estimator_of(other)
+later = read("b.json")
+estimator_of(later)
+later["batch_size"] = 8
+deleted = read("c.json")
+deleted["batch_size"] = 8
+del deleted["batch_size"]
+estimator_of(deleted)
+taken = read("d.json")
+taken["batch_size"] = 8
+print(taken.pop("batch_size"))
+estimator_of(taken)
+local = read("e.json")
+if local["use_tpu"]:
+    estimator_of(local)
+else:
+    local["batch_size"] = 8
+    tf.estimator.Estimator(model_fn, params=local)
+""",
     "params that get their size where no TPU is meant": NETWORK
     + """
 def main(flags):

@@ -206,8 +206,17 @@ def input_fn():
 def read(path):
     return tf.data.Dataset.range(8)
 
+def batched(path, params):
+    return tf.data.Dataset.range(8).batch(params["batch_size"], True).repeat()
+
+def any_of(path, **settings):
+    return tf.data.Dataset.range(8)
+
 estimator.train(input_fn)
-estimator.train(functools.partial(read, path="x"))
+estimator.train(functools.partial(read, path="x"))  # error: TPU608
+estimator.train(functools.partial(batched, "x"))
+estimator.train(functools.partial(any_of, "x"))
+estimator.train(functools.partial(library.read, "x"))
 """,
     "modes of plain specifications": """
 def model_fn(features, labels, mode, params):

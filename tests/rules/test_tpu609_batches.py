@@ -151,12 +151,19 @@ def test_sizes_that_flags_say(
     assert certainties(text, tmp_path, "TPU609") == verdicts
 
 
-@pytest.mark.parametrize(("default", "verdict"), [("32", "unlikely"), ("64", "possible")])
+@pytest.mark.parametrize(
+    ("default", "config", "verdict"),
+    [
+        ("32", "num_shards=8", "unlikely"),
+        ("64", "num_shards=8", "possible"),
+        ("32", EACH_CORE, "possible"),  # each core gets what all get together
+    ],
+)
 def test_false_positive_at_the_default_of_the_flag(
-    default: str, verdict: str, tmp_path: Path
+    default: str, config: str, verdict: str, tmp_path: Path
 ) -> None:
     """The size is written twice, and both agree as long as nobody sets the flag."""
-    text = OF_FLAGS.format(whole="flags.FLAGS.size", size="32", config="num_shards=8")
+    text = OF_FLAGS.format(whole="flags.FLAGS.size", size="32", config=config)
     text = text.replace(
         "\ndef input_fn", f'\nflags.DEFINE_integer("size", {default}, "of all")\n\ndef input_fn'
     )
