@@ -206,6 +206,48 @@ def of_numbers(params):
 for input_fn in (of_arrays, with_sizes, cast, of_doubles, of_numbers):
     estimator.train(input_fn, max_steps=1)
 """,
+    "strings that a step of the pipeline hands on": NETWORK
+    + """
+NAMED = {"rows": tf.FixedLenFeature([4], tf.float32), "name": tf.FixedLenFeature([], tf.string)}
+SHAPES = {"rows": [4], "name": []}
+
+def parse(record):
+    return tf.parse_single_example(record, NAMED)
+
+def padded(params):
+    data = tf.data.TFRecordDataset("gs://bucket/records").map(parse)  # error: TPU504
+    data = data.filter(lambda example: tf.reduce_all(example["rows"] > 0.0)).prefetch(2)
+    data = data.apply(tf.data.experimental.shuffle_and_repeat(100))
+    return data.padded_batch(params["batch_size"], SHAPES, drop_remainder=True)
+
+def without_names(params):
+    data = tf.data.TFRecordDataset("gs://bucket/records").map(parse).repeat()
+    data = data.map(lambda example: {"rows": example["rows"]})
+    return data.padded_batch(params["batch_size"], {"rows": [4]}, drop_remainder=True)
+
+def of_paths(params):
+    def load(path):
+        return {"image": tf.image.decode_png(tf.read_file(path)), "path": path}
+    data = tf.data.Dataset.list_files("gs://bucket/*.png").map(load).repeat()  # error: TPU504
+    return data.batch(params["batch_size"], drop_remainder=True)
+
+def of_images(params):
+    def load(path):
+        return {"image": tf.image.decode_png(tf.read_file(path)), "size": tf.strings.length(path)}
+    data = tf.data.Dataset.list_files("gs://bucket/*.png").map(load).repeat()
+    return data.batch(params["batch_size"], drop_remainder=True)
+
+def of_lines(params):
+    data = tf.data.Dataset.list_files("gs://bucket/*.png").interleave(
+        lambda path: tf.data.TFRecordDataset(path).map(lambda line: tf.decode_raw(line, tf.uint8))
+    )
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+"""
+    + ESTIMATOR
+    + """
+for input_fn in (padded, without_names, of_paths, of_images, of_lines):
+    estimator.train(input_fn, max_steps=1)
+""",
     "a false positive: under a flag, a decoded image replaces its bytes": NETWORK
     + """
 import sys

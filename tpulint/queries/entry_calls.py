@@ -30,6 +30,7 @@ from tpulint.frontends.tensorflow.branch_tests import NO_TPU, may_be_without_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     COMMAND_LINE,
     HOST_FUNCTIONS,
+    KEEP_DTYPES,
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
@@ -363,6 +364,12 @@ def element_made(step: ExternalObject) -> Value | None:
         return transformation.inner
     is_source = step.last in SOURCES and len(step.arguments) == 1
     return step.arguments[0][1] if is_source else None
+
+
+def keeps_dtypes(step: ExternalObject) -> bool:
+    """Return whether a step of a pipeline hands on the dtypes of the elements that it gets."""
+    applied = step.arguments[0][1] if step.last == "apply" and step.arguments else step
+    return isinstance(applied, ExternalObject) and applied.last in KEEP_DTYPES
 
 
 def sent_dtypes(value: Value) -> Iterator[tuple[str | None, bool]]:

@@ -27,6 +27,7 @@ from tpulint.frontends.tensorflow.knowledge import names, naming
 from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     COMPUTE_DTYPE,
+    KEEP_ELEMENTS,
     REFUSES_OTHERS,
     SETS_POLICY,
 )
@@ -49,7 +50,7 @@ from tpulint.queries.device_code import (
     moved_calls,
 )
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.entry_calls import element_made, returned_values, sent_dtypes
+from tpulint.queries.entry_calls import element_made, keeps_dtypes, returned_values, sent_dtypes
 from tpulint.queries.environment import (
     entry_modules,
     follow_policy_on_tpu,
@@ -116,8 +117,6 @@ SIGNS = {
 HALVES = ("bfloat16", "float16")  # a mixture without one of these fails on every device
 PROMOTES = frozenset(["experimental_enable_numpy_behavior", "enable_numpy_behavior"])
 # Steps of a pipeline whose elements are those before, or batches of them.
-KEEP_ELEMENTS = frozenset(["batch", "cache", "prefetch", "repeat", "shuffle", "take", "skip"])
-KEEP_ELEMENTS |= {"with_options"}
 NOT_FED = ("string", "complex128", "float64", "float16")  # what no infeed takes
 NO_TPU_HAS = ("string", "complex128")
 LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
@@ -362,7 +361,7 @@ def _check_infeeds(program: Program, report: Report) -> None:
         if not is_estimator or feed.kind == "predict":  # which may run on the CPU
             continue
         data = data_of(program, feed)
-        step = next((step for step in steps(data) if step.last not in KEEP_ELEMENTS), None)
+        step = next((step for step in steps(data) if not keeps_dtypes(step)), None)
         element = None if step is None else element_made(step)
         if step is None or element is None:
             continue

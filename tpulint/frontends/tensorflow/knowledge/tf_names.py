@@ -269,6 +269,13 @@ READS_RECORDS = words("""
 UNSEEN_DATASET = "tensorflow.data.Dataset"
 # Python run by a dataset: tensorflow/python/ops/script_ops.py has no kernel on a TPU's worker.
 PYTHON_IN_GRAPH = words("py_func py_function numpy_function eager_py_func from_generator")
+# Steps of a pipeline that hand on its elements.
+KEEP_ELEMENTS = words("batch cache prefetch repeat shuffle take skip with_options filter shard")
+# In `apply`, and what keeps the dtypes of dense elements.
+KEEP_DTYPES = KEEP_ELEMENTS | words("""
+    padded_batch unbatch shuffle_and_repeat ignore_errors batch_and_drop_remainder
+    padded_batch_and_drop_remainder
+""")
 # Calls that read the file that their first argument names.
 FILE_READERS = words("""
     TFRecordDataset TextLineDataset FixedLengthRecordDataset CsvDataset SSTableDataset list_files

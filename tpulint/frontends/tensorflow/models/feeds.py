@@ -482,11 +482,13 @@ def _components(call: Call, element: Tensor, count: int) -> list[Value]:
 
 
 # tensorflow/python/data/ops/readers.py
-READERS = frozenset(["TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset"])
+READERS = frozenset(
+    ["TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset", "list_files"]
+)
 
 
 def _gives_text(data: Value) -> bool:
-    """Return whether the elements are strings: lines or records of files."""
+    """Return whether the elements are strings: lines or records of files, or their paths."""
     while (
         isinstance(data, ExternalObject)
         and data.last in tf_names.HAND_ON
