@@ -438,11 +438,8 @@ class Scopes:
 
     @cached_property
     def _makers(self) -> list[ApiCall]:
-        return [
-            call
-            for call in self.program.named_any(CLASSES)
-            if isinstance(call.result, Strategy) and call.result.kind == "tpu"
-        ]
+        calls = self.program.named_any(CLASSES)
+        return [it for it in calls if isinstance(it.result, Strategy) and it.result.kind == "tpu"]
 
     @cached_property
     def _taken_values(self) -> set[int]:
