@@ -59,6 +59,14 @@ model.fit(tf.ones([8, 3]))
 model.compile("sgd", "mse", run_eagerly=True)  # error: TPU706
 model.fit(tf.ones([8, 3]))
 """,
+    "a missed alarm: the model may be what another package makes": MODEL
+    + """
+import library
+
+model = library.read() if hasattr(library, "read") else model
+tf.config.run_functions_eagerly(True)  # possible: TPU706
+model.fit(tf.ones([8, 3]))
+""",
     "asked for by a test": MODEL
     + """
 import library

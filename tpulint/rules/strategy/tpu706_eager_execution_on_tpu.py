@@ -145,13 +145,16 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
             # `run_functions_eagerly(False)` turns it off again.
             switches[run] = call if argument is not None and argument.value == ON else None
         switch, computation = switches.get(run), traced.get(id(call))
-        if switch is None or not any(
-            is_sure(switch, end) for end in (call, *makers(program, call))
-        ):
+        if switch is None:
             continue
+        ends = (call, *makers(program, call))
         argument = switch.argument("run_eagerly", 0)
         assert argument is not None
-        if computation is not None:
+        if not any(is_sure(switch, end) for end in ends):
+            # What is called may be one of several, of which some are not seen.
+            if computation is not None and switch.context.reached_whenever(call.context):
+                yield EagerSwitch(switch, argument, call, Certainty.POSSIBLE)
+        elif computation is not None:
             yield EagerSwitch(switch, argument, call, computation.certainty)
         elif call.last in KERAS_RUNS and is_of_tpu(call.receiver):
             yield EagerSwitch(switch, argument, call, Certainty.DEFINITE)
