@@ -74,6 +74,37 @@ PROGRAMS = {
         made=IN_A_LIST, key=0, read=1, mark=""
     ),
     "a variable of a list comprehension": STATE.format(made=IN_A_LIST, key=0, read=0, mark=ERROR),
+    # Possible before: the round might have been any of the functions.
+    "functions of a list that has a name": """
+import tensorflow.compat.v1 as tf
+
+def double(x): return x * 2.0
+def shown(x): return tf.py_func(abs, [x], tf.float32)  # error: TPU501
+def halve(x): return x / 2.0
+
+STEPS = [double, shown, halve]
+
+def step(x):
+    for function in STEPS:
+        x = function(x)
+    return x
+
+y = tf.tpu.rewrite(step, [tf.zeros([4])])
+""",
+    "functions of a list, of which a flag chooses one": """
+import sys
+import tensorflow.compat.v1 as tf
+
+def double(x): return x * 2.0
+def shown(x): return tf.py_func(abs, [x], tf.float32)  # possible: TPU501
+
+STEPS = [double, shown]
+
+def step(x):
+    return STEPS[len(sys.argv)](x)
+
+y = tf.tpu.rewrite(step, [tf.zeros([4])])
+""",
     "in a round that its item chooses": """
 import tensorflow.compat.v1 as tf
 

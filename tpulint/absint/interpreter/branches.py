@@ -193,7 +193,7 @@ def for_(frame: Frame, node: nodes.For) -> bool:
     items = operators.items_of(source)
     if items is not None and not items:
         return frame.block(node.orelse)
-    if items is not None and len(items) <= MAX_UNROLLED_ITEMS and _is_unrolled(frame, node):
+    if items is not None and len(items) <= MAX_UNROLLED_ITEMS and _is_unrolled(frame, node, items):
         return _rounds(frame, node, items, site)
     start = dict(frame.env.names)
     with frame.within(Scope(kind, site, source, converted=traced)):
@@ -217,9 +217,13 @@ def _note_carried(frame: Frame, start: Names, *, traced: bool) -> None:
         transfer.note_carried(frame, before, [names[name] for name in still_bound])
 
 
-def _is_unrolled(frame: Frame, node: nodes.For) -> bool:
-    """Return whether the rounds of a loop are read one by one: they are written out."""
-    if not isinstance(node.iterated, nodes.Display) or _jumps(node.body):
+def _is_unrolled(frame: Frame, node: nodes.For, items: list[Value]) -> bool:
+    """Return whether the rounds of a loop are read one by one.
+
+    They are written out, or of functions, which all would be called in a single round, too.
+    """
+    are_functions = all(item.is_callee for item in items)
+    if not (isinstance(node.iterated, nodes.Display) or are_functions) or _jumps(node.body):
         return False
     return len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS
 
