@@ -11,7 +11,9 @@ from tests.rules.openings import CALLABLES
 
 CALLS = {
     "tf.tpu.rewrite(lambda: tf.zeros([2], tf.string))": "`zeros` makes a string on the device,"
-    " which no TPU supports; use float32 or int32",
+    " which no TPU supports; make numbers of it on the host",
+    "tf.tpu.rewrite(lambda: tf.zeros([2], tf.complex128))": "`zeros` makes a complex128 on the"
+    " device, which no TPU supports; use complex64",
     "tf.tpu.rewrite(lambda: tf.zeros([2], tf.float16))": "`zeros` makes a float16 on the device:"
     " float16 on a TPU has neither the range nor the hardware units of `bfloat16`; use bfloat16",
 }

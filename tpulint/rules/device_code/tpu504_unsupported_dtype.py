@@ -63,6 +63,7 @@ from tpulint.queries.environment import (
 from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.rules.base import Report, Rule, register
 
+NUMBERS = "make numbers of it on the host"
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
 SLOW = {
     "float16": (
@@ -572,7 +573,7 @@ def advice(dtype: str) -> str:
     if dtype in SLOW:
         return f"use {SLOW[dtype][1]}"
     near = {"complex128": "complex64", "int64": "int32", "uint64": "uint32"}
-    return f"use {near.get(dtype, 'float32 or int32')}"
+    return NUMBERS if dtype == "string" else f"use {near.get(dtype, 'float32 or int32')}"
 
 
 def check_transfers(program: Program, report: Report) -> None:
