@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import expected, reported
+from tests.rules.analysis import assert_marked, expected, reported
 from tests.rules.openings import SYSTEM
 
 STEP_OF_BOTH = """
@@ -210,3 +210,33 @@ def test_a_sound_program_is_silent(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", REPORTED.values(), ids=REPORTED)
 def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, ["TPU7"]) == expected(text, ["TPU7"])
+
+
+COMPILED_UNDER = (
+    SYSTEM
+    + """
+mirrored = tf.distribute.MirroredStrategy()
+
+def loss(y, p):
+    return tf.reduce_mean(y.numpy() - p){read}
+
+model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)]){made}
+with {scope}:
+    model.compile("adam", loss)
+model.fit(tf.ones([64, 4]), tf.ones([64, 1]), batch_size=32)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("scope", "made", "read"),
+    [
+        ("strategy.scope()", "  # error: TPU702", "  # error: TPU507"),
+        ("mirrored.scope()", "  # error: TPU702", ""),
+    ],
+)
+def test_what_else_is_wrong_with_a_model_compiled_under_the_scope(
+    scope: str, made: str, read: str, tmp_path: Path
+) -> None:
+    """The steps are the TPU's once the model is made under the scope, too."""
+    assert_marked(COMPILED_UNDER.format(scope=scope, made=made, read=read), tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tpulint.absint.domain.context import BaseContext
 from tpulint.absint.domain.events import (
     AVERAGES,
     MAYBE_AVERAGES,
@@ -44,15 +45,19 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     TRAINING_ARGUMENT,
     is_tensorflow,
 )
+from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy, is_of_tpu, scope_strategy
 
 CLASSES = FUNCTIONAL | {SEQUENTIAL}
 MODELS = MODELS_WITH_VARIABLES | CLASSES | PREMADE
 # An attribute of an object of another library, which `compile` has shown to be a model.
 IS_MODEL = "compiled as a model"
+COMPILED_UNDER = "compiled under"
 CALLED = "()"  # follows a layer's name where what it is called with is noted
 # The calls that run a model over a pipeline, with the parameters that take one.
 FITS = {"fit": ("x", "validation_data"), "evaluate": ("x",), "predict": ("x",)}
 COMPILES = frozenset(["optimizer", "loss", "metrics"])
+
+Model = ExternalObject | Instance
 
 
 def is_model(value: Value | None) -> bool:
@@ -84,6 +89,25 @@ def note_compiled(value: Value | None, args: Arguments) -> None:
         return
     if value.callee is None and _names_parts(args):
         value.attributes[IS_MODEL] = Const(True)
+
+
+def note_scope(model: Model, context: BaseContext) -> None:
+    """Note that a model that was made under no scope is compiled under that of a TPU.
+
+    Keras refuses it (TPU702); what else is wrong with its steps is due all the same.
+    """
+    strategy = scope_strategy(context)
+    if scope_strategy(model.context) is not None or strategy is None or not is_of_tpu(strategy):
+        return
+    if not context.with_blocks(SCOPE, "")[0].is_uncertain:
+        model.attributes[COMPILED_UNDER] = strategy
+
+
+def strategy_of_model(model: Model) -> Strategy | None:
+    """Return the strategy under whose scope a model was made, or else compiled."""
+    compiled_under = model.attributes.get(COMPILED_UNDER)
+    own = scope_strategy(model.context)
+    return own or (compiled_under if isinstance(compiled_under, Strategy) else None)
 
 
 def compiles_model(args: Arguments) -> bool:

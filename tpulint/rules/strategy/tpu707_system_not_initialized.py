@@ -12,11 +12,11 @@ from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.keras_models import is_model, strategy_of_model
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.rules.base import Report, Rule, register
@@ -184,7 +184,7 @@ def is_of_this_process(session: Value | None) -> bool:
 def strategy_behind(receiver: Value | None) -> Strategy | None:
     """Return the strategy whose `run` it is, or in whose scope the fitted model was made."""
     if isinstance(receiver, (ExternalObject, Instance)) and is_model(receiver):
-        return scope_strategy(receiver.context)
+        return strategy_of_model(receiver)
     return receiver if isinstance(receiver, Strategy) else None
 
 

@@ -41,7 +41,13 @@ from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, is_kept_from_tpu, is_without_tpu
 from tpulint.frontends.tensorflow.hooks import COLUMN_LISTS
-from tpulint.frontends.tensorflow.keras_models import FITS, PRETRAINED, is_dataset, is_pretrained
+from tpulint.frontends.tensorflow.keras_models import (
+    FITS,
+    PRETRAINED,
+    is_dataset,
+    is_pretrained,
+    strategy_of_model,
+)
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
 from tpulint.frontends.tensorflow.models.strategies import methods, strategy_of
@@ -62,7 +68,7 @@ from tpulint.frontends.tensorflow.shapes import (
     in_dtype,
     shape_of,
 )
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import Strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
 FROM_FUNCTION = tf_names.words("""
@@ -198,7 +204,7 @@ def _note_fit(call: Call) -> None:
     owner = call.receiver
     if not isinstance(owner, (ExternalObject, Instance)) or owner.context is None:
         return
-    strategy = scope_strategy(owner.context)
+    strategy = strategy_of_model(owner)
     is_estimator = isinstance(owner, ExternalObject) and owner.last == "TPUEstimator"
     if strategy is None or strategy.kind != "tpu" or is_estimator:
         return

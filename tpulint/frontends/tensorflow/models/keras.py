@@ -72,9 +72,9 @@ from tpulint.frontends.tensorflow.models.table import (
     names_a_tpu,
     observe,
 )
-from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
+from tpulint.frontends.tensorflow.strategy import SCOPE
 
-Model = ExternalObject | Instance
+Model = keras_models.Model
 # An attribute of models that is no name of Python's, so that no program sets it.
 RESULT = "outputs given"
 
@@ -363,6 +363,7 @@ def _update_compiled_metrics(call: Call) -> Value | None:
 
 
 def _compile(call: Call, model: Model) -> None:
+    keras_models.note_scope(model, call.frame.context)
     for keyword, (attribute, position) in COMPILED.items():
         value = call.get(keyword, position)
         if value is not None and value != NONE:
@@ -373,14 +374,13 @@ def _compile(call: Call, model: Model) -> None:
 
 
 def _run(call: Call, model: Model) -> None:
-    strategy = scope_strategy(model.context)
-    if strategy is None or strategy.kind == "other":
+    strategy = keras_models.strategy_of_model(model)
+    if strategy is None or strategy.kind == "other" or model.context is None:
         return
-    assert model.context is not None
     if strategy.kind == "unknown" and not names_a_tpu(call):
         return
-    scope = model.context.with_blocks(SCOPE, "")[0]
-    is_definite = strategy.kind == "tpu" and not scope.is_uncertain
+    scopes = model.context.with_blocks(SCOPE, "")
+    is_definite = strategy.kind == "tpu" and not any(scope.is_uncertain for scope in scopes[:1])
     names = [STEPS[call.name]]
     if names == ["train_step"] and call.get("validation_data") not in (None, NONE):
         names.append(STEPS["evaluate"])
