@@ -10,7 +10,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
-from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR
+from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.entry_calls import host_calls, surely_uses_tpu
@@ -50,17 +50,30 @@ class MetricFnResult(Rule):
             for result in results:
                 if isinstance(result, Mapping):
                     _check_metrics(program, computation, cluster, result, len(results), report)
-                elif isinstance(result, Sequence) or is_one_tensor(program, computation, result):
+                    continue
+                single = result_of_no_name(program, computation, result)
+                if single:
                     _report(
                         computation,
                         cluster,
                         cluster.named,
-                        "no dictionary of metrics, but a"
-                        f" {result.kind if isinstance(result, Sequence) else 'tensor'}",
+                        f"no dictionary of metrics, but a {single}",
                         certain=len(results) == 1
                         and is_in_every_trace(computation, cluster.context),
                         report=report,
                     )
+
+
+# tpu_estimator.py, `_call_model_fn`: `eval_metric_ops.values()`
+def result_of_no_name(program: Program, computation: Computation, result: Value) -> str:
+    """Return what a metric_fn gives in place of a dictionary; "" where it may be one."""
+    if isinstance(result, Sequence):
+        return result.kind
+    if is_one_tensor(program, computation, result):
+        return "tensor"
+    paths = [call.path for call in program.by_result.get(id(result), ())]
+    is_metric = any(_is_metric(path) and is_tensorflow(path) for path in paths)
+    return "metric without a name" if is_metric else ""
 
 
 def _check_metrics(
