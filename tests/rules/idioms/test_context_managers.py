@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked, certainties
-from tests.rules.openings import V1
+from tests.rules.openings import SYSTEM, V1
 
 BLOCK = """
 import contextlib
@@ -159,3 +159,45 @@ again.fit(data, steps_per_epoch=4)
 @pytest.mark.parametrize("name", SCOPES_BY_HAND)
 def test_a_scope_of_a_strategy_that_is_entered_by_hand(name: str, tmp_path: Path) -> None:
     assert_marked(BY_HAND + SCOPES_BY_HAND[name], tmp_path)
+
+
+# The scope of a TPU's strategy, or something else: what the other option is decides.
+ONE_OF_TWO = (
+    """
+import contextlib
+import sys
+import library
+"""
+    + SYSTEM
+    + """
+class Plain:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+with {option} if len(sys.argv) > 1 else strategy.scope():
+    largest = tf.Variable(0.0)
+
+@tf.function
+def step(x):
+    strategy.run(lambda x: largest.assign(tf.reduce_max(x)), args=(x,))
+
+data = tf.data.Dataset.from_tensor_slices(tf.ones([8])).batch(8, drop_remainder=True)
+for x in strategy.experimental_distribute_dataset(data):
+    step(x)
+"""
+)
+OPTIONS = {
+    "contextlib.nullcontext()": "definite",
+    "Plain()": "definite",
+    "tf.distribute.MirroredStrategy().scope()": "definite",
+    "library.scope()": "possible",
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_scope_that_is_one_of_two_is_the_tpus(option: str, tmp_path: Path) -> None:
+    text = ONE_OF_TWO.replace("{option}", option)
+    assert certainties(text, tmp_path, "TPU710") == [OPTIONS[option]]
