@@ -47,6 +47,38 @@ def step(x):
     return x / scale * max(tf.norm(x), 1.0)  # error: TPU507
 """
     + RUN,
+    "missed alarms: what autograph leaves to Python, and what it does not": SYSTEM
+    + """
+def step(x):
+    for number, row in enumerate(tf.square(x)):  # error: TPU507
+        x = x + row
+    for row, other in zip(tf.square(x), tf.exp(x)):  # error: TPU507
+        x = x + row * other
+    total = sum(tf.square(x))  # error: TPU507
+    shown = round(tf.reduce_sum(x), 2)  # error: TPU507
+    highest = max([tf.reduce_sum(x), tf.reduce_max(x)])  # error: TPU507
+    ordered = sorted([tf.reduce_sum(x), tf.reduce_max(x)])  # error: TPU507
+    assert tf.reduce_all(x > 0.0), "negative"  # error: TPU507
+    return total, shown, highest, ordered
+"""
+    + RUN,
+    "the same of lists, sizes and single tensors": SYSTEM
+    + """
+def step(x):
+    for number, row in enumerate(tf.unstack(x)):
+        x = x + row
+    for row, other in zip(tf.unstack(x), tf.split(x, 2)):
+        x = x + row * other
+    total = sum(tf.unstack(x), tf.reduce_sum(x))
+    shown = round(x.shape[0] / 3, 2)
+    highest = max([x.shape[0], 3]) + max([tf.reduce_sum(x)])
+    ordered = sorted(tf.reduce_sum(x, axis=1)) + sorted(x.shape)
+    assert x.shape[0] == 4, x.shape
+    assert x is not None and isinstance(x, tf.Tensor)
+    tf.debugging.Assert(tf.reduce_all(x > 0.0), [x])
+    return total, shown, highest, ordered
+"""
+    + RUN,
     "a set holds what its methods put into it": SYSTEM
     + """
 seen = set()

@@ -211,7 +211,10 @@ def _raise(frame: Frame, node: nodes.Raise) -> bool:
 
 
 def _assert(frame: Frame, node: nodes.Assert) -> bool:
-    for item in node.items:
+    """Ask the test for its truth: nothing converts that, unless an option says so."""
+    test, *message = node.items
+    transfer.note_tensor_test(frame, value(frame, test), test, "assert", converts=False)
+    for item in message:
         value(frame, item)
     return False
 

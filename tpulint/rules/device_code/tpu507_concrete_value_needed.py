@@ -44,14 +44,20 @@ ARRAY_PACKAGES = frozenset(["cv2", "numpy", "scipy", "skimage", "sklearn"])
 UNCONVERTED = "autograph does not convert this test"
 IN_KERAS_3 = "Keras 3 converts nothing that `call` runs"
 FOR_KERAS_2 = "unless this is for Keras 2"
-INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
+INSTEAD = {
+    "if": "`tf.cond` or `tf.where`",
+    "while": "`tf.while_loop`",
+    "assert": "`tf.debugging.Assert`",
+}
 KERAS_VALUES = frozenset(["get_value", "eval"])  # keras/src/legacy/backend.py calls `numpy()`
 READ_WEIGHTS = frozenset(["get_weights", "save_weights"])
 # tensorflow/python/checkpoint/checkpoint.py: outside eager code, `save` asks for a session.
 CHECKPOINTS = frozenset(["Checkpoint", "CheckpointManager"])
 # autograph/operators/py_builtins.py, `SUPPORTED_BUILTINS`: `max` and `min` are not converted, and
-# `any` and `all` only of datasets.
+# `any` and `all` only of datasets, `sorted` only of one tensor. A tensor has no `__round__`.
 COMPARES, ASKS_ITEMS = frozenset(["max", "min"]), frozenset(["any", "all"])
+COMPARES_ITEMS = COMPARES | {"sorted"}
+NUMBERS_ONLY = frozenset(["bool", "round", "divmod"])
 DRAWS = frozenset(["dropout", "truncated_normal", "multinomial"])
 ENABLES = "experimental_enable_numpy_behavior"
 
@@ -209,13 +215,18 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     if home == "builtins" and last in COMPARES and len(call.arguments) > 1:
         compared = [_has_no_value(argument.value, home) for argument in call.arguments]
         return next((value for value in compared if value is not None), None)
+    if home == "builtins" and last in COMPARES_ITEMS and len(call.arguments) == 1:
+        several = call.arguments[0].value
+        items = several.items if isinstance(several, Sequence) and not several.open else []
+        compared = [_has_no_value(item, home) for item in items]
+        return next((value for value in compared if value is not None and len(items) > 1), None)
     if home == "builtins" and last in ASKS_ITEMS and call.arguments:
         asked = call.arguments[0].value
         first = asked.items[:1] if isinstance(asked, Sequence) else []
         return _has_no_value(first[0], home) if first else None
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow and not may_be_cast(call)
-    is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
+    is_python = home == "builtins" and last in CONVERTED | NUMBERS_ONLY and not converts
     if home == "math" or is_python:
         return _needed(call.arguments[0].value if call.arguments else UNKNOWN, home)
     package = home.partition(".")[0]

@@ -40,6 +40,7 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, context_managers, expressions, transfer
 from tpulint.absint.interpreter.calls import traced
 from tpulint.absint.interpreter.frame import Frame
+from tpulint.frontends.tensorflow.knowledge.strategies import LOSSES_OF_MODEL
 from tpulint.frontends.tensorflow.knowledge.tf_names import ONE_TENSOR, TRACED_METHOD, is_tensorflow
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
@@ -300,6 +301,22 @@ def _note_shown(call: Call) -> None:
 
 
 # Only an empty format is one of every object: `object.__format__` refuses any other.
+@observe("builtins.enumerate", "builtins.sum", "builtins.zip")
+def _take_items(call: Call) -> None:
+    """Record that Python takes the items of a tensor; a sum has its start as second argument."""
+    for taken in call.values if call.name == "zip" else call.values[:1]:
+        transfer.note_iteration(call.frame, taken, call.site)
+
+
+@model("builtins.sum")
+def _sum_losses(call: Call) -> Value | None:
+    """Return the tensor that Python's `sum` makes of a model's losses, which are not seen."""
+    losses = call.values[0].function if call.values and isinstance(call.values[0], Bound) else None
+    if call.frame.context.computation is None or not isinstance(losses, External):
+        return None
+    return transfer.result(call.frame, [], call.site) if losses.last == LOSSES_OF_MODEL else None
+
+
 @observe("builtins.str.format")
 def _note_formats(call: Call) -> None:
     """Note what `"{:.3f}".format(...)` formats as a number."""

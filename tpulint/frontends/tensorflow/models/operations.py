@@ -23,7 +23,6 @@ from tpulint.frontends.tensorflow.hooks import Hooks, weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import may_lack_kernel
-from tpulint.frontends.tensorflow.knowledge.strategies import LOSSES_OF_MODEL
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow, words
 from tpulint.frontends.tensorflow.models import keras
 from tpulint.frontends.tensorflow.models.table import (
@@ -478,15 +477,6 @@ def _structure_method(call: Call, receiver: Tensor) -> Value:
     if call.name in CHANGES_OF_DICTS:
         receiver.of_all = None  # one may be reduced
     return UNKNOWN
-
-
-@model("builtins.sum")
-def _sum_losses(call: Call) -> Value | None:
-    """Return the tensor that Python's `sum` makes of a model's losses, which are not seen."""
-    losses = call.values[0].function if call.values and isinstance(call.values[0], Bound) else None
-    if call.frame.context.computation is None or not isinstance(losses, External):
-        return None
-    return transfer.result(call.frame, [], call.site) if losses.last == LOSSES_OF_MODEL else None
 
 
 # Calls that certainly give scalars: reductions over everything, losses, decays. The facts:
