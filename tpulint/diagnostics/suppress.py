@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 # Most files have neither, so their comments need not be looked at.
 MARK = re.compile(r"noqa|tpulint:", re.IGNORECASE)
 CODE = r"[A-Za-z]+[0-9]+"
-NOQA = re.compile(rf"#\s*noqa(?!\w)(?:\s*:\s*(?P<codes>{CODE}(?:[,\s]\s*{CODE})*))?", re.IGNORECASE)
-IGNORE = re.compile(
-    r"#\s*tpulint:\s*(?P<scope>ignore-file|ignore)(?![\w-])\s*(?:\[(?P<codes>[^\]]*)\])?(?:\s*--[^#]*)?"
+NOQA = rf"(?i)#\s*noqa(?!\w)(?:\s*:\s*(?P<codes>{CODE}(?:[,\s]\s*{CODE})*))?"
+IGNORE = (
+    r"#\s*tpulint:\s*(?P<scope>ignore-file|ignore)(?![\w-])\s*(?:\[(?P<codes>[^\]]*)\])?"
+    r"(?:\s*--[^#]*)?"
 )
 OWN = re.compile(r"TPU\d*", re.IGNORECASE)
 
@@ -140,12 +141,12 @@ def may_concern_rules(text: str, noqa: bool) -> bool:
     """
     if not MARK.search(text):
         return False
-    if IGNORE.search(text) is not None:
+    if re.search(IGNORE, text) is not None:
         return True
     return noqa and any(
         match["codes"] is None
         or any(is_own_noqa(code) or codes_of(code) for code in split_codes(match["codes"]))
-        for match in NOQA.finditer(text)
+        for match in re.finditer(NOQA, text)
     )
 
 
@@ -177,7 +178,7 @@ def parse_suppressions(
     """Yield the suppressions that the comment at `start` holds."""
     line = source.lines[start.row - 1]
     for pattern in (NOQA, IGNORE) if noqa else (IGNORE,):
-        match = pattern.search(comment)
+        match = re.search(pattern, comment)
         if match is None:
             continue
         span, list_span = (

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
 from itertools import chain
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ class FrontEnd(NamedTuple):
 
     def load(self, settings: Settings) -> Library:
         """Return the library for the user's settings."""
+        from pkgutil import resolve_name
+
         library: Library = resolve_name(self.library)(settings)
         return library
 

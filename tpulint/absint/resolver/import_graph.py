@@ -329,7 +329,7 @@ _LISTED = re.compile(rb"[ \t]*(\([^)]*\)|[^\n#;\\]*(?:\\\r?\n[^\n#;\\]*)*)")
 _ENDS = (b":", b";")  # of what stands before a statement in its row
 _COMMENT = re.compile(rb"#[^\n]*")
 # What is called or filled in the body of a module, by a decorator or a statement of its own.
-_AT_IMPORT = re.compile(rb"^(?:@(\w+)|(\w+)[.\w]*(?:\(|\[[^\]\n]*\][ \t]*=))", re.MULTILINE)
+_AT_IMPORT = rb"(?m)^(?:@(\w+)|(\w+)[.\w]*(?:\(|\[[^\]\n]*\][ \t]*=))"
 _NAME = re.compile(rb"(?:^|,)[\s(\\]*([\w.]+|\*)")
 
 
@@ -345,8 +345,8 @@ class ImportedNames(NamedTuple):
 _PATH_ENTRY = re.compile(
     rb"(?:^|;)[ \t]*sys\.path\.(?:append|insert)\((?:\s*-?\d+\s*,)?([^\n#]+)", re.MULTILINE
 )
-_STRING = re.compile(rb"(?:\b[rRuU])?(?P<quote>['\"])(?P<text>[^'\"\\\n{}]*)(?P=quote)")
-_OF_PATH = re.compile(rb"(?:os\.)?path\.|\b(?:join|abspath|realpath|normpath|dirname|__file__)\b")
+_STRING = rb"(?:\b[rRuU])?(?P<quote>['\"])(?P<text>[^'\"\\\n{}]*)(?P=quote)"
+_OF_PATH = rb"(?:os\.)?path\.|\b(?:join|abspath|realpath|normpath|dirname|__file__)\b"
 ON_PATH = b"sys.path"
 
 
@@ -363,10 +363,10 @@ def _literal_path(written: bytes) -> tuple[int, str] | None:
 
     None where the expression is not all literal, or the path is not relative.
     """
-    parts = [match["text"].decode("utf-8", "replace") for match in _STRING.finditer(written)]
-    rest = _STRING.sub(b"", written)
+    parts = [match["text"].decode("utf-8", "replace") for match in re.finditer(_STRING, written)]
+    rest = re.sub(_STRING, b"", written)
     ups, is_below_file = rest.count(b"dirname"), b"__file__" in rest
-    is_literal = not _OF_PATH.sub(b"", rest).strip(b" \t\r(),;") and bool(ups) == is_below_file
+    is_literal = not re.sub(_OF_PATH, b"", rest).strip(b" \t\r(),;") and bool(ups) == is_below_file
     if not is_literal or not (parts or ups) or any(map(os.path.isabs, parts)):
         return None
     return ups, os.path.join("", *parts)
@@ -417,7 +417,7 @@ def imported_names(before: bytes, listed: bytes) -> tuple[ImportedNames, ...]:
 
 def _called_at_import(data: bytes) -> Iterator[Written]:
     """Yield the import statements of what the body of a module calls or fills."""
-    names = {name for pair in _AT_IMPORT.findall(data) for name in pair if name}
+    names = {name for pair in re.findall(_AT_IMPORT, data) for name in pair if name}
     pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
     for statement in statements(data) if names else ():
         if pattern.search(statement[1]):

@@ -535,8 +535,6 @@ def _is_for_other_devices(path: str, above: Mapping[str, Sequence[str]], project
 
     Tests lead to whatever they test, on devices that are not the user's.
     """
-    starts = [
-        file for file in sorted(_all_above(path, above)) if is_script(project.files.data(file))
-    ]
+    starts = [file for file in sorted(_all_above(path, above)) if project.holds(file, is_script)]
     reached = project.imports.reached(*starts)
     return bool(starts) and not any(project.holds(file, may_make_tpu_strategy) for file in reached)

@@ -26,17 +26,16 @@ from tpulint.frontends.tensorflow.knowledge import names
 
 # TensorFlow 2.16 and newer have Keras 3, unless the variable is set and tf-keras installed.
 LEGACY_KERAS = b"TF_USE_LEGACY_KERAS"
-# TensorFlow Addons and the models for TensorFlow of `transformers` fail with Keras 3.
-_ADDONS = re.compile(rb"^\s*(?:import|from) tensorflow_addons\b", re.MULTILINE)
-_TRANSFORMERS = re.compile(rb"\bTF(?!Record)[A-Z]\w*(?:Model|For[A-Z]\w+)\b")
+# TensorFlow Addons and the models for TensorFlow of `transformers` fail with Keras 3. (Most runs
+# need none of these expressions: `re` compiles a string when it is first searched for.)
+_ADDONS = rb"(?m)^\s*(?:import|from) tensorflow_addons\b"
+_TRANSFORMERS = rb"\bTF(?!Record)[A-Z]\w*(?:Model|For[A-Z]\w+)\b"
 LAST_WITH_KERAS_2 = "2.15"
 # The last TensorFlow that was published for a version of Python.
 LAST_FOR_PYTHON = {"3.5": "2.3", "3.6": "2.6", "3.7": "2.11", "3.8": "2.13"}
-_KERNEL = re.compile(
-    rb'"language_info"\s*:\s*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*"version"\s*:\s*"(3\.\d+)'
-)
+_KERNEL = rb'"language_info"\s*:\s*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*"version"\s*:\s*"(3\.\d+)'
 # What `print("Tensorflow version " + tf.__version__)` and the like left in a notebook.
-_PRINTED = re.compile(
+_PRINTED = (
     rb'"[^"]{0,16}\b(?:[Tt]ensor[Ff]low|TF|tf)(?: [Vv]|\.__v)ersion(?:__)?(?: is|:| =)?'
     rb"\s+([12]\.\d+)"
 )
@@ -44,11 +43,15 @@ _PRINTED = re.compile(
 _PRINTS = rb"tf\.(?:__version__|version\.VERSION)\b"
 _BARE_VERSION = rb'"text(?:/plain)?"\s*:\s*\[\s*"\'?([12]\.\d+)\.\d[\w.-]*\'?(?:\\n)?"'
 _IN_CELL = rb'(?:(?!"cell_type").){0,600}?'
-_PRINTED_ALONE = re.compile(
-    b"%s%s%s|%s%s%s" % (_PRINTS, _IN_CELL, _BARE_VERSION, _BARE_VERSION, _IN_CELL, _PRINTS),
-    re.DOTALL,
+_PRINTED_ALONE = b"(?s)%s%s%s|%s%s%s" % (
+    _PRINTS,
+    _IN_CELL,
+    _BARE_VERSION,
+    _BARE_VERSION,
+    _IN_CELL,
+    _PRINTS,
 )
-_KERAS = re.compile(r"tensorflow(?:\.compat\.v[12])?\.keras\b")
+_KERAS = r"tensorflow(?:\.compat\.v[12])?\.keras\b"
 CLIMB = 12  # folders above a file that are looked into
 
 
@@ -89,7 +92,7 @@ class Target(NamedTuple):
 
     def of_name(self, path: str) -> Target:
         """Return the target for one dotted name: with Keras 2, `tf.keras` is TensorFlow 2.15's."""
-        if not self.legacy_keras or _KERAS.match(path) is None:
+        if not self.legacy_keras or re.match(_KERAS, path) is None:
             return self
         before = allowed([("<=", LAST_WITH_KERAS_2)])
         same = names.mask_of(LAST_WITH_KERAS_2) if self.mask & ~before else 0
@@ -103,16 +106,16 @@ def keeps_keras_2(data: bytes) -> bool:
 
 def needs_keras_2(data: bytes) -> bool:
     """Return whether a file with these bytes uses what fails with Keras 3."""
-    has_models = b"transformers" in data and _TRANSFORMERS.search(data) is not None
-    return has_models or _ADDONS.search(data) is not None
+    has_models = b"transformers" in data and re.search(_TRANSFORMERS, data) is not None
+    return has_models or re.search(_ADDONS, data) is not None
 
 
 def last_for(notebook: bytes) -> str | None:
     """Return the last release that can have run a notebook: it printed one, or by its Python."""
-    printed = _PRINTED.search(notebook) or _PRINTED_ALONE.search(notebook)
+    printed = re.search(_PRINTED, notebook) or re.search(_PRINTED_ALONE, notebook)
     if printed and printed.lastindex:
         return printed[printed.lastindex].decode()
-    kernel = _KERNEL.search(notebook)
+    kernel = re.search(_KERNEL, notebook)
     return LAST_FOR_PYTHON.get(kernel[1].decode()) if kernel else None
 
 
@@ -183,7 +186,7 @@ class Targets:
             ]
             any_release = any_release or is_required_bare(text)
             keras_2 = keras_2 or requires_keras_2(text)
-            is_needed = is_needed or _NEEDS_KERAS_2.search(_without_comments(text)) is not None
+            is_needed = is_needed or re.search(_NEEDS_KERAS_2, _without_comments(text)) is not None
         if not (required or any_release or keras_2 or is_needed):
             return None
         target = _combine(required) if required else Target(names.every(), False)
@@ -224,26 +227,20 @@ def _combine(required: list[tuple[Requirement, str]]) -> Target:
 
 
 _PACKAGE = r"tensorflow(?:[-_](cpu|gpu|intel|macos|rocm))?(?:\[[\w,\s-]*\])?"
-_VERSIONED = re.compile(
-    rf"""(?<![\w.-]){_PACKAGE}
+_VERSIONED = rf"""(?xi)(?<![\w.-]){_PACKAGE}
         (?:["']?\s*=\s*["'])?  # Poetry's and Pipfile's table
-        \s*(?:\(\s*)?((?:(?:,\s*)?(?:[<>=!~^]=?|===?)\s*\d[\d.]*\w*(?:\.\*)?\s*)+)""",
-    re.VERBOSE | re.IGNORECASE,
-)
+        \s*(?:\(\s*)?((?:(?:,\s*)?(?:[<>=!~^]=?|===?)\s*\d[\d.]*\w*(?:\.\*)?\s*)+)"""
 # The package by itself: a line of its own, or a string of its own in a list.
-_BARE = re.compile(
-    rf"""(?:^[ \t]*(?:-[ \t]+)?|["']){_PACKAGE}
-        (?:["']\s*[],)]|["']\s*$|[ \t]*(?:[;\#].*)?$|["']?\s*=\s*["']\*["'])""",
-    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
-)
-_KERAS_2 = re.compile(r"(?<![\w.-])tf[-_]keras\b", re.IGNORECASE)
-_NEEDS_KERAS_2 = re.compile(r"(?<![\w.-])tensorflow[-_]addons\b", re.IGNORECASE)
-_SPECIFIER = re.compile(r"([<>=!~^]=?|===?)\s*(\d+(?:\.\d+)*)")
-_COMMENT = re.compile(r"^[^\S\n]*#.*$", re.MULTILINE)
+_BARE = rf"""(?xim)(?:^[ \t]*(?:-[ \t]+)?|["']){_PACKAGE}
+        (?:["']\s*[],)]|["']\s*$|[ \t]*(?:[;\#].*)?$|["']?\s*=\s*["']\*["'])"""
+_KERAS_2 = r"(?i)(?<![\w.-])tf[-_]keras\b"
+_NEEDS_KERAS_2 = r"(?i)(?<![\w.-])tensorflow[-_]addons\b"
+_SPECIFIER = r"([<>=!~^]=?|===?)\s*(\d+(?:\.\d+)*)"
+_COMMENT = r"(?m)^[^\S\n]*#.*$"
 # Lines of a README: what installs a package, and the option of Google's AI Platform.
-_INSTALLER = re.compile(r"\b(?:pip3?|conda|poetry|uv)\b")
+_INSTALLER = r"\b(?:pip3?|conda|poetry|uv)\b"
 _INSTALLS = re.compile(r"\b(?:install|add)\b")
-_RUNTIME = re.compile(r"--runtime-version[= ]+[\"']?(\d+\.\d+)")
+_RUNTIME = r"--runtime-version[= ]+[\"']?(\d+\.\d+)"
 _EXACT = frozenset(["==", "===", "="])
 # The first release without the packages that ended.
 _FIRST_WITHOUT = {"gpu": "2.13", "rocm": "2.15", "macos": "2.17", "intel": "2.19"}
@@ -265,9 +262,9 @@ class Requirement(NamedTuple):
 def requirements(text: str) -> Iterator[Requirement]:
     """Yield the requirements of TensorFlow with a version in a requirement file's text."""
     blanked = _without_comments(text)
-    for match in _VERSIONED.finditer(blanked):
+    for match in re.finditer(_VERSIONED, blanked):
         package, specifiers = match.groups()
-        pairs = _SPECIFIER.findall(specifiers)
+        pairs = re.findall(_SPECIFIER, specifiers)
         mask = allowed(pairs) & _published(package)
         is_exact = any(operator in _EXACT and "." in version for operator, version in pairs)
         written = _closed(match.group().rstrip(), blanked[match.end() :])
@@ -291,7 +288,7 @@ def _closed(written: str, rest: str) -> str:
 def in_commands(text: str) -> Iterator[Requirement]:
     """Yield the releases of TensorFlow that the commands in a README's text install, or run."""
     for number, line in enumerate(text.split("\n")):
-        installer = _INSTALLER.search(line)
+        installer = re.search(_INSTALLER, line)
         if installer is not None and _INSTALLS.search(line, installer.end()):
             for requirement in requirements(line):
                 start, end = (
@@ -299,7 +296,7 @@ def in_commands(text: str) -> Iterator[Requirement]:
                     for place in (requirement.start, requirement.end)
                 )
                 yield requirement._replace(start=start, end=end)
-        for match in _RUNTIME.finditer(line):
+        for match in re.finditer(_RUNTIME, line):
             start = Location(number + 1, match.start() + 1)
             end = Location(number + 1, match.end() + 1)
             mask = allowed([("==", match.group(1))])
@@ -308,17 +305,17 @@ def in_commands(text: str) -> Iterator[Requirement]:
 
 def is_required_bare(text: str) -> bool:
     """Return whether a requirement file's text names TensorFlow without a version."""
-    return _BARE.search(_without_comments(text)) is not None
+    return re.search(_BARE, _without_comments(text)) is not None
 
 
 def requires_keras_2(text: str) -> bool:
     """Return whether a requirement file's text names tf-keras, Keras 2 for newer TensorFlows."""
-    return _KERAS_2.search(_without_comments(text)) is not None
+    return re.search(_KERAS_2, _without_comments(text)) is not None
 
 
 def _without_comments(text: str) -> str:
     """Return the text with the lines that are comments blanked; every place stays where it is."""
-    return _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    return re.sub(_COMMENT, lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def _published(package: str | None) -> int:
