@@ -275,6 +275,9 @@ IN_BRANCHES = {
         "after": 'half = tf.keras.mixed_precision.Policy("mixed_float16")  # error: TPU504\n'
         "tf.keras.mixed_precision.set_global_policy(half)"
     },
+    "a fault: by Keras 3's name": {
+        "after": 'tf.keras.config.set_dtype_policy("mixed_float16")  # error: TPU504'
+    },
     "an object that nothing sets": {
         "after": 'half = tf.keras.mixed_precision.Policy("mixed_float16")  # possible: TPU504'
     },

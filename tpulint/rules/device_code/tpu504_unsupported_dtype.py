@@ -96,7 +96,7 @@ TAKES = {
     "get_variable": 2,
     "Variable": None,
 }
-POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
+POLICIES = SETS_POLICY | {"Policy", "DTypePolicy"}
 MIXED = "mixed_float16"
 OF_GPUS = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
 FLOATS = frozenset(["bfloat16", "float16", "float32", "float64"])
@@ -540,7 +540,7 @@ def check_policies(program: Program, report: Report) -> None:
 
 
 def _sets_mixed(call: ApiCall) -> bool:
-    if "mixed_precision" not in call.path:
+    if "mixed_precision" not in call.path and "keras" not in call.path:
         return False
     policy = _policy(call)
     return policy is not None and policy.value == Const(MIXED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tpulint.absint.domain.context import (
     CALLED,
     COMPUTATION,
@@ -14,6 +16,7 @@ from tpulint.absint.domain.context import (
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH
 from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
@@ -233,16 +236,20 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     if package in ARRAY_PACKAGES and (last.islower() or package == "cv2"):  # classes are not
         if package == "numpy" and last in TAKE_ANY_OBJECT:
             return None
-        taken = [
-            _needed(item, home)
-            for argument in call.arguments
-            for item in (
-                argument.value.items if isinstance(argument.value, Sequence) else [argument.value]
-            )
-        ]
+        entries = [entry for it in call.arguments for entry in _entries(it.value)]
+        taken = [_needed(entry, home) for entry in entries]
         tensors = [tensor for tensor in taken if isinstance(tensor, Tensor)]
         return min(tensors, key=lambda tensor: tensor.sort != "tensor", default=None)
     return None
+
+
+def _entries(value: Value, depth: int = 0) -> Iterator[Value]:
+    """Yield what an array is made of: lists in lists are its rows."""
+    if not isinstance(value, Sequence) or depth > MAX_STRUCTURE_DEPTH:
+        yield value
+        return
+    for item in value.items:
+        yield from _entries(item, depth + 1)
 
 
 def _needed(argument: Value, home: str) -> Tensor | Variable | None:
