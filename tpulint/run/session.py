@@ -450,7 +450,11 @@ SHOWN_VALUES = 3
 
 
 def differing_arguments(traced: Sequence[Traced | None]) -> tuple[str, ...]:
-    """Return a line for each argument of a tf.function that differed between its traces."""
+    """Return a line for each argument of a tf.function that differed between its traces.
+
+    Without one, the same program means that the function is made anew. Other programs are those of
+    several functions: Keras' `fit` trains and validates.
+    """
     arguments = [
         dict(traced_call.arguments)
         for traced_call in traced
@@ -467,7 +471,9 @@ def differing_arguments(traced: Sequence[Traced | None]) -> tuple[str, ...]:
             shown_values = ", ".join(values[:SHOWN_VALUES])
             more = ", ..." if len(values) > SHOWN_VALUES else ""
             lines.append(f"`{name}` was {shown_values}{more}")
-    return tuple(lines) or ("its arguments were alike, so the function is made anew",)
+    if not lines and len({traced_call.program for traced_call in traced if traced_call}) == 1:
+        return ("its arguments were alike, so the function is made anew",)
+    return tuple(lines)
 
 
 def recompilations(watch: Watch) -> list[RunFailure]:

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute.probes import profile
+from tpulint.runtime.execute.probes import profile, watch_segments
 
 
 def computation(x):
@@ -114,3 +114,13 @@ def test_a_step_that_was_built_before_is_not_watched_and_the_table_says_so():
         step(tf.ones([8]))
     assert seen.steps == []
     assert seen.table().startswith("no step was watched: it must be built")
+
+
+def test_programs_that_one_line_builds_are_told_apart():
+    events = []
+    with watch_segments(events.append):
+        for step in (tf.square, tf.exp, tf.exp):
+            tpu.rewrite(step, [tf.constant(1.0)])
+    programs = {event.build: event.traced.program for event in events}
+    first, second, third = programs.values()
+    assert first != second == third

@@ -88,8 +88,17 @@ def test_compilations_name_what_they_took_and_which_argument_differed() -> None:
     ],
 )
 def test_the_arguments_that_differed(arguments: list[Any], lines: tuple[str, ...]) -> None:
-    traced = [SimpleNamespace(arguments=argument, frames=()) for argument in arguments]
+    traced = [SimpleNamespace(arguments=pairs, frames=(), program=1) for pairs in arguments]
     assert differing_arguments(traced) == lines  # type: ignore[arg-type]
+
+
+def test_false_two_programs_of_one_line_are_no_function_that_is_made_anew() -> None:
+    """Keras' `fit` builds one step for training and one for validation."""
+    traced = [
+        SimpleNamespace(arguments=(("data", "float32[8]"),), frames=(), program=program)
+        for program in (1, 2)
+    ]
+    assert differing_arguments(traced) == ()  # type: ignore[arg-type]
 
 
 def test_a_fault_is_followed_by_its_finding_word_for_word() -> None:

@@ -28,7 +28,7 @@ import tensorflow as tf
 from tpulint.runtime.emulator import Listeners
 from tpulint.runtime.execute.raising import call_python
 from tpulint.runtime.execute.tensor_map import in_this_graph
-from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.source_location import is_users, user_location
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
@@ -70,10 +70,14 @@ class SegmentRun:
 
 
 class Traced(NamedTuple):
-    """What a computation was built for: the arguments of the tf.function, and the user's lines."""
+    """What a computation was built for: the arguments of the tf.function, and the user's lines.
+
+    `program` tells programs apart that are built for the same arguments at the same lines.
+    """
 
     arguments: tuple[tuple[str, str], ...] | None
     frames: tuple[tuple[str, int], ...]
+    program: int = 0
 
 
 class WatchedSegment(NamedTuple):
@@ -121,7 +125,7 @@ class Probes:
     Python's clock measures: op determinism forbids TensorFlow's.
     """
 
-    def __init__(self, *, may_merge: bool = False) -> None:
+    def __init__(self, program: Region, *, may_merge: bool = False) -> None:
         self.wanted = bool(_watchers)
         self._merges = may_merge and not _of_each
         self._merged: WatchedSegment | None = None
@@ -129,7 +133,7 @@ class Probes:
         self._begun = 0.0
         self._computation = user_location() if self.wanted else None
         self._build = next(_builds)
-        self._traced = _traced_now() if self.wanted else None
+        self._traced = _traced_now(program) if self.wanted else None
         self._step, self._input = -1, 0
         self._started: dict[tuple[int, WatchedSegment], tuple[float, int]] = {}
         self._lock = threading.Lock()
@@ -241,9 +245,10 @@ class Probes:
         _watchers(event)
 
 
-def _traced_now() -> Traced:
+def _traced_now(program: Region) -> Traced:
     frames = (frame for frame in operations.current_stack() if is_users(frame[0]))
-    return Traced(graphs.traced_arguments(), tuple(frames))
+    types = hash(tuple(op.type for op in program.ops))
+    return Traced(graphs.traced_arguments(), tuple(frames), types)
 
 
 def _bytes(tensors: Sequence[Tensor]) -> Tensor:

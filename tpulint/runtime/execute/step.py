@@ -330,7 +330,7 @@ def _make_services(scheduled: Schedule, names: Sequence[str]) -> StepServices:
     waits = CurrentWaits()
     feeds = Feeds(scheduled.feeds, program.marked, names, waits)
     limited = seconds is not None or feeds.may_wait or may_wait(program.region)
-    probes = Probes(may_merge=not limited and scheduled.is_of_device)
+    probes = Probes(program.region, may_merge=not limited and scheduled.is_of_device)
     deadline = Deadline(seconds, waits, rendezvous.waits, probes.started, names, may_wait=limited)
     return StepServices(
         rendezvous=rendezvous,
