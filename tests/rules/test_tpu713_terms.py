@@ -116,3 +116,32 @@ def step(x):
 step(tf.ones([8, 4]))
 """
     assert certainties(text, tmp_path, "TPU713") == [SIZES[size]]
+
+
+@pytest.mark.parametrize(
+    ("batches", "verdict"),
+    [
+        ("rows.batch(64)", "definite"),
+        ("rows.shuffle(9).repeat().batch(64, drop_remainder=True)", "definite"),
+        ("rows.batch(8)", "possible"),
+        ("rows", "possible"),
+        ("rows.batch(64 // strategy.num_replicas_in_sync)", "possible"),
+    ],
+)
+def test_a_loss_of_the_batch_that_is_distributed(
+    batches: str, verdict: str, tmp_path: Path
+) -> None:
+    text = f"""{SYSTEM}
+rows = tf.data.Dataset.from_tensor_slices(tf.ones([640, 4]))
+
+def evaluate(x):
+    return tf.nn.compute_average_loss(tf.reduce_sum(x, axis=-1), global_batch_size=64)
+
+@tf.function
+def step(x):
+    return strategy.reduce("MEAN", strategy.run(evaluate, args=(x,)), axis=None)
+
+for x in strategy.experimental_distribute_dataset({batches}):
+    step(x)
+"""
+    assert certainties(text, tmp_path, "TPU713") == [verdict]

@@ -28,6 +28,7 @@ from tpulint.ordering import AGREEMENT_CALLS
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import may_be_tpus
+from tpulint.queries.input_pipelines import data_of, last_batches
 from tpulint.queries.strategies import UPDATES, is_for_many, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
@@ -97,7 +98,7 @@ def unscaled(
         whose = "weights'" if part.last == OF_WEIGHTS else "model's"
         what = f"the {whose} own losses are not scaled here, as the rest of the loss is"
         instead = "use `tf.nn.scale_regularization_loss`"
-        is_certain = any(map(is_of_all_replicas, loss.averages))
+        is_certain = any(is_of_all_replicas(program, average) for average in loss.averages)
     else:
         return
     report(
@@ -177,10 +178,27 @@ def is_of_many(program: Program, computation: Computation) -> bool:
     return strategy is not None and is_for_many(program, strategy, computation.context)
 
 
-def is_of_all_replicas(average: ApiCall) -> bool:
+def is_of_all_replicas(program: Program, average: ApiCall) -> bool:
     """Return whether a loss is divided by a batch that certainly is that of all replicas."""
     size = average.argument("global_batch_size", 2)
-    return size is None or (isinstance(size.value, Scaled) and size.value.power > 0)
+    if size is None:
+        return True
+    if isinstance(size.value, Scaled):
+        return size.value.power > 0
+    sizes = sizes_divided(program)
+    is_number = isinstance(size.value, Const)
+    return is_number and bool(sizes) and all(divided == size.value for divided in sizes)
+
+
+def sizes_divided(program: Program) -> list[Value | None]:
+    """Return the sizes of all batches that strategies divide among replicas; None: one not seen."""
+    batches = [
+        None if feed.function is not None else batch
+        for feed in program.feeds
+        if isinstance(feed.owner, Strategy)
+        for batch in last_batches(data_of(program, feed)) or [None]
+    ]
+    return [batch.argument("batch_size", 0) if batch else None for batch in batches]
 
 
 def name_of(operation: Operation, calls: Calls) -> tuple[str, ApiCall | None]:
@@ -235,7 +253,7 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
                 certainty=on_tpu_if(
                     computation,
                     average.context,
-                    is_of_all_replicas(average),
+                    is_of_all_replicas(program, average),
                     is_of_many(program, computation),
                 ),
                 trace=(
