@@ -19,6 +19,19 @@ estimator.train(input_fn, max_steps=1)
 """
 TF = "import tensorflow as tf\n"
 PROGRAMS = {
+    "false alarm: a helper that reads other files on this machine for others": TF
+    + REMOTE
+    + """
+def read(files):
+    return tf.data.Dataset.list_files(files, shuffle=False).interleave(tf.data.TFRecordDataset)
+
+def show():
+    for row in read(["./rows/a.tfrecord", "./rows/b.tfrecord"]).take(2):
+        print(row)
+
+show()
+strategy.experimental_distribute_dataset(read(["gs://bucket/a.tfrecord"]).batch(8, True))
+""",
     "false alarm: data that are loaded into the memory of this machine": TF
     + REMOTE
     + """

@@ -390,11 +390,12 @@ def _doubt(feed: Feed) -> str:
 
 def pipeline_calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
     """Yield the calls that make the pipeline and those inside its functions, each once."""
-    sites = dict.fromkeys(step.site for step in steps(data_of(program, feed)))
+    data = list(steps(data_of(program, feed)))
     calls = list(calls_of(program, feed))
-    for site in sites:
+    for site in dict.fromkeys(step.site for step in data):
         calls += program.piped_at.get(site, ())
-    calls += [call for site in sites for call in program.at.get(site, ())]
+    for step in data:  # a helper may read other files for others
+        calls += program.by_result.get(id(step), []) or list(program.at.get(step.site, ()))
     yield from {id(call): call for call in calls}.values()
 
 
