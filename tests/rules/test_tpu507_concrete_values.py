@@ -29,6 +29,21 @@ def step(x):
     return doubled, rows, pair, probabilities, backwards
 """
     + RUN,
+    "false alarm: gradients are a list, which a number repeats": SYSTEM
+    + """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.SGD()
+
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(x))
+    grads = tape.gradient(loss, model.trainable_variables) * 2
+    for number, grad in enumerate(grads):
+        loss = loss + tf.norm(grad)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    return [row for row in 2.0 * x]  # error: TPU507
+"""
+    + RUN,
     # Missed alarms: `any` and `all` ask each item, and `math` asks a size as it asks a sum.
     "tensors in a list, and sizes": SYSTEM
     + """

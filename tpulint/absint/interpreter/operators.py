@@ -109,10 +109,22 @@ def _is_arithmetic(name: str, operands: list[Value]) -> bool:
 
 def _is_single(name: str, operands: list[Value]) -> bool:
     """Return whether an operator gives one tensor: parts of tuples that are not seen are joined."""
+    if name == "Multiply" and any(map(_may_be_list, operands)):
+        return not any(map(_may_be_integer, operands))
     if name != "Add":
         return name != "getitem"
     are_parts = all(isinstance(part, Tensor) and _is_item(part) for part in operands)
     return not are_parts and not any(isinstance(part, Sequence) for part in operands)
+
+
+def _may_be_integer(value: Value) -> bool:
+    is_other = isinstance(value, (Tensor, Variable, Sequence))
+    return not is_other and not (isinstance(value, Const) and isinstance(value.value, float))
+
+
+def _may_be_list(value: Value) -> bool:
+    """Return whether it may be a Python list, as gradients are: an integer repeats it."""
+    return isinstance(value, Sequence) or (isinstance(value, Tensor) and value.sort == "structure")
 
 
 def _is_item(value: Tensor) -> bool:
