@@ -41,6 +41,8 @@ def step(x):
     for number, grad in enumerate(grads):
         loss = loss + tf.norm(grad)
     optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    twice = tf.gradients(loss, model.trainable_variables) * 2
+    optimizer.apply_gradients(zip(twice, model.trainable_variables))
     return [row for row in 2.0 * x]  # error: TPU507
 """
     + RUN,

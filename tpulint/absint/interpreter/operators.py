@@ -124,7 +124,7 @@ def _may_be_integer(value: Value) -> bool:
 
 def _may_be_list(value: Value) -> bool:
     """Return whether it may be a Python list, as gradients are: an integer repeats it."""
-    return isinstance(value, Sequence) or (isinstance(value, Tensor) and value.sort == "structure")
+    return isinstance(value, Sequence) or (isinstance(value, Tensor) and not value.single)
 
 
 def _is_item(value: Tensor) -> bool:
