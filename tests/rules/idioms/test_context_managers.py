@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked, certainties
-from tests.rules.openings import SYSTEM, V1
+from tests.rules.openings import V1
 
 BLOCK = """
 import contextlib
@@ -161,15 +161,14 @@ def test_a_scope_of_a_strategy_that_is_entered_by_hand(name: str, tmp_path: Path
     assert_marked(BY_HAND + SCOPES_BY_HAND[name], tmp_path)
 
 
-# The scope of a TPU's strategy, or something else: what the other option is decides.
-ONE_OF_TWO = (
-    """
+# The scope of a TPU's strategy, or something else: what the other option is decides, and, where it
+# is none, whether the program has another strategy in that case.
+ONE_OF_TWO = """
 import contextlib
 import sys
 import library
-"""
-    + SYSTEM
-    + """
+import tensorflow as tf
+
 class Plain:
     def __enter__(self):
         return self
@@ -177,27 +176,41 @@ class Plain:
     def __exit__(self, *error):
         return False
 
-with {option} if len(sys.argv) > 1 else strategy.scope():
-    largest = tf.Variable(0.0)
+def main(use_tpu=len(sys.argv) > 1):
+    {made}
+    with {option}:
+        largest = tf.Variable(0.0)
 
-@tf.function
-def step(x):
-    strategy.run(lambda x: largest.assign(tf.reduce_max(x)), args=(x,))
+    @tf.function
+    def step(x):
+        strategy.run(lambda x: largest.assign(tf.reduce_max(x)), args=(x,))
 
-data = tf.data.Dataset.from_tensor_slices(tf.ones([8])).batch(8, drop_remainder=True)
-for x in strategy.experimental_distribute_dataset(data):
-    step(x)
+    data = tf.data.Dataset.from_tensor_slices(tf.ones([8])).batch(8, drop_remainder=True)
+    for x in strategy.experimental_distribute_dataset(data):
+        step(x)
+
+if __name__ == "__main__":
+    main()
 """
-)
+ALWAYS = "strategy = tf.distribute.TPUStrategy()"
+CHOSEN = "strategy = tf.distribute.TPUStrategy() if use_tpu else tf.distribute.get_strategy()"
+IF_USED = "strategy.scope() if use_tpu else contextlib.nullcontext()"
 OPTIONS = {
-    "contextlib.nullcontext()": "definite",
-    "Plain()": "definite",
-    "tf.distribute.MirroredStrategy().scope()": "definite",
-    "library.scope()": "possible",
+    "nothing": (ALWAYS, IF_USED, "possible"),
+    "nothing, without a TPU": (CHOSEN, IF_USED, "definite"),
+    "a stand-in": (ALWAYS, "strategy.scope() if use_tpu else Plain()", "possible"),
+    "a stand-in, without a TPU": (CHOSEN, "strategy.scope() if use_tpu else Plain()", "definite"),
+    "the scope of GPUs": (
+        ALWAYS,
+        "strategy.scope() if use_tpu else tf.distribute.MirroredStrategy().scope()",
+        "definite",
+    ),
+    "what is not seen": (CHOSEN, "strategy.scope() if use_tpu else library.scope()", "possible"),
 }
 
 
-@pytest.mark.parametrize("option", OPTIONS)
-def test_a_scope_that_is_one_of_two_is_the_tpus(option: str, tmp_path: Path) -> None:
-    text = ONE_OF_TWO.replace("{option}", option)
-    assert certainties(text, tmp_path, "TPU710") == [OPTIONS[option]]
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_scope_that_is_one_of_two(name: str, tmp_path: Path) -> None:
+    made, option, certainty = OPTIONS[name]
+    text = ONE_OF_TWO.replace("{made}", made).replace("{option}", option)
+    assert certainties(text, tmp_path, "TPU710") == [certainty]

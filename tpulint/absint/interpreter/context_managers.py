@@ -47,8 +47,9 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
 def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
     """Enter the first scope that an option adds; it is sure where all add one of that meaning.
 
-    Of the scopes of several owners it is that of the device's, which is sure, also where another
-    option adds none: the premise of all that is said is that the program runs on the device.
+    Of the scopes of several owners it is that of the device's, which is sure: the premise of all
+    that is said is that the program runs on the device. So it is where another option adds none,
+    if whether the program has that owner is open, too.
     """
     library, outer = frame.library, len(frame.context.scopes)
     with frame.scopes_closed():
@@ -59,9 +60,10 @@ def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
         )
     effects = [scope.effect for scope in extra if scope.kind == WITH]
     is_certain = len(set(effects)) == 1
-    if is_certain and not library.is_preferred_owner(extra[0].payload):
-        owners = {library.scope_owner(scope.payload) for scope in extra}
-        is_certain = len(owners) == 1 and len(effects) == len(manager.options)
+    if is_certain and len(effects) < len(manager.options):
+        is_certain = library.is_chosen_owner(extra[0].payload, frame.context)
+    elif is_certain and not library.is_preferred_owner(extra[0].payload):
+        is_certain = len({library.scope_owner(scope.payload) for scope in extra}) == 1
     frame.open(*(replace(scope, is_uncertain=not is_certain) for scope in extra[:1]))
     return bound[0]
 

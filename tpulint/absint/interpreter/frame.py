@@ -171,6 +171,10 @@ class Library:
         """Return whether of several owners of scopes this is the one that the program has."""
         return False
 
+    def is_chosen_owner(self, value: object, context: Context) -> bool:
+        """Return whether this is a preferred owner, and other runs that get here have another."""
+        return False
+
     # Definitions
 
     def define(self, frame: Frame, function: Function) -> None:

@@ -211,6 +211,14 @@ class Hooks(Library):
     def is_preferred_owner(self, value: object) -> bool:
         return isinstance(value, Strategy) and value.kind == "tpu"
 
+    def is_chosen_owner(self, value: object, context: BaseContext) -> bool:
+        return (
+            isinstance(value, Strategy)
+            and value.kind == "tpu"
+            and value.made is not None
+            and not value.made.conditions <= context.conditions
+        )
+
     # Definitions
 
     def define(self, frame: Frame, function: Function) -> None:
