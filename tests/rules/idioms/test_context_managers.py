@@ -177,8 +177,8 @@ class Plain:
         return False
 
 def main(use_tpu=len(sys.argv) > 1):
-    {made}
-    with {option}:
+    {strategy}
+    with {scope}:
         largest = tf.Variable(0.0)
 
     @tf.function
@@ -211,6 +211,6 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_scope_that_is_one_of_two(name: str, tmp_path: Path) -> None:
-    made, option, certainty = OPTIONS[name]
-    text = ONE_OF_TWO.replace("{made}", made).replace("{option}", option)
+    strategy, scope, certainty = OPTIONS[name]
+    text = ONE_OF_TWO.replace("{strategy}", strategy).replace("{scope}", scope)
     assert certainties(text, tmp_path, "TPU710") == [certainty]

@@ -149,8 +149,8 @@ def _run_unseen(frame: Frame, instance: Instance, function: Value | None, module
     """
     if not isinstance(function, Function) or frame.session.is_active(function):
         return False
-    made = instance.context
-    context = made if made is not None and made.computation is None else Context()
+    created = instance.context
+    context = created if created is not None and created.computation is None else Context()
     inner = frame.inner(module, Env({}), context.without_recording())
     with frame.session.guessing():
         args = opaque_arguments(function, instance)

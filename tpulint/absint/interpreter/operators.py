@@ -90,7 +90,7 @@ def operation(
     return result
 
 
-# One of several replicas' shares is a power of two: that divides, whatever else it is meant for.
+# A factor that is a power of two may be the share of one replica, which scales a loss down.
 SHARES = frozenset(2.0**-power for power in range(2, 16))
 
 

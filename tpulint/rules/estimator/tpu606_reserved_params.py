@@ -50,7 +50,7 @@ def _check_params(program: Program, call: ApiCall, report: Report) -> None:
     if argument is None or not isinstance(estimator, ExternalObject):
         return
     # What is taken out of a container that is not seen is not followed.
-    taken = {id(call.receiver) for name in TAKES_OUT for call in program.named.get(name, ())}
+    taken = {id(other.receiver) for other in program.named_any(TAKES_OUT)}
     if any(
         isinstance(option, Opaque) and id(option) in taken for option in options(argument.value)
     ):
