@@ -119,14 +119,22 @@ def objection(row: Code) -> str | None:
     return None
 
 
+def is_unreleased(root: Path) -> bool:
+    """Return whether the newest entry of CHANGELOG.md is of a version that is not released."""
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    return "(unreleased)" in next(line for line in changelog.splitlines() if line.startswith("## "))
+
+
 def layout(row: Code, root: Path = ROOT) -> dict[Path, str]:
     """Return the files of the rule `row`, with their first text."""
     rule = root / "tpulint" / "rules" / row.path
     templates = {
         rule.with_suffix(".py"): RULE,
         rule.with_suffix(".md"): PAGE,
-        root / "changelog.d" / f"{row.code.lower()}.new_rule.md": FRAGMENT,
     }
+    # Until the first release, CHANGELOG.md describes what there is, and nothing is new.
+    if not is_unreleased(root):
+        templates[root / "changelog.d" / f"{row.code.lower()}.new_rule.md"] = FRAGMENT
     class_name = "".join(word.capitalize() for word in row.name.split("-"))
     return {
         path: text.format(code=row.code, name=row.name, summary=row.summary, class_name=class_name)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.new_rule import is_unreleased
 from tpulint.cli.options import parser
 from tpulint.codes import CODES
 from tpulint.config import load_config
@@ -121,3 +122,8 @@ def test_the_examples_of_the_configuration_are_read(tmp_path: Path) -> None:
 def test_the_changelog_fragments_have_a_type() -> None:
     fragments = [path for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
     assert {path.name.split(".")[-2] for path in fragments} <= FRAGMENT_TYPES
+
+
+def test_there_are_no_changelog_fragments_before_the_first_release() -> None:
+    names = [path.name for path in (ROOT / "changelog.d").iterdir()]
+    assert names == ["README.md"] or not is_unreleased(ROOT)

@@ -18,6 +18,7 @@ from tpulint.testing import read_page
 
 def test_a_new_rule_is_laid_out_whole(tmp_path: Path) -> None:
     row = CODES["TPU201"]
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.1.0 (2030-01-31)\n")
     rule, page, fragment = layout(row, tmp_path)
     assert rule == tmp_path / "tpulint/rules/clusters/tpu201_nested_outside_compilation.py"
     assert fragment == tmp_path / "changelog.d/tpu201.new_rule.md"
@@ -36,6 +37,12 @@ def test_a_new_rule_is_laid_out_whole(tmp_path: Path) -> None:
     read = read_page(page)
     assert (read.code, read.rule) == (row.code, row.name)
     assert read.headings == HEADINGS
+
+
+def test_a_new_rule_of_an_unreleased_version_has_no_fragment(tmp_path: Path) -> None:
+    (tmp_path / "CHANGELOG.md").write_text("## 0.2.0 (unreleased)\n\n## 0.1.0 (2030-01-31)\n")
+    assert {path.suffix for path in layout(CODES["TPU201"], tmp_path)} == {".py", ".md"}
+    assert len(layout(CODES["TPU201"], tmp_path)) == 2
 
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
