@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import io
 import json
 import os
 import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, BinaryIO, NamedTuple
@@ -32,15 +33,13 @@ from tpulint.storage.objects import (
 )
 
 PAGE = 1000
-GENERATION = "X-Goog-Generation"
-WHOLE_LENGTH = "X-Goog-Stored-Content-Length"
 LONGEST_BODY_BYTES = 16 << 20
 """Of a request that is JSON; the content of objects has no limit."""
 INSISTS_SECONDS = 1.0
 """Who asks for a missing bucket again in so short a time wants to write: what reads asks once."""
 _BLOCK_BYTES = 1 << 18  # which fits into a processor's own memory
-_MEDIA_PREFIXES = ("/download/storage/v1/", "/storage/v1/")
-_UPLOAD_PREFIXES = ("/upload/storage/v1/", "/resumable/upload/storage/v1/")
+_TRIES = 100  # to open a file that other runs replace
+_JSON_API = re.compile(r"(?:/download|(/upload|/resumable/upload))?/storage/v1/(.*)", re.DOTALL)
 
 
 class StorageRequest(NamedTuple):
@@ -62,12 +61,12 @@ class StorageRequest(NamedTuple):
 
 @dataclass
 class Answer:
-    """An answer: its body, or the part of a file that is one."""
+    """An answer: its body, or the part of a file that is one, which the sender closes."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
-    file: str | None = None
+    file: io.FileIO | None = None
     start: int = 0
     length: int = 0
 
@@ -133,58 +132,65 @@ class StorageApi:
         parts = urlsplit(request.target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         path = parts.path
-        for prefix in _UPLOAD_PREFIXES:
-            if path.startswith(prefix):
-                return self._upload(request, path.removeprefix(prefix), query)
-        for prefix in _MEDIA_PREFIXES:
-            if path.startswith(prefix):
-                return self._resource(request, path.removeprefix(prefix), query)
-        if request.method == "POST" and re.fullmatch(r"/oauth2/v\d/token|/token", path):
-            # Who has credentials exchanges them: they must not leave this machine.
-            token = {"access_token": "local", "expires_in": 3600, "token_type": "Bearer"}
-            return _json(token)
         bucket, _, name = path.lstrip("/").partition("/")
-        if request.method in ("GET", "HEAD") and name:
+        if service := _JSON_API.fullmatch(path):
+            path = service[2]
+            words = [unquote(word) for word in path.split("/")]
+            if answer := (self._upload if service[1] else self._resource)(request, words, query):
+                return answer
+        elif request.method == "POST" and re.fullmatch(r"/oauth2/v\d/token|/token", path):
+            # Who has credentials exchanges them: they must not leave this machine.
+            return _json({"access_token": "local", "expires_in": 3600, "token_type": "Bearer"})
+        elif request.method in ("GET", "HEAD") and name:
             return self._media(request, unquote(bucket), unquote(name))
         raise StorageProblem(404, f"Not emulated: {request.method} {path}")
 
-    def _resource(self, request: StorageRequest, path: str, query: dict[str, str]) -> Answer:
+    def _resource(
+        self, request: StorageRequest, words: list[str], query: dict[str, str]
+    ) -> Answer | None:
         """Answer a request about a bucket or an object."""
-        words = [unquote(word) for word in path.split("/")]
-        method = request.method
-        if words[0] != "b":
-            raise StorageProblem(404, f"Not emulated: {method} {path}")
-        match words[1:]:
-            case []:
-                return self._buckets(request)
-            case [bucket]:
+        match [request.method, *words]:
+            case ["POST", "b"]:
+                bucket = str(_body_json(request).get("name", ""))
+                self.store.make_bucket(bucket)
+                return self._bucket("GET", bucket)
+            case [_, "b"]:
+                return _json(
+                    {"kind": "storage#buckets", "items": list(map(_of_bucket, self.store))}
+                )
+            case [method, "b", bucket]:
                 return self._bucket(method, bucket)
-            case [bucket, "storageLayout"] if method == "GET":
+            case ["GET", "b", bucket, "storageLayout"]:
                 # TensorFlow asks before it renames a folder: objects are flat, so it renames each.
                 return _json({"bucket": bucket, "hierarchicalNamespace": {"enabled": False}})
-            case [bucket, "o"]:
+            case [method, "b", bucket, "o"]:
                 if method == "GET" and not self.store.has_bucket(bucket):
                     self._missed[bucket] = time.monotonic()
                 return self._list(bucket, query)
-            case [bucket, "o", name, "compose"] if method == "POST":
-                return self._compose(request, bucket, name)
-            case [bucket, "o", name, "rewriteTo" | "copyTo" as verb, "b", other, "o", target]:
-                return self._copy(verb, (bucket, name), (other, target), query)
-            case [bucket, "o", name] if method == "DELETE":
+            case ["POST", "b", bucket, "o", name, "compose"]:
+                sources = _body_json(request).get("sourceObjects", [])
+                stored = [self._fetch(bucket, str(source["name"])) for source in sources]
+                return self._written(self.store.join(stored, bucket, name))
+            case [
+                _,
+                "b",
+                bucket,
+                "o",
+                name,
+                "rewriteTo" | "copyTo" as verb,
+                "b",
+                other,
+                "o",
+                target,
+            ]:
+                return self._copy(verb, self._fetch(bucket, name), other, target)
+            case ["DELETE", "b", bucket, "o", name]:
                 return self._delete(bucket, name)
-            case [bucket, "o", name] if method == "GET" and query.get("alt") == "media":
+            case ["GET", "b", bucket, "o", name] if query.get("alt") == "media":
                 return self._media(request, bucket, name)
-            case [bucket, "o", name] if method in ("GET", "PATCH", "PUT"):
+            case ["GET" | "PATCH" | "PUT", "b", bucket, "o", name]:
                 return _json(resource(self._find(bucket, name)))
-        raise StorageProblem(404, f"Not emulated: {method} {path}")
-
-    def _buckets(self, request: StorageRequest) -> Answer:
-        """List the buckets, or make one."""
-        if request.method == "POST":
-            bucket = str(_body_json(request).get("name", ""))
-            self.store.make_bucket(bucket)
-            return self._bucket("GET", bucket)
-        return _json({"kind": "storage#buckets", "items": list(map(_of_bucket, self.store))})
+        return None
 
     def _bucket(self, method: str, bucket: str) -> Answer:
         if not self.store.has_bucket(bucket) and not (self.cloud and self.cloud.has_bucket(bucket)):
@@ -254,15 +260,11 @@ class StorageApi:
         with self._lock:
             lock = self._fetches.setdefault((bucket, name), threading.Lock())
         with lock:
-            if self.store.has(bucket, name):
+            with contextlib.suppress(NoSuchObjectError):
                 return self.store.find(bucket, name)
-            with self.store.new_file() as file:
-                try:
-                    self.cloud.read(bucket, name, file)
-                    return self.store.commit(file.name, bucket, name)
-                finally:
-                    with contextlib.suppress(OSError):
-                        os.unlink(file.name)
+            with self.store.new_object() as file:
+                self.cloud.read(bucket, name, file)
+                return self.store.commit(file.name, bucket, name)
 
     def _delete(self, bucket: str, name: str) -> Answer:
         if not self.store.has(bucket, name) and self.cloud is not None:
@@ -274,14 +276,26 @@ class StorageApi:
         return Answer(204)
 
     def _media(self, request: StorageRequest, bucket: str, name: str) -> Answer:
-        """Answer a read, of a range or of all."""
-        stored = self._fetch(bucket, name)
+        """Answer a read, of a range or of all.
+
+        The open file stays as it is: objects are renamed when they are complete.
+        """
+        for _ in range(_TRIES):
+            stored = self._fetch(bucket, name)
+            # Another run may have replaced or deleted it just now.
+            with contextlib.suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                file = io.FileIO(stored.path)
+                break
+        else:
+            raise OSError(f"gs://{bucket}/{name} changes all the time")
+        status = os.fstat(file.fileno())
+        stored = stored._replace(size=status.st_size, modified_ns=status.st_mtime_ns)
         start, end = 0, stored.size
         wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", request.headers.get("Range", ""))
         headers = {
             "Content-Type": "application/octet-stream",
-            GENERATION: str(stored.generation),
-            WHOLE_LENGTH: str(stored.size),
+            "X-Goog-Generation": str(stored.generation),
+            "X-Goog-Stored-Content-Length": str(stored.size),
             "ETag": f'"{stored.generation}"',
             "Accept-Ranges": "bytes",
         }
@@ -292,6 +306,7 @@ class StorageApi:
             else:
                 start = max(0, end - int(wanted[2]))
             if start >= stored.size:
+                file.close()
                 return Answer(416, {**headers, "Content-Range": f"bytes */{stored.size}"})
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{stored.size}"
         length = end - start
@@ -299,101 +314,64 @@ class StorageApi:
             use = self.uses.setdefault(bucket, BucketUse())
             use.read.add(name)
             use.bytes_read += length
-        return Answer(206 if wanted else 200, headers, b"", stored.path, start, length)
+        return Answer(206 if wanted else 200, headers, b"", file, start, length)
 
-    def _copy(
-        self, verb: str, source: tuple[str, str], target: tuple[str, str], query: dict[str, str]
-    ) -> Answer:
-        stored = self._fetch(*source)
-        copied = self.store.join([stored], *target)
-        self._note_written(copied)
+    def _copy(self, verb: str, source: StoredObject, bucket: str, name: str) -> Answer:
+        copied = self.store.join([source], bucket, name)
+        answer = self._written(copied)
         if verb == "copyTo":
-            return _json(resource(copied))
-        size = str(copied.size)
+            return answer
         return _json(
             {
                 "kind": "storage#rewriteResponse",
-                "totalBytesRewritten": size,
-                "objectSize": size,
+                "totalBytesRewritten": str(copied.size),
+                "objectSize": str(copied.size),
                 "done": True,
                 "resource": resource(copied),
             }
         )
 
-    def _compose(self, request: StorageRequest, bucket: str, name: str) -> Answer:
-        sources = _body_json(request).get("sourceObjects", [])
-        stored = [self._fetch(bucket, str(source["name"])) for source in sources]
-        joined = self.store.join(stored, bucket, name)
-        self._note_written(joined)
-        return _json(resource(joined))
-
     # Writing: in one request, or begun by one that hands out an address for the others.
 
-    def _upload(self, request: StorageRequest, path: str, query: dict[str, str]) -> Answer:
-        words = [unquote(word) for word in path.split("/")]
+    def _upload(
+        self, request: StorageRequest, words: list[str], query: dict[str, str]
+    ) -> Answer | None:
         if len(words) != 3 or words[0] != "b" or words[2] != "o":
-            raise StorageProblem(404, f"Not emulated: {request.method} {path}")
-        bucket, number = words[1], query.get("upload_id")
-        if number is not None:
-            return self._continue(request, number)
+            return None
+        if "upload_id" in query:
+            return self._continue(request, query["upload_id"])
+        bucket, name, kind = words[1], query.get("name", ""), query.get("uploadType")
         is_new = query.get("ifGenerationMatch") == "0"
-        kind = query.get("uploadType", "media")
+        blocks: Iterable[bytes | memoryview] = iter(lambda: request.read(_BLOCK_BYTES), b"")
         if kind == "resumable":
-            name = query.get("name") or str(_body_json(request).get("name", ""))
-            return self._begin(request, bucket, name, is_new=is_new)
-        if kind == "multipart":
+            name = name or str(_body_json(request).get("name", ""))
+        elif kind == "multipart":
             described, content = _multipart(request)
-            name = str(described.get("name") or query.get("name", ""))
-            return self._write(request, bucket, name, iter([content]), is_new=is_new)
-        content_blocks = iter(lambda: request.read(_BLOCK_BYTES), b"")
-        return self._write(request, bucket, query.get("name", ""), content_blocks, is_new=is_new)
-
-    def _write(
-        self,
-        request: StorageRequest,
-        bucket: str,
-        name: str,
-        blocks: Iterator[bytes | memoryview],
-        *,
-        is_new: bool,
-    ) -> Answer:
-        """Write an object whose content comes in one request."""
-        self._check_writable(bucket, name)
-        with self.store.new_file() as file:
-            try:
-                for block in blocks:
-                    file.write(block)
-                stored = self.store.commit(file.name, bucket, name, is_new=is_new)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(file.name)
-                raise
-        self._note_written(stored)
-        return _json(resource(stored, hashes=request.wants_hashes))
-
-    def _check_writable(self, bucket: str, name: str) -> None:
-        """Refuse names that no object can have before the content comes."""
+            name, blocks = str(described.get("name") or name), [content]
+        # Names that no object can have are refused before the content comes.
         if not name:
             raise StorageProblem(400, "Required parameter: name")
         self.store.path_of(bucket, name)
-
-    def _begin(self, request: StorageRequest, bucket: str, name: str, *, is_new: bool) -> Answer:
-        self._check_writable(bucket, name)
-        number = secrets.token_hex(16)
-        upload = Upload(bucket, name, self.store.new_file(), is_new=is_new)
-        with self._lock:
-            self._uploads[number] = upload
-        address = f"{request.base}/upload/storage/v1/b/{bucket}/o?uploadType=resumable"
-        return Answer(200, {"Location": f"{address}&upload_id={number}"})
+        if kind == "resumable":
+            number = secrets.token_hex(16)
+            with self._lock:
+                self._uploads[number] = Upload(bucket, name, self.store.new_file(), is_new)
+            address = f"{request.base}/upload/storage/v1/b/{bucket}/o?uploadType=resumable"
+            return Answer(200, {"Location": f"{address}&upload_id={number}"})
+        with self.store.new_object() as file:
+            for block in blocks:
+                file.write(block)
+            stored = self.store.commit(file.name, bucket, name, is_new=is_new)
+        return self._written(stored, hashes=request.wants_hashes)
 
     def _continue(self, request: StorageRequest, number: str) -> Answer:
         """Take some of the content of an object, or say how much of it has come."""
-        upload = self._uploads.get(number)
-        if upload is None:
+        if number not in self._uploads:
             raise StorageProblem(410, "There is no such upload")
         if request.method == "DELETE":
             self._drop(number)
             return Answer(499)
+        upload = self._uploads[number]
         content_range = re.fullmatch(
             r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", request.headers.get("Content-Range", "bytes 0-*")
         )
@@ -414,8 +392,7 @@ class StorageApi:
             upload.stored = self.store.commit(
                 upload.file.name, upload.bucket, upload.name, is_new=upload.is_new
             )
-        self._note_written(upload.stored)
-        return _json(resource(upload.stored, hashes=request.wants_hashes))
+        return self._written(upload.stored, hashes=request.wants_hashes)
 
     def _append(self, request: StorageRequest, number: str, upload: Upload, start: int) -> None:
         """Write what comes; if the connection ends before it does, what has come counts."""
@@ -438,11 +415,13 @@ class StorageApi:
         with contextlib.suppress(OSError):
             os.unlink(upload.file.name)
 
-    def _note_written(self, stored: StoredObject) -> None:
+    def _written(self, stored: StoredObject, *, hashes: bool = False) -> Answer:
+        """Count an object that was written, and describe it."""
         with self._lock:
             use = self.uses.setdefault(stored.bucket, BucketUse())
             use.written.add(stored.name)
             use.bytes_written += stored.size
+        return _json(resource(stored, hashes=hashes))
 
 
 class BrokenBodyError(OSError):
@@ -452,9 +431,8 @@ class BrokenBodyError(OSError):
 def bucket_of(target: str) -> str:
     """Return the bucket that a request is about; nothing if it is about none."""
     path = urlsplit(target).path
-    for prefix in (*_UPLOAD_PREFIXES, *_MEDIA_PREFIXES):
-        if path.startswith(prefix):
-            path = path.removeprefix(prefix).removeprefix("b")
+    if service := _JSON_API.fullmatch(path):
+        path = service[2].removeprefix("b")
     return unquote(path.lstrip("/").partition("/")[0])
 
 
@@ -523,13 +501,12 @@ def _failed(status: int, message: str) -> Answer:
 
 
 def _body(request: StorageRequest) -> bytes:
-    blocks, size = [], 0
+    body = bytearray()
     while block := request.read(_BLOCK_BYTES):
-        size += len(block)
-        if size > LONGEST_BODY_BYTES:
+        body += block
+        if len(body) > LONGEST_BODY_BYTES:
             raise StorageProblem(413, "The body of the request is too long")
-        blocks.append(bytes(block))
-    return b"".join(blocks)
+    return bytes(body)
 
 
 def _body_json(request: StorageRequest) -> dict[str, Any]:

@@ -27,7 +27,7 @@ SCOPE = "https://www.googleapis.com/auth/devstorage.read_only"
 SECONDS = 60.0
 _BLOCK_BYTES = 1 << 20
 _ATTEMPTS = 3
-_FIELDS = "items(name,size,updated),prefixes,nextPageToken"
+_FIELDS = "name,size,updated"
 
 
 class CloudStorage:
@@ -44,7 +44,7 @@ class CloudStorage:
 
     def find(self, bucket: str, name: str) -> StoredObject:
         """Return what there is to know of an object: its `path` is empty."""
-        item = self._json(f"b/{quote(bucket)}/o/{quote(name, safe='')}", {"fields": _OF_OBJECT})
+        item = self._json(f"b/{quote(bucket)}/o/{quote(name, safe='')}", {"fields": _FIELDS})
         return _stored(bucket, item)
 
     def has_bucket(self, bucket: str) -> bool:
@@ -57,7 +57,8 @@ class CloudStorage:
 
     def list(self, bucket: str, prefix: str, delimiter: str) -> Iterator[StoredObject]:
         """Yield the objects and folders whose names begin with `prefix`, all without a `path`."""
-        query = {"prefix": prefix, "delimiter": delimiter, "fields": _FIELDS}
+        fields = f"items({_FIELDS}),prefixes,nextPageToken"
+        query = {"prefix": prefix, "delimiter": delimiter, "fields": fields}
         while True:
             page = self._json(f"b/{quote(bucket)}/o", query)
             yield from (_stored(bucket, item) for item in page.get("items", ()))
@@ -102,9 +103,6 @@ class CloudStorage:
                 self._credentials = _credentials()
             token: str | None = self._credentials()
             return token
-
-
-_OF_OBJECT = "name,size,updated"
 
 
 class _BusyError(StorageProblem):

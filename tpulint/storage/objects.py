@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -83,12 +84,7 @@ class StoredObject(NamedTuple):
     @property
     def generation(self) -> int:
         """Return the number that changes when the object does."""
-        return generation(self.modified_ns)
-
-
-def generation(modified_ns: int) -> int:
-    """Return the generation of an object whose file was modified then."""
-    return modified_ns // 1000
+        return self.modified_ns // 1000
 
 
 class ObjectStore:
@@ -109,7 +105,6 @@ class ObjectStore:
             self._mark()
 
     def has_bucket(self, bucket: str) -> bool:
-        """Return whether the bucket is there."""
         return os.path.isdir(self._bucket(bucket))
 
     def __iter__(self) -> Iterator[str]:
@@ -120,9 +115,8 @@ class ObjectStore:
 
     def make_bucket(self, bucket: str) -> None:
         """Make an empty bucket."""
-        path = self._bucket(bucket)
         try:
-            os.makedirs(path)
+            os.makedirs(self._bucket(bucket))
         except FileExistsError:
             raise StorageProblem(409, f"The bucket exists: {bucket}") from None
 
@@ -209,6 +203,16 @@ class ObjectStore:
             folder = self._uploads or self._make_uploads()
         return _WholeFile(os.path.join(folder, secrets.token_hex(8)), "x+")
 
+    @contextlib.contextmanager
+    def new_object(self) -> Iterator[BinaryIO]:
+        """Open a new file; it is gone at the end unless it has become an object."""
+        with self.new_file() as file:
+            try:
+                yield file
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(file.name)
+
     def commit(self, path: str, bucket: str, name: str, *, is_new: bool = False) -> StoredObject:
         """Let the file `path` be the object.
 
@@ -263,14 +267,11 @@ class ObjectStore:
 
     def join(self, sources: Sequence[StoredObject], bucket: str, name: str) -> StoredObject:
         """Let an object be what `sources` are, one after the other: a copy, if it is one."""
-        with self.new_file() as file:
-            try:
-                for source in sources:
-                    with open(source.path, "rb") as part:
-                        shutil.copyfileobj(part, file, _BLOCK_BYTES)
-                return self.commit(file.name, bucket, name)
-            finally:
-                _remove_if_there(file.name)
+        with self.new_object() as file:
+            for source in sources:
+                with open(source.path, "rb") as part:
+                    shutil.copyfileobj(part, file, _BLOCK_BYTES)
+            return self.commit(file.name, bucket, name)
 
     def close(self) -> None:
         """Remove what has not become an object."""
@@ -430,11 +431,7 @@ def first_sorted(items: Iterator[StoredObject], most: int, after: str) -> list[S
     One or two need no order: TensorFlow asks so whether there are any.
     """
     rest = (item for item in items if item.name > after)
-    return list(islice(rest, most)) if most <= 2 else sorted(rest, key=_by_name)[:most]
-
-
-def _by_name(item: StoredObject) -> str:
-    return item.name
+    return list(islice(rest, most)) if most <= 2 else sorted(rest, key=attrgetter("name"))[:most]
 
 
 def _remove_if_there(path: str) -> None:

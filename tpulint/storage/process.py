@@ -7,6 +7,7 @@ comes. It ends when its standard input does, whose other end the run holds.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import select
 import socket
@@ -17,8 +18,8 @@ import sys
 
 def main() -> None:
     """Wait for a connection, serve, and end with the input."""
-    settings = _first_line()
-    if not settings:
+    settings = io.FileIO(0, closefd=False).readline()
+    if not settings.endswith(b"\n"):
         return
     import json
 
@@ -38,16 +39,6 @@ def main() -> None:
         import shutil
 
         shutil.rmtree(request["private"], ignore_errors=True)
-
-
-def _first_line() -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = os.read(0, 1)
-        if not byte:
-            return b""
-        line += byte
-    return line
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import hmac
-import io
-import os
 import select
 import selectors
 import socket
@@ -20,31 +18,24 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler
 from io import BufferedIOBase
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tpulint.storage.activity import Activity
-from tpulint.storage.api import (
-    GENERATION,
-    WHOLE_LENGTH,
-    Answer,
-    BrokenBodyError,
-    StorageApi,
-    StorageRequest,
-    bucket_of,
-)
+from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest, bucket_of
 from tpulint.storage.cloud import CloudStorage
-from tpulint.storage.objects import ObjectStore, generation
+from tpulint.storage.objects import ObjectStore
 
 HOSTS = frozenset({"www.googleapis.com", "storage.googleapis.com"})
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 AGENT = "TSL"
 """How TensorFlow's C++ calls itself to a proxy."""
 SECONDS = 120.0
 """A connection on which nothing happens for so long is closed."""
 _BLOCK_BYTES = 1 << 20
-_TRIES = 100  # to open a file that other runs replace
 
 
 @dataclass(frozen=True)
@@ -57,11 +48,6 @@ class ProxySettings:
     token: str
     environment: Mapping[str, str]
 
-    def is_allowed(self, authorization: str) -> bool:
-        """Return whether a `Proxy-Authorization` has this run's token."""
-        expected = base64.b64encode(f":{self.token}".encode()).decode()
-        return hmac.compare_digest(authorization.encode(), f"Basic {expected}".encode())
-
 
 class StorageConnection(BaseHTTPRequestHandler):
     """One connection: plain HTTP of a Python client, or a tunnel."""
@@ -69,7 +55,7 @@ class StorageConnection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = SECONDS
     rbufsize = 1 << 18
-    wbufsize = 0
+    disable_nagle_algorithm = True
 
     def __init__(self, connection: socket.socket, settings: ProxySettings) -> None:
         self.settings = settings
@@ -79,23 +65,21 @@ class StorageConnection(BaseHTTPRequestHandler):
     def do_CONNECT(self) -> None:
         """Open a tunnel."""
         self.close_connection = True
-        if not self.settings.is_allowed(self.headers.get("Proxy-Authorization", "")):
+        expected = b"Basic " + base64.b64encode(f":{self.settings.token}".encode())
+        authorization = self.headers.get("Proxy-Authorization", "").encode()
+        if not hmac.compare_digest(authorization, expected):
             self.send_error(407)
             return
         host, _, port = self.path.rpartition(":")
         if host in HOSTS and self.headers.get("User-Agent", "").startswith(AGENT):
-            self._begin_tls(host)
+            self.wfile.write(ESTABLISHED)
+            # This is the host that was asked for, from here on.
+            self.host = host
+            self.request = self.settings.tls.wrap_socket(self.connection, server_side=True)
+            self.setup()
+            self.close_connection = False
         else:
             self._hand_through(host, int(port or 443))
-
-    def _begin_tls(self, host: str) -> None:
-        """Be the host that was asked for, from here on."""
-        self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        self.connection = self.settings.tls.wrap_socket(self.connection, server_side=True)
-        self.rfile = self.connection.makefile("rb", self.rbufsize)
-        self.wfile = _Writer(self.connection)  # type: ignore[assignment]
-        self.host = host
-        self.close_connection = False
 
     def finish(self) -> None:
         super().finish()
@@ -124,21 +108,21 @@ class StorageConnection(BaseHTTPRequestHandler):
             except BrokenBodyError:
                 self.close_connection = True
                 return
-            answer, file = opened(self.settings.api, request, answer)
-            with file or contextlib.nullcontext():
-                self._send(answer, file)
+            with answer.file or contextlib.nullcontext():
+                self._send(answer)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815
 
-    def _send(self, answer: Answer, file: io.FileIO | None) -> None:
-        length = answer.length if answer.file is not None else len(answer.body)
+    def _send(self, answer: Answer) -> None:
+        file = answer.file
+        length = answer.length if file is not None else len(answer.body)
         lines = [f"HTTP/1.1 {answer.status} {'OK' if answer.status < 300 else 'Answer'}"]
         headers = {**answer.headers, "Content-Length": str(length)}
         if answer.status == 204:
             del headers["Content-Length"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-        if file is None:
+        if file is None or self.command == "HEAD":
             self.wfile.write(head + (b"" if self.command == "HEAD" else answer.body))
             return
         file.seek(answer.start)
@@ -156,11 +140,11 @@ class StorageConnection(BaseHTTPRequestHandler):
         """Connect to another host, by the user's own proxy if there is one, and pass all on."""
         try:
             remote = self._connected(host, port)
-        except (OSError, ValueError):
+        except (OSError, ValueError, HTTPException):
             self.send_error(502)
             return
         with remote:
-            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            self.wfile.write(ESTABLISHED)
             _pass_on(self.connection, remote)
 
     def _connected(self, host: str, port: int) -> socket.socket:
@@ -171,71 +155,17 @@ class StorageConnection(BaseHTTPRequestHandler):
         if not proxy or is_excepted:
             return socket.create_connection((host.strip("[]"), port), SECONDS)
         parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-        remote = socket.create_connection((parts.hostname or "", parts.port or 80), SECONDS)
-        lines = [f"CONNECT {host}:{port} HTTP/1.1", f"Host: {host}:{port}"]
+        headers = {"Host": f"{host}:{port}"}
         if parts.username or parts.password:
             user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-            lines.append(f"Proxy-Authorization: Basic {base64.b64encode(user.encode()).decode()}")
-        remote.sendall("\r\n".join([*lines, "", ""]).encode())
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            byte = remote.recv(1)
-            if not byte or len(head) > 1 << 16:
-                raise OSError("the proxy has closed the connection")
-            head += byte
-        if b" 200" not in head.split(b"\r\n", 1)[0]:
-            raise OSError("the proxy has refused the connection")
-        return remote
+            headers["Proxy-Authorization"] = f"Basic {base64.b64encode(user.encode()).decode()}"
+        remote = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=SECONDS)
+        remote.set_tunnel(host, port, headers)
+        remote.connect()
+        return remote.sock
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: the output is the program's."""
-
-
-def opened(
-    api: StorageApi, request: StorageRequest, answer: Answer
-) -> tuple[Answer, io.FileIO | None]:
-    """Open the file of an answer; ask again where another run has just replaced or deleted it.
-
-    An open file stays as it is: objects are renamed when they are complete.
-
-    Raises:
-        OSError: the object changes all the time.
-    """
-    for _ in range(_TRIES):
-        if request.method == "HEAD" or answer.file is None:
-            return answer, None
-        with contextlib.suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            file = io.FileIO(answer.file)
-            if _is_of(file, answer):
-                return answer, file
-            file.close()
-        answer = api.answer(request)
-    raise OSError(f"{answer.file} changes all the time")
-
-
-def _is_of(file: io.FileIO, answer: Answer) -> bool:
-    """Return whether this is the file that the answer describes, and none that replaced it."""
-    status = os.fstat(file.fileno())
-    described = (answer.headers[GENERATION], answer.headers[WHOLE_LENGTH])
-    return described == (str(generation(status.st_mtime_ns)), str(status.st_size))
-
-
-class _Writer:
-    """The writing end of a connection, as `http.server` has it."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        self.closed = False
-
-    def write(self, data: bytes | memoryview) -> int:
-        self.connection.sendall(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Do nothing: nothing is kept back."""
-
-    def close(self) -> None:
-        self.closed = True
 
 
 class _Body:
@@ -276,8 +206,11 @@ class _Body:
     def _read_into(self, block: memoryview) -> int:
         """Read some bytes, all of one chunk; none if the body has ended."""
         if self.is_chunked and not self.left:
-            self._begin_chunk()
-            if self.is_at_end:
+            self.left = int(self.file.readline(1024).partition(b";")[0], 16)
+            if not self.left:
+                self.is_at_end = True
+                while self.file.readline(1 << 16) not in (b"\r\n", b"\n", b""):
+                    pass
                 return 0
         number = self.file.readinto(block[: self.left])
         if not number:
@@ -288,13 +221,6 @@ class _Body:
         elif not self.left:
             self.file.readline(1024)
         return number
-
-    def _begin_chunk(self) -> None:
-        self.left = int(self.file.readline(1024).partition(b";")[0], 16)
-        if not self.left:
-            self.is_at_end = True
-            while self.file.readline(1 << 16) not in (b"\r\n", b"\n", b""):
-                pass
 
     def skip(self) -> None:
         """Read what nobody has asked for: the next request comes after it."""
@@ -336,11 +262,14 @@ def serve(listener: socket.socket, request: dict[str, Any]) -> dict[str, Any]:
         while 0 not in (readable := select.select(ends, [], [])[0]):
             for _ in readable:
                 connection, _address = listener.accept()
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=_take, args=(connection, settings), daemon=True).start()
     finally:
         store.close()
-    return used(api) | {"slots": activity.buckets}
+    buckets = {
+        bucket: [len(use.read), use.bytes_read, len(use.written), use.bytes_written]
+        for bucket, use in sorted(api.uses.items())
+    }
+    return {"buckets": buckets, "problems": list(api.problems), "slots": activity.buckets}
 
 
 def _take(connection: socket.socket, settings: ProxySettings) -> None:
@@ -375,17 +304,7 @@ def trusted_authorities(environment: dict[str, str]) -> bytes:
         import certifi
 
         places.append(certifi.where())
-    for place in places:
-        if place:
-            with contextlib.suppress(OSError), open(place, "rb") as file:
-                return file.read()
+    for place in filter(None, places):
+        with contextlib.suppress(OSError), open(place, "rb") as file:
+            return file.read()
     return b""
-
-
-def used(api: StorageApi) -> dict[str, Any]:
-    """Return what the report says about the buckets."""
-    buckets = {
-        bucket: [len(use.read), use.bytes_read, len(use.written), use.bytes_written]
-        for bucket, use in sorted(api.uses.items())
-    }
-    return {"buckets": buckets, "problems": list(api.problems)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import re
@@ -106,10 +107,7 @@ class ServedStorage:
         _install_watch()
         _serving.append(self)
         _set_variables()
-        self._set_python_variable()
-
-    def _set_python_variable(self) -> None:
-        """Lead Google's clients for Python to the server, and what is built on them (fsspec)."""
+        # Google's clients for Python, and what is built on them (fsspec), ask the server, too.
         self._python_address = f"http://127.0.0.1:{self.port}/{self.token}"
         self._python_before = os.environ.get(PYTHON_VARIABLE)
         os.environ[PYTHON_VARIABLE] = self._python_address
@@ -128,17 +126,14 @@ class ServedStorage:
         """Return where `path` ("gs://bucket/object", or a bucket) belongs; None if it is there."""
         bucket, _, name = path.removeprefix("gs://").partition("/")
         store = ObjectStore(self.folder)
-        try:
+        with contextlib.suppress(StorageProblem):
             if not name:
                 return None if store.has_bucket(bucket) else os.path.join(store.folder, bucket)
             if store.has(bucket, name) or any(store.list(bucket, f"{name}/")):
                 return None
-        except StorageProblem:
-            pass
-        try:
+        with contextlib.suppress(StorageProblem):  # no such names
             return store.path_of(bucket, name) if name else None
-        except StorageProblem:  # no such names
-            return None
+        return None
 
     def refuse(self, command: str) -> None:
         """Keep the program from starting a command that would ask the cloud."""
@@ -172,15 +167,14 @@ class ServedStorage:
         self.problems = (*answer.get("problems", ()), *self.refused)
         self.activity.buckets = answer.get("slots", {})
         if died is not None:
-            self.problems += (self._told_of_death(died),)
+            how = f"was ended by signal {-died}" if died < 0 else f"ended with status {died}"
+            problem = (
+                f"gs://: the process that serves {self.folder} {how} before the program did: "
+                "requests failed from then on. Objects are there as a whole or not at all; run the "
+                "program again"
+            )
+            self.problems += (problem,)
             shutil.rmtree(self._private, ignore_errors=True)
-
-    def _told_of_death(self, status: int) -> str:
-        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        return (
-            f"gs://: the process that serves {self.folder} {how} before the program did: requests "
-            "failed from then on. Objects are there as a whole or not at all; run the program again"
-        )
 
     def _tell(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):
@@ -201,10 +195,10 @@ class ServedStorage:
         else:
             self._server.kill()
         self._server.wait()
+        answer: dict[str, Any] = {}
         with contextlib.suppress(ValueError):  # half of it
-            answer: dict[str, Any] = json.loads(received)
-            return answer
-        return {}
+            answer = json.loads(received)
+        return answer
 
 
 _serving: list[ServedStorage] = []
@@ -277,11 +271,12 @@ def cloud_command(event: str, arguments: tuple[Any, ...]) -> str | None:
     words = arguments[2 if event == "os.spawn" else 1]
     command = [os.fsdecode(word) for word in words]
     if command and os.path.basename(command[0]) in _SHELLS:
-        options = [
-            number for number, word in enumerate(command[:3]) if word in ("-c", "-lc", "-ec")
-        ]
-        text = command[options[0] + 1 : options[0] + 2] if options else []
-        return _in_shell(text[0]) if text else None
+        texts = (
+            text
+            for option, text in itertools.pairwise(command[:4])
+            if option in ("-c", "-lc", "-ec")
+        )
+        return _in_shell(next(texts, ""))
     return " ".join(command) if _asks_cloud(command) else None
 
 
@@ -318,21 +313,18 @@ def _asks_cloud(command: Sequence[str]) -> bool:
     )
 
 
+_HOSTS = ("storage.googleapis.com", "www.googleapis.com")
+
+
 def _other_exceptions(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the hosts that need no proxy, without Google's storage: none would come here."""
     named = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    hosts = [host.strip() for host in named.replace(" ", ",").split(",")]
-    others = [host for host in hosts if host and not _covers_storage(host)]
+    hosts = named.replace(",", " ").split()
+    others = [
+        host for host in hosts if not any(name.endswith(host.lstrip("*.")) for name in _HOSTS)
+    ]
     # libcurl takes an empty variable for none.
     return {"no_proxy": ",".join(others) or "localhost"} if named else {}
-
-
-def _covers_storage(host: str) -> bool:
-    return (
-        host == "*"
-        or "storage.googleapis.com".endswith(host.lstrip("*."))
-        or ("www.googleapis.com".endswith(host.lstrip("*.")))
-    )
 
 
 @contextlib.contextmanager

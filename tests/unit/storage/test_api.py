@@ -16,7 +16,6 @@ import pytest
 from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest
 from tpulint.storage.cloud import CloudStorage
 from tpulint.storage.objects import NoSuchObjectError, ObjectStore
-from tpulint.storage.proxy import opened
 
 BASE = "https://www.googleapis.com"
 
@@ -51,7 +50,7 @@ def read(api: StorageApi, name: str, **headers: str) -> tuple[int, bytes]:
     answer = ask(api, "GET", f"/bucket/{quote(name, safe='')}", **headers)
     if answer.file is None:
         return answer.status, answer.body
-    with open(answer.file, "rb") as file:
+    with answer.file as file:
         file.seek(answer.start)
         return answer.status, file.read(answer.length)
 
@@ -72,18 +71,30 @@ def test_an_object_is_written_in_one_request_and_read_in_ranges(api: StorageApi)
 def test_an_object_that_another_run_replaces_is_read_as_a_whole(
     api: StorageApi, tmp_path: Path
 ) -> None:
-    """The answer describes the object before: its length, and a file that may be gone."""
-    request = StorageRequest("GET", "/bucket/a", {}, io.BytesIO().read, BASE)
+    """The answer describes the object that it has open, whatever becomes of its name."""
     put(api, "a", b"short")
-    before = api.answer(request)
+    before = ask(api, "GET", "/bucket/a")
     put(api, "a", b"much longer")
-    answer, file = opened(api, request, before)
-    assert file is not None
-    with file:
-        assert (answer.length, file.read()) == (11, b"much longer")
+    after = ask(api, "GET", "/bucket/a")
     (tmp_path / "bucket" / "a").unlink()
-    answer, file = opened(api, request, before)
-    assert (answer.status, file) == (404, None)
+    assert ask(api, "GET", "/bucket/a").status == 404
+    for answer, content in ((before, b"short"), (after, b"much longer")):
+        assert answer.file is not None
+        with answer.file as file:
+            assert (answer.length, file.read()) == (len(content), content)
+
+
+def test_an_object_that_another_run_replaces_while_it_is_opened_is_found_again(
+    api: StorageApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(api, "a", b"content")
+    find = api.store.find
+    stale = find("bucket", "a")._replace(path="/no/such/file", size=3)
+    answers = iter([stale, stale])
+    monkeypatch.setattr(api.store, "find", lambda *name: next(answers, None) or find(*name))
+    assert read(api, "a") == (200, b"content")
+    monkeypatch.setattr(api.store, "find", lambda *name: stale)
+    assert ask(api, "GET", "/bucket/a").status == 403
 
 
 def test_a_missing_object_is_an_answer(api: StorageApi) -> None:
@@ -303,7 +314,8 @@ class OtherCloud(CloudStorage):
             raise NoSuchObjectError(path)
         body = answer.body
         if answer.file is not None:
-            body = Path(answer.file).read_bytes()
+            with answer.file as content:
+                body = content.read()
         file = io.BytesIO(body)
         file.length = 0  # type: ignore[attr-defined]
         return file
