@@ -20,10 +20,9 @@ from tpulint.output.text import (
     cut,
     excerpt,
     flags,
-    link,
     one_line,
-    paint,
     shown,
+    styled,
 )
 
 
@@ -35,36 +34,31 @@ def render_full(findings: Sequence[Finding], context: RenderContext) -> str:
 
 def block(finding: Finding, context: RenderContext) -> str:
     """Return one finding: what, where, the lines, the lanes, and how to fix it."""
-    styled = paint if context.color else unpainted
-    name = CODES[finding.code].name if finding.code in CODES else ""
-    title = f"{f'{name}: ' if name else ''}{flags(finding)}{one_line(finding.message)}"
+    code = CODES.get(finding.code)
+    name = f"{code.name}: " if code else ""
+    title = f"{name}{flags(finding)}{one_line(finding.message)}"
     first, *more = textwrap.wrap(title, context.width - 7, break_long_words=False)
-    lines = [f"{linked(styled(finding.code, RED, BOLD), finding, context)} {styled(first, BOLD)}"]
-    lines += [f"       {styled(line, BOLD)}" for line in more]
+    mark = styled(context, finding.code, RED, BOLD)
+    if context.links and code and code.url:  # an OSC 8 link to the page of the rule
+        mark = f"\x1b]8;;{code.url}\x1b\\{mark}\x1b]8;;\x1b\\"
+    lines = [f"{mark} {styled(context, first, BOLD)}"]
+    lines += [f"       {styled(context, line, BOLD)}" for line in more]
     part = excerpt(finding.span, context)
     margin = " " * part.margin
-    lines.append(f"{margin}{styled('-->', BLUE)} {shown(context.short(finding.span))}")
-    for mark, text, underline in part.rows:
-        lines.append(f"{styled(f'{mark:>{part.margin}} |', BLUE)} {text}".rstrip())
-        if underline:
-            lines.append(f"{styled(f'{margin} |', BLUE)} {styled(underline, RED, BOLD)}")
+    lines.append(f"{margin}{styled(context, '-->', BLUE)} {shown(context.short(finding.span))}")
+    for row, text, under in part.rows:
+        lines.append(f"{styled(context, f'{row:>{part.margin}} |', BLUE)} {text}".rstrip())
+        if under:
+            bar = styled(context, f"{margin} |", BLUE)
+            lines.append(f"{bar} {styled(context, under, RED, BOLD)}")
     if finding.trace:
         lines += ["", *(f"  {line}".rstrip() for line in lanes(finding.trace, context))]
     if finding.fix is not None:
         text = f"{finding.fix.message} ({finding.fix.applicability.value} fix)"
         first, *more = textwrap.wrap(text, context.width - 6, break_long_words=False)
-        lines += ["", f"{styled('help:', CYAN, BOLD)} {first}", *(f"      {row}" for row in more)]
+        lines += ["", f"{styled(context, 'help:', CYAN, BOLD)} {first}"]
+        lines += [f"      {line}" for line in more]
     return "\n".join(lines) + "\n"
-
-
-def linked(text: str, finding: Finding, context: RenderContext) -> str:
-    """Return the text as a link to the page of the rule, where the terminal shows links."""
-    url = CODES[finding.code].url if finding.code in CODES else ""
-    return link(text, url) if context.links and url else text
-
-
-def unpainted(text: str, *styles: str) -> str:
-    return text
 
 
 # A trace as two columns, time running down: what the device does, what the host does.
@@ -88,21 +82,22 @@ def lanes(trace: Sequence[Step], context: RenderContext) -> list[str]:
     names = list(dict.fromkeys(step.lane for step in trace))
     names.sort(key=lambda name: (name not in ("device", "host"), name == "host"))
     room = (context.width - INDENT - len(GAP) * (len(names) - 1)) // len(names)
-    if room < LEAST:
+    if room < LEAST or len(names) == 1:
         return blocks(names, trace, context)
-    if len(names) == 1:
-        return blocks(names, trace, context)
-    lines = [GAP.join(pad(name, room, lane_style(name), context) for name in names)]
-    lines.append("-+-".join("-" * room for _ in names))
-    previous = None
+    empty = [" " * room] * len(names)
+    heads = (
+        styled(context, name, *lane_style(name)) + " " * (room - columns(name)) for name in names
+    )
+    lines = [GAP.join(heads), "-+-".join("-" * room for _ in names)]
+    previous = trace[0].lane
     for number, step in enumerate(trace, 1):
-        if previous is not None and step.lane != previous:
-            lines.append(GAP.join(" " * room for _ in names))
+        if step.lane != previous:
+            lines.append(GAP.join(empty))
         previous = step.lane
+        at = names.index(step.lane)
         for text, styles in step_lines(step, number, room, context):
-            cells = [" " * room] * len(names)
-            cells[names.index(step.lane)] = pad(text, room, styles, context)
-            lines.append(GAP.join(cells))
+            cell = styled(context, text, *styles) + " " * (room - columns(text))
+            lines.append(GAP.join([*empty[:at], cell, *empty[at + 1 :]]))
     return lines
 
 
@@ -112,11 +107,11 @@ def blocks(names: Sequence[str], trace: Sequence[Step], context: RenderContext) 
     room = context.width - INDENT
     for name in names:
         lines += [""] if lines else []
-        lines += [styled(name, lane_style(name), context), "-" * len(name)]
+        lines += [styled(context, name, *lane_style(name)), "-" * len(name)]
         for number, step in enumerate(trace, 1):
             if step.lane == name:
                 step_rows = step_lines(step, number, room, context)
-                lines += [styled(*line, context) for line in step_rows]
+                lines += [styled(context, text, *styles) for text, styles in step_rows]
     return lines
 
 
@@ -154,13 +149,5 @@ def source_line(step: Step, room: int, context: RenderContext) -> str:
     return cut(f"{CUT}{whole[begin:]}" if begin else whole, room)
 
 
-def pad(text: str, room: int, styles: tuple[str, ...], context: RenderContext) -> str:
-    return styled(text, styles, context) + " " * max(room - columns(text), 0)
-
-
 def lane_style(name: str) -> tuple[str, ...]:
     return BOLD, CYAN if name == "device" else YELLOW
-
-
-def styled(text: str, styles: tuple[str, ...], context: RenderContext) -> str:
-    return paint(text, *styles) if context.color and styles else text

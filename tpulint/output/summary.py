@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 from tpulint.codes import CODES
 from tpulint.config.keys import DECIDES
@@ -20,7 +20,7 @@ from tpulint.finding import (
 )
 from tpulint.frontends import frameworks_not_read, frameworks_read
 from tpulint.output.context import Coverage, RenderContext
-from tpulint.output.text import GREEN, is_safe, paint
+from tpulint.output.text import GREEN, is_safe, styled
 
 # The last lines of the formats for people: findings found, fixed, hidden and not checked.
 
@@ -33,7 +33,7 @@ def summary(findings: Sequence[Finding], context: RenderContext) -> str:
         return ""
     line = count_line(len(findings), context)
     is_clean = context.coverage is not None and line == coverage_line(context.coverage)
-    lines = [paint(line, GREEN) if is_clean and context.color else line]
+    lines = [styled(context, line, GREEN) if is_clean else line]
     fixes = [finding.fix.applicability for finding in findings if finding.fix is not None]
     safe, unsafe = fixes.count(Applicability.SAFE), fixes.count(Applicability.UNSAFE)
     if safe:
@@ -107,13 +107,11 @@ def hidden_lines(hidden: Mapping[str, int], unset: Collection[str] = ()) -> list
     number = sum(hidden.values())
     what = "possible finding" if number == 1 else "possible findings"
     pronoun = "it" if number == 1 else "them"
-    rows = sorted(hidden.items(), key=lambda row: (-row[1], row[0]))
+    rows = frequent_first(hidden)
     listed = [f"{count} {code}" for code, count in rows[:MOST_CODES]]
-    if len(rows) == 1:
-        listed = [rows[0][0]]
     others = sum(count for _, count in rows[MOST_CODES:])
     listed += [f"{others} of other codes"] if others else []
-    names = ", ".join(listed)
+    names = ", ".join(listed) if len(rows) > 1 else rows[0][0]
     lines = [f"{number} {what} hidden ({names}). Use `--certainty possible` to show {pronoun}."]
     for key, codes in DECIDES.items():
         decided = [code for code in codes if code in hidden]
@@ -131,13 +129,33 @@ def statistics(findings: Sequence[Finding], times: Mapping[str, float], style: s
     counts = Counter(finding.code for finding in findings)
     safe = Counter(finding.code for finding in findings if is_safe(finding))
     rows = [
-        row(code, number, safe[code], times.get(code))
-        for code, number in sorted(counts.items(), key=lambda count: (-count[1], count[0]))
+        {
+            "code": code,
+            "name": CODES[code].name,
+            "count": number,
+            "fixable": safe[code] > 0,
+            "fixable_count": safe[code],
+            # No rule of its own finds TPU001 and TPU002.
+            "seconds": round(times[code], 6) if code in times else None,
+        }
+        for code, number in frequent_first(counts)
     ]
     if style in ("json", "jsonl"):
         return json.dumps(rows, indent=2) + "\n"
     width = len(str(max(counts.values(), default=0)))
-    return "".join(line(row, width) for row in rows)
+    lines = []
+    for code, number in frequent_first(counts):
+        mark = "[*]" if safe[code] == number else "[-]" if safe[code] else "[ ]"
+        took = f"\t{round(times[code], 6) * 1000:.1f} ms" if code in times else ""
+        lines.append(f"{number:>{width}}\t{code}\t{mark} {CODES[code].name}{took}\n")
+    return "".join(lines)
+
+
+Counted = TypeVar("Counted", str, tuple[str, str])
+
+
+def frequent_first(counts: Mapping[Counted, int]) -> list[tuple[Counted, int]]:
+    return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
 
 
 def coverage_lines(coverage: Coverage | None, skipped: Mapping[str, int]) -> list[str]:
@@ -150,8 +168,7 @@ def coverage_lines(coverage: Coverage | None, skipped: Mapping[str, int]) -> lis
             functions = count(coverage.unreached, "function")
             libraries = " or ".join(frameworks_read())
             lines.append(f"{functions} that {use} {libraries}: nothing that was read calls {them}")
-    rows = sorted(skipped.items(), key=lambda row: (-row[1], row[0]))
-    for why, number in rows:
+    for why, number in frequent_first(skipped):
         were = "was" if number == 1 else "were"
         lines.append(f"{count(number, 'reached function')} {were} not followed: {why}")
     return lines
@@ -160,27 +177,7 @@ def coverage_lines(coverage: Coverage | None, skipped: Mapping[str, int]) -> lis
 def unfollowed_rows(calls: Sequence[UnfollowedCall]) -> list[str]:
     """Return lines that count the calls that were not analyzed, by function and reason."""
     counts = Counter((call.limit, call.function) for call in calls)
-    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
     return [
         f"{count(number, 'call')} of `{function}` not analyzed: {limit}"
-        for (limit, function), number in rows
+        for (limit, function), number in frequent_first(counts)
     ]
-
-
-def row(code: str, number: int, safe: int, seconds: float | None) -> dict[str, Any]:
-    """Return one rule; `seconds` is None where no rule of its own finds it (TPU001, TPU002)."""
-    return {
-        "code": code,
-        "name": CODES[code].name,
-        "count": number,
-        "fixable": safe > 0,
-        "fixable_count": safe,
-        "seconds": None if seconds is None else round(seconds, 6),
-    }
-
-
-def line(item: Mapping[str, Any], width: int) -> str:
-    mark = "[*]" if item["fixable_count"] == item["count"] else "[-]" if item["fixable"] else "[ ]"
-    seconds = item["seconds"]
-    took = "" if seconds is None else f"\t{seconds * 1000:.1f} ms"
-    return f"{item['count']:>{width}}\t{item['code']}\t{mark} {item['name']}{took}\n"

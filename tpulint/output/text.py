@@ -36,23 +36,17 @@ def excerpt(span: Span, context: RenderContext) -> Excerpt:
     numbers = [*range(span.start.row, last + 1)]
     if first > 1 and source.line(before).strip():
         numbers.insert(0, before)
-    if last < span.end.row:
-        numbers.append(0)
-    elif (
-        after <= len(source.lines) and source.line(after).strip() and source.place(after)[0] == cell
-    ):
-        numbers.append(after)
+    is_cut = last < span.end.row
+    if not is_cut and after <= len(source.lines) and source.line(after).strip():
+        numbers += [after] if source.place(after)[0] == cell else []
     margin = max(len(str(number - shift)) for number in numbers)
-    room = context.width - margin - 3
     rows = []
     for number in numbers:
-        if number == 0:
-            rows.append(("." * min(margin, 3), "", ""))
-            continue
         line = source.line(number)
         start, end = marked(span, number, line)
-        text, underline = clipped(line, start, end, room)
-        rows.append((str(number - shift), text, underline))
+        rows.append((str(number - shift), *clipped(line, start, end, context.width - margin - 3)))
+    if is_cut:
+        rows.append(("." * min(margin, 3), "", ""))
     return Excerpt(margin, tuple(rows))
 
 
@@ -91,8 +85,6 @@ def cut(text: str, room: int) -> str:
 def shown(text: str) -> str:
     """Tabs as blanks, control characters replaced: a file must not steer the terminal."""
     safe = text.replace("\t", TAB)
-    if safe.isprintable():
-        return safe
     return "".join(character if character.isprintable() else "\ufffd" for character in safe)
 
 
@@ -100,13 +92,14 @@ def columns(text: str) -> int:
     """Return the number of terminal columns that the text takes."""
     if text.isascii():
         return len(text)
-    return sum(width(character) for character in text)
-
-
-def width(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return sum(
+        0
+        if unicodedata.combining(character)
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )
 
 
 # The wording that the formats for people share.
@@ -138,9 +131,9 @@ def paint(text: str, *styles: str) -> str:
     return f"\x1b[{';'.join(styles)}m{text}\x1b[0m"
 
 
-def link(text: str, url: str) -> str:
-    """Return text that leads to a page (OSC 8)."""
-    return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
+def styled(context: RenderContext, text: str, *styles: str) -> str:
+    """Return the text in these styles, where the output is coloured."""
+    return paint(text, *styles) if context.color and styles else text
 
 
 # Terminals that show links, by a variable that they set.
