@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from tpulint.codes import CODES, HOME
-from tpulint.finding import Finding, Location, Severity, Span
+from tpulint.finding import Finding, Severity, Span
 from tpulint.output.context import RenderContext
 from tpulint.output.sarif import line_hash
 from tpulint.output.text import shown
@@ -21,18 +21,17 @@ GITLAB = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.PERFORMAN
 
 def render_gitlab(findings: Sequence[Finding], context: RenderContext) -> str:
     seen: Counter[str] = Counter()
-    rows = [item(finding, seen, context) for finding in findings]
+    rows = [
+        {
+            "check_name": finding.code,
+            "description": f"{finding.code}: {finding.message}",
+            "severity": GITLAB[CODES[finding.code].severity],
+            "fingerprint": line_hash(finding, seen, context),
+            "location": {"path": finding.span.filename, **rows_of(finding.span, context)},
+        }
+        for finding in findings
+    ]
     return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
-
-
-def item(finding: Finding, seen: Counter[str], context: RenderContext) -> dict[str, object]:
-    return {
-        "check_name": finding.code,
-        "description": f"{finding.code}: {finding.message}",
-        "severity": GITLAB[CODES[finding.code].severity],
-        "fingerprint": line_hash(finding, seen, context),
-        "location": {"path": finding.span.filename, **rows_of(finding.span, context)},
-    }
 
 
 def rows_of(span: Span, context: RenderContext) -> dict[str, object]:
@@ -78,10 +77,8 @@ def diagnostic(finding: Finding, context: RenderContext) -> dict[str, object]:
         ]
     if finding.fix is not None and not context.is_notebook(finding.span.filename):
         item["suggestions"] = [
-            {
-                "range": range_of(Span(finding.span.filename, edit.start, edit.end), context),
-                "text": edit.content,
-            }
+            {"range": range_of(finding.span._replace(start=edit.start, end=edit.end), context)}
+            | {"text": edit.content}
             for edit in finding.fix.edits
         ]
     return item
@@ -91,19 +88,14 @@ def location(span: Span, context: RenderContext) -> dict[str, object]:
     return {"path": span.filename, "range": range_of(span, context)}
 
 
-def range_of(span: Span, context: RenderContext) -> dict[str, object]:
-    return {
-        "start": position_of(span, span.start, context),
-        "end": position_of(span, span.end, context),
-    }
-
-
-def position_of(span: Span, location: Location, context: RenderContext) -> dict[str, int]:
-    row = context.file_row(span.filename, location.row)
-    if context.is_notebook(span.filename):
-        return {"line": row}
-    before = context.line(span.filename, location.row)[: location.column - 1]
-    return {"line": row, "column": len(before.encode("utf-8", "surrogatepass")) + 1}
+def range_of(span: Span, context: RenderContext) -> dict[str, dict[str, int]]:
+    ends = {}
+    for name, end in (("start", span.start), ("end", span.end)):
+        ends[name] = {"line": context.file_row(span.filename, end.row)}
+        if not context.is_notebook(span.filename):
+            before = context.line(span.filename, end.row)[: end.column - 1]
+            ends[name]["column"] = len(before.encode("utf-8", "surrogatepass")) + 1
+    return ends
 
 
 # JUnit XML: a test suite a file, a failed test case a finding.

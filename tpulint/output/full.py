@@ -20,6 +20,7 @@ from tpulint.output.text import (
     cut,
     excerpt,
     flags,
+    lane_names,
     one_line,
     shown,
     styled,
@@ -79,8 +80,7 @@ LEAST = 32
 
 def lanes(trace: Sequence[Step], context: RenderContext) -> list[str]:
     """Return the lines of the picture, within the context's width less INDENT."""
-    names = list(dict.fromkeys(step.lane for step in trace))
-    names.sort(key=lambda name: (name not in ("device", "host"), name == "host"))
+    names = lane_names(trace)
     room = (context.width - INDENT - len(GAP) * (len(names) - 1)) // len(names)
     if room < LEAST or len(names) == 1:
         return blocks(names, trace, context)

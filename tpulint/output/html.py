@@ -13,7 +13,7 @@ from tpulint.map.pictures import model
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
 from tpulint.output.context import RenderContext
 from tpulint.output.summary import count_line, hidden_lines, unfollowed_lines
-from tpulint.output.text import excerpt, one_line, shown
+from tpulint.output.text import excerpt, lane_names, one_line, shown
 from tpulint.output.text import marked as stretch
 
 STYLE = package_text(__file__, "page.css")
@@ -77,14 +77,12 @@ def marked(text: str, underline: str) -> str:
     """
     if not underline:
         return escape(text)
-    start = len(underline) - len(underline.lstrip())
-    end = len(underline)
+    start, end = underline.index("^"), len(underline)
     return f"{escape(text[:start])}<mark>{escape(text[start:end])}</mark>{escape(text[end:])}"
 
 
 def table(trace: Sequence[Step], context: RenderContext) -> str:
-    names = list(dict.fromkeys(step.lane for step in trace))
-    names.sort(key=lambda name: (name not in ("device", "host"), name == "host"))
+    names = lane_names(trace)
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     rows = []
     for number, step in enumerate(trace, 1):
@@ -103,8 +101,8 @@ def first_line(span: Span, context: RenderContext) -> str:
     line = context.line(span.filename, span.start.row).rstrip()
     start, end = stretch(span, span.start.row, line)
     before, inside, after = line[:start].lstrip(), line[start:end], line[end:]
-    parts = [escape(shown(part)) for part in (before, inside, after)]
-    return f"{parts[0]}<mark>{parts[1]}</mark>{parts[2]}" if parts[1] else "".join(parts)
+    before, inside, after = (escape(shown(part)) for part in (before, inside, after))
+    return f"{before}<mark>{inside}</mark>{after}" if inside else before + after
 
 
 def prose(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tpulint.codes import CODES
-from tpulint.finding import Edit, Finding, Fix, Location, Step
+from tpulint.finding import Finding, Fix, Location
 from tpulint.output.context import RenderContext
 
 
@@ -42,12 +42,19 @@ def item(finding: Finding, context: RenderContext) -> dict[str, object]:
         "name": code.name,
         "noqa_row": context.noqa_row(finding),
         "severity": code.severity.value,
-        "trace": [step_item(step, context) for step in finding.trace],
+        "trace": [
+            {
+                "cell": context.place(step.span.filename, step.span.start)[0],
+                "filename": context.absolute(step.span.filename),
+                "lane": step.lane,
+                "location": place(context.place(step.span.filename, step.span.start)[1]),
+                "message": step.message,
+            }
+            for step in finding.trace
+        ],
         "url": code.url or None,
     }
-    if code.plugin:
-        row["plugin"] = code.plugin
-    return row
+    return row | ({"plugin": code.plugin} if code.plugin else {})
 
 
 def place(location: Location) -> dict[str, int]:
@@ -55,26 +62,18 @@ def place(location: Location) -> dict[str, int]:
 
 
 def fix_item(finding: Finding, fix: Fix, context: RenderContext) -> dict[str, object]:
-    def edit_item(edit: Edit) -> dict[str, object]:
-        _, start = context.place(finding.span.filename, edit.start)
-        end = Location(edit.end.row - edit.start.row + start.row, edit.end.column)
-        return {"content": edit.content, "end_location": place(end), "location": place(start)}
-
+    spans = [finding.span._replace(start=edit.start, end=edit.end) for edit in fix.edits]
     return {
         "applicability": fix.applicability.value,
-        "edits": [edit_item(edit) for edit in fix.edits],
+        "edits": [
+            {
+                "content": edit.content,
+                "end_location": place(context.end(span)),
+                "location": place(context.place(span.filename, span.start)[1]),
+            }
+            for edit, span in zip(fix.edits, spans, strict=True)
+        ],
         "message": fix.message,
-    }
-
-
-def step_item(step: Step, context: RenderContext) -> dict[str, object]:
-    cell, start = context.place(step.span.filename, step.span.start)
-    return {
-        "cell": cell,
-        "filename": context.absolute(step.span.filename),
-        "lane": step.lane,
-        "location": place(start),
-        "message": step.message,
     }
 
 
@@ -92,32 +91,26 @@ def merged(texts: Sequence[str]) -> tuple[str, int]:
     formats = {format_of(text) for text in texts}
     if len(formats) != 1:
         raise Unmergeable("the reports are of different formats")
-    return formats.pop()(texts)
-
-
-def format_of(text: str) -> Callable[[Sequence[str]], tuple[str, int]]:
-    """Return what merges reports in the format of `text`. Raises Unmergeable."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return merged_lines
-    if isinstance(document, list):
-        return merged_json
-    return merged_sarif if "runs" in document else merged_lines
-
-
-def merged_json(texts: Sequence[str]) -> tuple[str, int]:
-    rows = united([row for text in texts for row in json.loads(text)], place_of_row)
-    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n", len(rows)
-
-
-def merged_lines(texts: Sequence[str]) -> tuple[str, int]:
+    style = formats.pop()
+    if style == "sarif":
+        return merged_sarif(texts)
+    if style == "json":
+        rows = united([row for text in texts for row in json.loads(text)], place_of_row)
+        return json.dumps(rows, indent=2, ensure_ascii=False) + "\n", len(rows)
     try:
         findings = [json.loads(line) for text in texts for line in text.splitlines()]
         rows = united(findings, place_of_row)
     except (ValueError, KeyError, TypeError):
         raise Unmergeable("a report is neither JSON, nor JSON lines, nor SARIF") from None
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), len(rows)
+
+
+def format_of(text: str) -> str:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return "jsonl"
+    return "json" if isinstance(document, list) else "sarif" if "runs" in document else "jsonl"
 
 
 def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
@@ -131,22 +124,26 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
     (run,) = log["runs"]
     run["tool"]["driver"]["rules"] = [rules[code] for code in codes]
     run["results"] = united(results, place_in_sarif)
-    notifications = [row for run in runs for row in notifications_of(run)]
+    notifications = [
+        row
+        for run in runs
+        for invocation in run.get("invocations", [])
+        for row in invocation["toolExecutionNotifications"]
+    ]
     if notifications:
         failures = [note for note in notifications if note["level"] == "error"]
         calls = [note for note in notifications if note["level"] != "error"]
-        shown = united(failures, text_of_note) + united(calls, place_of_note)
+        shown = united(failures, lambda row: (row["message"]["text"],))
+        # The notes of calls come by their place, as a run sorts them.
+        shown += united(
+            calls, lambda row: (*place_in_sarif({"ruleId": "", **row}), row["message"]["text"])
+        )
         run["invocations"] = [
             {"executionSuccessful": not failures, "toolExecutionNotifications": shown}
         ]
     properties = [run.get("properties", {}) for run in runs]
-    parts = [
-        properties_of_part["coverage"]
-        for properties_of_part in properties
-        if "coverage" in properties_of_part
-    ]
     run.pop("properties", None)  # it comes last, as a run writes it
-    if parts:
+    if parts := [part["coverage"] for part in properties if "coverage" in part]:
         run["properties"] = {"coverage": summed(parts)}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n", len(run["results"])
 
@@ -190,12 +187,3 @@ def place_in_sarif(row: MergedRow) -> tuple[object, ...]:
     ends = [region.get(key, 0) for key in ("startLine", "startColumn", "endLine", "endColumn")]
     in_columns = [row["ruleId"]] if "startColumn" in region else []
     return urllib.parse.unquote(physical["artifactLocation"]["uri"]), *ends, *in_columns
-
-
-def place_of_note(row: MergedRow) -> tuple[object, ...]:
-    """Return the place of a notification, by which a run sorts."""
-    return *place_in_sarif({"ruleId": "", **row}), row["message"]["text"]
-
-
-def text_of_note(row: MergedRow) -> tuple[object, ...]:
-    return (row["message"]["text"],)

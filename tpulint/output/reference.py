@@ -30,9 +30,10 @@ def rule_page(code: str | None, style: str) -> str:
     from tpulint.rules import page
 
     pages = [page(row.code).strip() for row in rows]
-    if style == "text":
-        pages = [with_fixes(row, plain(text)) for row, text in zip(rows, pages, strict=True)]
-    return ("\n\n---\n\n" if style == "markdown" else f"\n\n{'=' * 72}\n\n").join(pages) + "\n"
+    if style == "markdown":
+        return "\n\n---\n\n".join(pages) + "\n"
+    pages = [with_fixes(row, plain(text)) for row, text in zip(rows, pages, strict=True)]
+    return f"\n\n{'=' * 72}\n\n".join(pages) + "\n"
 
 
 def rule_list(style: str) -> str:
@@ -44,31 +45,21 @@ def rule_list(style: str) -> str:
         ]
         return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     lines = []
-    for prefix, title in families().items():
+    for prefix in dict.fromkeys(row.code[:4] for row in CODES.values()):
+        title = FAMILIES[prefix].title if prefix in FAMILIES else "rules of plug-ins"
         lines += [f"## {prefix}xx: {title}" if style == "markdown" else f"{prefix}xx {title}", ""]
-        lines += [listed(row, style) for row in CODES.values() if row.code.startswith(prefix)]
+        for row in CODES.values():
+            if not row.code.startswith(prefix):
+                continue
+            kinds = [kind.value for kind in row.fixes]
+            mark = "[*]" if "safe" in kinds else "[+]" if kinds else "   "
+            head = f"- `{row.code}` `{row.name}`" if style == "markdown" else None
+            lines.append(f"{head or f'  {row.code} {mark} {row.name}'}: {row.summary}")
         lines.append("")
     if style == "text":
         lines.append("[*] `--fix` applies some fixes, [+] only with `--unsafe-fixes`.")
         lines.append("Run `tpulint rule CODE` to read about a rule.")
     return "\n".join(lines).rstrip() + "\n"
-
-
-def families() -> dict[str, str]:
-    """Return the titles of the families by the beginnings of their codes, plug-ins' included."""
-    prefixes = dict.fromkeys(row.code[:4] for row in CODES.values())
-    return {
-        prefix: FAMILIES[prefix].title if prefix in FAMILIES else "rules of plug-ins"
-        for prefix in prefixes
-    }
-
-
-def listed(row: Code, style: str) -> str:
-    kinds = [kind.value for kind in row.fixes]
-    if style == "markdown":
-        return f"- `{row.code}` `{row.name}`: {row.summary}"
-    mark = "[*]" if "safe" in kinds else "[+]" if kinds else "   "
-    return f"  {row.code} {mark} {row.name}: {row.summary}"
 
 
 def item(row: Code) -> dict[str, object]:
@@ -138,21 +129,19 @@ def explained_key(key: ConfigKey, config: Config) -> str:
 
 def line(key: ConfigKey, config: Config) -> str:
     """Return the key's line; the origin follows the value."""
-    value = value_of(key, config)
-    origin = shown_origin(config.origin(key.name))
+    value = getattr(config, key.field)
+    if key.name == "per-file-ignores":
+        value = {pattern: list(codes) for pattern, codes in value}
+    elif value is None or (key.name == "jobs" and not value):
+        value = key.default
+    elif isinstance(value, enum.Enum):
+        value = value.value
+    origin = config.origin(key.name)
+    if origin != DEFAULT and os.path.isabs(origin):
+        origin = os.path.relpath(origin)
     if value is None:
         return f"# {key.name} is not set  # {origin}"
     return f"{key.name} = {toml(value)}  # {origin}"
-
-
-def value_of(key: ConfigKey, config: Config) -> object:
-    """Return the value that counts, as TOML would hold it; None where there is none."""
-    value = getattr(config, key.field)
-    if key.name == "per-file-ignores":
-        return {pattern: list(codes) for pattern, codes in value}
-    if value is None or (key.name == "jobs" and not value):
-        return key.default
-    return value.value if isinstance(value, enum.Enum) else value
 
 
 def toml(value: object) -> str:
@@ -160,9 +149,3 @@ def toml(value: object) -> str:
         pairs = ", ".join(f"{json.dumps(name)} = {toml(item)}" for name, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
     return json.dumps(value, ensure_ascii=False)
-
-
-def shown_origin(origin: str) -> str:
-    if origin == DEFAULT or not os.path.isabs(origin):
-        return origin
-    return os.path.relpath(origin)

@@ -46,25 +46,26 @@ def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
         "results": [result(finding, codes, seen, context) for finding in findings],
     }
     if context.unfollowed or context.unchecked:
-        run["invocations"] = [invocation(context)]
-    if context.coverage is not None:
-        run["properties"] = {"coverage": coverage_item(context)}
+        # The exit status of a run in which something was not checked is 2.
+        notes = [unchecked_item(part, context) for part in context.unchecked]
+        notes += [notification(call, context) for call in context.unfollowed]
+        success = not context.unchecked
+        run["invocations"] = [{"executionSuccessful": success, "toolExecutionNotifications": notes}]
+    if coverage := context.coverage:
+        kinds = Counter(call.kind for call in context.unfollowed)
+        item = {
+            "programs": coverage.programs,
+            "filesRead": coverage.read,
+            "files": coverage.files,
+            "functionsNotReached": coverage.unreached,
+            "callsNotAnalyzed": dict(sorted(kinds.items())),
+        }
+        run["properties"] = {"coverage": item}
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
 
-def invocation(context: RenderContext) -> dict[str, object]:
-    """Return the invocation, with a notification for each failure and each call left out."""
-    notifications = [unchecked_item(part, context) for part in context.unchecked]
-    notifications += [notification(call, context) for call in context.unfollowed]
-    return {
-        "executionSuccessful": not context.unchecked,
-        "toolExecutionNotifications": notifications,
-    }
-
-
 def unchecked_item(part: Unchecked, context: RenderContext) -> dict[str, object]:
-    """Return what was asked for and not checked; the exit status of such a run is 2."""
     item: dict[str, object] = {"level": "error", "message": {"text": part.reason}}
     if part.path:
         place = {"physicalLocation": {"artifactLocation": artifact(part.path, context)}}
@@ -72,45 +73,25 @@ def unchecked_item(part: Unchecked, context: RenderContext) -> dict[str, object]
     return item
 
 
-def coverage_item(context: RenderContext) -> dict[str, object]:
-    """Return what was analyzed, and how many calls were not, by the kind of reason."""
-    coverage = context.coverage
-    assert coverage is not None
-    return {
-        "programs": coverage.programs,
-        "filesRead": coverage.read,
-        "files": coverage.files,
-        "functionsNotReached": coverage.unreached,
-        "callsNotAnalyzed": dict(sorted(Counter(c.kind for c in context.unfollowed).items())),
-    }
-
-
 def notification(call: UnfollowedCall, context: RenderContext) -> dict[str, object]:
     start = Location(call.row, call.column)
-    return {
-        "level": "note",
-        "message": {"text": call.message},
-        "locations": [location(Span(call.filename, start, start), context)],
-    }
+    place = location(Span(call.filename, start, start), context)
+    return {"level": "note", "message": {"text": call.message}, "locations": [place]}
 
 
 def rule(code: Code) -> dict[str, object]:
     from tpulint.rules import page
 
     text = page(code.code)
-    descriptor: dict[str, object] = {
+    return {
         "id": code.code,
         "name": code.name,
         "shortDescription": {"text": code.summary},
-        "helpUri": code.url,
+        **({"helpUri": code.url} if code.url else {}),
         "help": {"text": text, "markdown": text},
         "defaultConfiguration": {"level": LEVELS[code.severity]},
+        **({"properties": {"plugin": code.plugin}} if code.plugin else {}),
     }
-    if code.plugin:
-        descriptor["properties"] = {"plugin": code.plugin}
-    if not code.url:
-        del descriptor["helpUri"]
-    return descriptor
 
 
 def result(
@@ -147,18 +128,16 @@ def thread_flows(trace: Sequence[Step], context: RenderContext) -> list[dict[str
 def location(span: Span, context: RenderContext) -> dict[str, object]:
     """Return the place in the file; of a notebook, the rows of its JSON and the cell's name."""
     cell, _ = context.place(span.filename, span.start)
-    rows = [context.file_row(span.filename, end.row) for end in (span.start, span.end)]
-    place: dict[str, object] = {
-        "physicalLocation": {
-            "artifactLocation": artifact(span.filename, context),
-            "region": {"startLine": rows[0], "endLine": rows[1]}
-            if cell is not None
-            else region(span.start, span.end),
-        }
+    place = {
+        "artifactLocation": artifact(span.filename, context),
+        "region": region(span.start, span.end),
     }
-    if cell is not None:
-        place["logicalLocations"] = [{"name": f"cell {cell}", "kind": "module"}]
-    return place
+    if cell is None:
+        return {"physicalLocation": place}
+    first, last = (context.file_row(span.filename, end.row) for end in (span.start, span.end))
+    place["region"] = {"startLine": first, "endLine": last}
+    names = [{"name": f"cell {cell}", "kind": "module"}]
+    return {"physicalLocation": place, "logicalLocations": names}
 
 
 def region(start: Location, end: Location) -> dict[str, int]:
@@ -197,16 +176,17 @@ def line_hash(finding: Finding, seen: Counter[str], context: RenderContext) -> s
 
 
 def fix_item(finding: Finding, fix: Fix, context: RenderContext) -> dict[str, object]:
-    filename = finding.span.filename
-    replacements = []
-    for edit in fix.edits:
-        deleted = region(edit.start, edit.end)
-        replacements.append({"deletedRegion": deleted, "insertedContent": {"text": edit.content}})
+    replacements = [
+        {
+            "deletedRegion": region(edit.start, edit.end),
+            "insertedContent": {"text": edit.content},
+        }
+        for edit in fix.edits
+    ]
     unsafe = " (unsafe: may change what the program does)"
     note = unsafe if fix.applicability is Applicability.UNSAFE else ""
+    place = artifact(finding.span.filename, context)
     return {
         "description": {"text": fix.message + note},
-        "artifactChanges": [
-            {"artifactLocation": artifact(filename, context), "replacements": replacements}
-        ],
+        "artifactChanges": [{"artifactLocation": place, "replacements": replacements}],
     }

@@ -57,12 +57,11 @@ KINDS = {
 
 def unfollowed_lines(calls: Sequence[UnfollowedCall]) -> list[str]:
     """Return a line that counts the calls that were not analyzed, if there are any."""
-    if not calls:
-        return []
     numbers = Counter(call.kind for call in calls)
     kinds = ", ".join(f"{numbers[kind]:,} {text}" for kind, text in KINDS.items() if numbers[kind])
     were = "was" if len(calls) == 1 else "were"
-    return [f"{count(len(calls), 'call')} {were} not analyzed: {kinds}. See `--statistics`."]
+    line = f"{count(len(calls), 'call')} {were} not analyzed: {kinds}. See `--statistics`."
+    return [line] if calls else []
 
 
 def count(number: int, word: str) -> str:
@@ -105,19 +104,18 @@ def errors(number: int) -> str:
 def hidden_lines(hidden: Mapping[str, int], unset: Collection[str] = ()) -> list[str]:
     """Count the hidden possible findings by code, and say what shows or decides them."""
     number = sum(hidden.values())
-    what = "possible finding" if number == 1 else "possible findings"
-    pronoun = "it" if number == 1 else "them"
+    what, pronoun = ("finding", "it") if number == 1 else ("findings", "them")
     rows = frequent_first(hidden)
     listed = [f"{count} {code}" for code, count in rows[:MOST_CODES]]
     others = sum(count for _, count in rows[MOST_CODES:])
     listed += [f"{others} of other codes"] if others else []
     names = ", ".join(listed) if len(rows) > 1 else rows[0][0]
-    lines = [f"{number} {what} hidden ({names}). Use `--certainty possible` to show {pronoun}."]
+    how = f"Use `--certainty possible` to show {pronoun}."
+    lines = [f"{number} possible {what} hidden ({names}). {how}"]
     for key, codes in DECIDES.items():
-        decided = [code for code in codes if code in hidden]
+        decided = " and ".join(code for code in codes if code in hidden)
         if key in unset and decided:
-            codes_decided = " and ".join(decided)
-            lines.append(f"Set `{key}` so that {codes_decided} can be confirmed or ruled out.")
+            lines.append(f"Set `{key}` so that {decided} can be confirmed or ruled out.")
     return lines
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
-from tpulint.finding import Applicability, Certainty, Finding, Span
+from tpulint.finding import Applicability, Certainty, Finding, Span, Step
 from tpulint.output.context import RenderContext
 
 # The lines of a finding as they are shown: numbered, underlined, cut to the width.
@@ -107,6 +108,12 @@ def columns(text: str) -> int:
 
 def one_line(message: str) -> str:
     return shown(" ".join(message.split()))
+
+
+def lane_names(trace: Sequence[Step]) -> list[str]:
+    """Return the lanes of a trace, the device first and the host after it."""
+    names = dict.fromkeys(step.lane for step in trace)
+    return sorted(names, key=lambda name: (name not in ("device", "host"), name == "host"))
 
 
 def flags(finding: Finding) -> str:
