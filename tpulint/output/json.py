@@ -157,15 +157,6 @@ def summed(parts: Sequence[MergedRow]) -> MergedRow:
     return sums
 
 
-def notifications_of(run: MergedRow) -> list[MergedRow]:
-    """Return what a run says of calls and files that were not analyzed."""
-    return [
-        row
-        for invocation in run.get("invocations", [])
-        for row in invocation["toolExecutionNotifications"]
-    ]
-
-
 def united(
     rows: Sequence[MergedRow], key: Callable[[MergedRow], tuple[object, ...]]
 ) -> list[MergedRow]:
