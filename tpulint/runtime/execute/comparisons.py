@@ -6,7 +6,7 @@ On one core such a program is right, and on several nothing fails: only the numb
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,6 +31,7 @@ from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.variables import (
     UnsynchronizedVariable,
     UnsynchronizedVariables,
+    past_identities,
     variables_of,
 )
 from tpulint.runtime.source_location import operation_location, user_location
@@ -79,10 +80,14 @@ def _compare_values(
     }
     if rows is None and not results:
         return []
-    is_nan = tf.stack(
-        [tf.zeros([len(images)], tf.bool)]
-        + [tf.stack([_is_nan(here[number]) for here in outputs]) for number in results]
-    )
+    marks = [tf.zeros([len(images)], tf.bool)]
+    for number in results:
+        of_replicas = [here[number] for here in outputs]
+        all_nan = [
+            tf.reduce_all(tf.math.is_nan(here)) & (tf.size(here) > 0) for here in of_replicas
+        ]
+        marks.append(tf.stack(all_nan))
+    is_nan = tf.stack(marks)
     rows = tf.ones([len(images)], tf.int32) if rows is None else rows
     condition = tf.reduce_any(rows == 0) & tf.reduce_any(rows > 0)
     condition |= tf.reduce_any(tf.reduce_any(is_nan, axis=1) & ~tf.reduce_all(is_nan, axis=1))
@@ -94,10 +99,7 @@ def _compare_values(
 
 def _place(result: Tensor) -> str | None:
     """Return the line that computes `result`, not the one that has it returned."""
-    op = result.op
-    while op.type == "Identity":
-        op = op.inputs[0].op
-    return operation_location(op)
+    return operation_location(past_identities(result).op)
 
 
 def _rows(program: ReplicatedProgram, images: Sequence[TensorMap]) -> Tensor | None:
@@ -122,10 +124,6 @@ def _rows(program: ReplicatedProgram, images: Sequence[TensorMap]) -> Tensor | N
     return tf.reduce_max(tf.stack(counts), axis=1)
 
 
-def _is_nan(value: Tensor) -> Tensor:
-    return tf.reduce_all(tf.math.is_nan(value)) & (tf.size(value) > 0)
-
-
 class _ReplicaValues:
     """What the replicas of a computation get and give; `places` are the lines of its results.
 
@@ -148,36 +146,34 @@ class _ReplicaValues:
         )
         warning: RuntimeFaultWarning | None = None
         if 0 < len(empty) < len(rows) and counts:
-            warning = self._empty(sorted(empty), max(rows))
+            warning = EmptyReplicaWarning(
+                f"{_named(empty).capitalize()} got no rows in a step in which another one got "
+                f"{max(rows)}: a mean over no rows is not a number (0 / 0), and neither is what it "
+                "is added to. Drop the last batch (`drop_remainder=True`), or divide sums by the "
+                "number of all rows",
+                place=self._place,
+            )
         elif not empty:
-            partial = zip(nan, self._places, strict=True)
             warning = next(
-                (self._nan(sorted(some), at) for some, at in partial if 0 < len(some) < len(rows)),
+                (
+                    PartialNanWarning(
+                        f"A result of a step is not a number (NaN) on {_named(some)}, and is one "
+                        "on the others. What shows the value of one replica, or leaves NaN out of "
+                        "a mean, hides it",
+                        place=place,
+                    )
+                    for some, place in zip(nan, self._places, strict=True)
+                    if 0 < len(some) < len(rows)
+                ),
                 None,
             )
         if warning is not None and not self._has_warned:
             self._has_warned = True
             warn(warning)
 
-    def _empty(self, replicas: Sequence[int], most: int) -> EmptyReplicaWarning:
-        return EmptyReplicaWarning(
-            f"{_named(replicas).capitalize()} got no rows in a step in which another one got "
-            f"{most}: a mean over no rows is not a number (0 / 0), and neither is what it is added "
-            "to. Drop the last batch (`drop_remainder=True`), or divide sums by the number of all "
-            "rows",
-            place=self._place,
-        )
 
-    def _nan(self, replicas: Sequence[int], place: str | None) -> PartialNanWarning:
-        return PartialNanWarning(
-            f"A result of a step is not a number (NaN) on {_named(replicas)}, and is one on the "
-            "others. What shows the value of one replica, or leaves NaN out of a mean, hides it",
-            place=place,
-        )
-
-
-def _named(replicas: Sequence[int]) -> str:
-    return f"replica{'s' * (len(replicas) > 1)} {', '.join(map(str, replicas))}"
+def _named(replicas: Collection[int]) -> str:
+    return f"replica{'s' * (len(replicas) > 1)} {', '.join(map(str, sorted(replicas)))}"
 
 
 def _compare_hosts(program: ReplicatedProgram, images: Sequence[TensorMap]) -> list[Operation]:
@@ -188,9 +184,8 @@ def _compare_hosts(program: ReplicatedProgram, images: Sequence[TensorMap]) -> l
     names = _batches(program)
     if len(firsts) == 1 or not names:
         return []
-    place = user_location()
-    equal = _EqualSteps(place)
-    (wanted,) = python_functions.python_function(equal.are_wanted, [], [tf.bool])
+    equal = _EqualSteps(user_location())
+    (wanted,) = python_functions.python_function(lambda: equal.are_wanted, [], [tf.bool])
     wanted.set_shape([])
 
     def differ_by_rows() -> Tensor:
@@ -215,16 +210,15 @@ def _mark(tensor: Tensor) -> Tensor:
 
 
 class _EqualSteps:
-    """The first steps of a computation, for as long as the hosts have read the same in them."""
+    """The first steps of a computation, for as long as the hosts have read the same in them.
+
+    Then they `are_wanted`: the next one is to be compared.
+    """
 
     def __init__(self, place: str | None) -> None:
         self._place = place
         self._equal = 0
-        self._may_be_equal = True
-
-    def are_wanted(self) -> bool:
-        """Return whether the next step is to be compared."""
-        return self._may_be_equal
+        self.are_wanted = True
 
     def note(self, marks: Any) -> None:
         """Note the marks of a step, those of each host in a row."""
@@ -232,10 +226,10 @@ class _EqualSteps:
         telling = [column for column in marks.T if column.any()]
         if not telling:
             return
-        self._may_be_equal = all(len(set(column.tolist())) == 1 for column in telling)
-        self._equal += self._may_be_equal
+        self.are_wanted = all(len(set(column.tolist())) == 1 for column in telling)
+        self._equal += self.are_wanted
         if self._equal >= _EQUAL_STEPS:
-            self._may_be_equal = False
+            self.are_wanted = False
             warn(
                 EqualRowsWarning(
                     f"All {len(marks)} hosts have given their replicas the same rows in "
@@ -306,24 +300,30 @@ def compare_copies(
     if kept is not None:
         kept.use(variables)
     with tf.control_dependencies(waits_for):
-        return [_compare_copies(variable, images, kept) for variable in variables.written]
+        return [_compare_copies(written, images, kept) for written in variables.written]
 
 
 def _compare_copies(
-    variable: UnsynchronizedVariable, images: Sequence[TensorMap], kept: KeptCopies | None
+    written: UnsynchronizedVariable, images: Sequence[TensorMap], kept: KeptCopies | None
 ) -> Operation:
+    handle, dtype = written.variable.handle, written.variable.dtype
     first, *others = (
-        tf.raw_ops.ReadVariableOp(resource=here.tensors[variable.handle], dtype=variable.dtype)
-        for here in images
+        tf.raw_ops.ReadVariableOp(resource=here.tensors[handle], dtype=dtype) for here in images
     )
     differs = tf.stack([_have_different_values(first, other) for other in others])
-    report = _first_call_only(lambda *values: _warn_of_difference(variable, *values))
+    has_warned = False
+
+    def report(values: Any) -> None:
+        nonlocal has_warned
+        if not has_warned:
+            has_warned = True
+            _warn_of_difference(written, values)
 
     def note(values: Any) -> None:
         if kept is None:
             report(values)
         else:
-            kept.differ(variable.key, lambda: report(values))
+            kept.differ(written.key, lambda: report(values))
 
     return call_python_if(tf.reduce_any(differs), note, [differs])
 
@@ -347,39 +347,25 @@ def _have_different_values(first: Tensor, other: Tensor) -> Tensor:
     return tf.reduce_any(differs)
 
 
-def _first_call_only(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that calls `function` the first time only."""
-    left = [function]
-
-    def call(*values: Any) -> None:
-        if left:
-            left.pop()(*values)
-
-    return call
-
-
-def _warn_of_difference(variable: UnsynchronizedVariable, differs: Any) -> None:
-    core = 1 + list(differs).index(True)
-    message = (
-        f"The copies of '{variable.name}' on cores 0 and {core} differ after a step. Each replica "
-        "assigns a value that depends on its own data, and the variable has no `aggregation` that "
-        f"combines the values. {_cure_of_drift(variable.name)}"
-    )
-    place = operation_location(variable.write)
-    warn(UnsynchronizedVariableWarning(message, place=place))
-
-
 # Some releases of Keras 3 make these without `aggregation`, and no argument of the layer adds it.
 _NORMALIZATION = re.compile(r"(^|/)(moving_(mean|variance|stddev)|renorm_(mean|stddev))(_\d+)?$")
 
 
-def _cure_of_drift(name: str) -> str:
-    if _NORMALIZATION.search(name):
-        return (
-            "If Keras' `BatchNormalization` made it, pass `synchronized=True` to the layer; if you "
-            'did, create it with `aggregation="mean"` (`tf.VariableAggregation.MEAN`)'
-        )
-    return (
+def _warn_of_difference(written: UnsynchronizedVariable, differs: Any) -> None:
+    name = written.variable.name
+    core = 1 + list(differs).index(True)
+    cure = (
         'Create it with `aggregation="mean"` (`tf.VariableAggregation.MEAN`), or reduce the value '
         "over the replicas first"
     )
+    if _NORMALIZATION.search(name):
+        cure = (
+            "If Keras' `BatchNormalization` made it, pass `synchronized=True` to the layer; if you "
+            'did, create it with `aggregation="mean"` (`tf.VariableAggregation.MEAN`)'
+        )
+    message = (
+        f"The copies of '{name}' on cores 0 and {core} differ after a step. Each replica "
+        "assigns a value that depends on its own data, and the variable has no `aggregation` that "
+        f"combines the values. {cure}"
+    )
+    warn(UnsynchronizedVariableWarning(message, place=operation_location(written.write)))

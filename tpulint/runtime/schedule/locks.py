@@ -11,11 +11,9 @@ cycle is a deadlock.
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from operator import attrgetter
 
 from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, is_stale, reachable
@@ -46,10 +44,6 @@ class RegionGraph:
                 for edge in self._sources[op.name]:
                     self._users[edge.source].append(edge)
         self._results = {self._made_by(tensor.op) for tensor in region.outputs}
-
-    def order(self) -> HostOrder[str]:
-        """Return the order of the host operations."""
-        return HostOrder(self)
 
     def cluster_of(self, node: str) -> str | None:
         return self._clusters[node]
@@ -129,51 +123,22 @@ class Wait:
         return f"{self.lane}: {self.reason}{where}"
 
 
-class WaitGraph:
-    """A thread-safe wait-for graph. Each `add` reports the cycle that it closes."""
-
-    def __init__(self) -> None:
-        self._waits: dict[str, dict[str, Wait]] = {}
-        self._lock = threading.Lock()
-
-    def add(self, *waits: Wait) -> tuple[Wait, ...]:
-        """Add `waits`; return the cycle that they close, beginning with one of them, or ()."""
-        with self._lock:
-            for wait in waits:
-                self._waits.setdefault(wait.lane, {})[wait.held_up_by] = wait
-            for wait in waits:
-                cycle = self._path(wait.held_up_by, wait.lane)
-                if cycle is not None:
-                    return (wait, *cycle)
-        return ()
-
-    def remove(self, lane: str) -> None:
-        """Remove the waits of `lane`."""
-        with self._lock:
-            self._waits.pop(lane, None)
-
-    def all(self) -> tuple[Wait, ...]:
-        """Return all waits at this moment."""
-        with self._lock:
-            return tuple(self._iterate())
-
-    def _iterate(self) -> Iterator[Wait]:
-        for waits in self._waits.values():
-            yield from waits.values()
-
-    def _path(self, start: str, end: str) -> tuple[Wait, ...] | None:
-        """Return the waits that lead from `start` to `end`, () if they are one, or None."""
-        ways: dict[str, tuple[Wait, ...]] = {start: ()}
-        unread = [start]
-        while unread:
-            lane = unread.pop()
-            if lane == end:
-                return ways[lane]
-            for wait in self._waits.get(lane, {}).values():
-                if wait.held_up_by not in ways:
-                    ways[wait.held_up_by] = (*ways[lane], wait)
-                    unread.append(wait.held_up_by)
-        return None
+def closed_cycle(waits: Iterable[Wait], last: Wait) -> tuple[Wait, ...]:
+    """Return the cycle that `last`, with which it begins, closes with `waits`, or ()."""
+    by_lane: dict[str, dict[str, Wait]] = defaultdict(dict)
+    for wait in waits:
+        by_lane[wait.lane][wait.held_up_by] = wait
+    ways: dict[str, tuple[Wait, ...]] = {last.held_up_by: (last,)}
+    unread = [last.held_up_by]
+    while unread:
+        lane = unread.pop()
+        if lane == last.lane:
+            return ways[lane]
+        for wait in by_lane[lane].values():
+            if wait.held_up_by not in ways:
+                ways[wait.held_up_by] = (*ways[lane], wait)
+                unread.append(wait.held_up_by)
+    return ()
 
 
 DEVICE = "device"
@@ -211,29 +176,11 @@ class AccessSchedule:
     warnings: list[StaleVariableWarning] = field(default_factory=list)
 
 
-class RegionOrder:
-    """When the host operations of a region run, by name."""
-
-    def __init__(self, region: Region, *, is_top: bool) -> None:
-        graph = RegionGraph(region, is_top=is_top)
-        order = graph.order()
-        self._placements = {name: order.placement(name) for name in graph.host_nodes}
-
-    def placement(self, name: str) -> Placement:
-        """Return when the host operation `name` runs."""
-        return self._placements[name]
-
-    @cached_property
-    def tails(self) -> frozenset[str]:
-        """Return the operations that nothing on the device follows."""
-        return frozenset(name for name, placed in self._placements.items() if placed.is_last)
-
-    @cached_property
-    def awaited(self) -> frozenset[str]:
-        """Return the operations that must run before the device can go on."""
-        return frozenset(
-            name for name, placed in self._placements.items() if placed.when is Phase.AWAITED
-        )
+def _placements(region: Region, *, is_top: bool) -> dict[str, Placement]:
+    """Return when the host operations of `region` run, by name."""
+    graph = RegionGraph(region, is_top=is_top)
+    order = HostOrder(graph)
+    return {name: order.placement(name) for name in graph.host_nodes}
 
 
 def schedule_accesses(
@@ -245,7 +192,7 @@ def schedule_accesses(
         DeviceVariableError: a host cluster touches a variable of a strategy.
     """
     access_schedule = AccessSchedule()
-    orders = {id(top): RegionOrder(top, is_top=True)}
+    placements = {id(top): _placements(top, is_top=True)}
     for variable in variables:
         for touch in variable.on_host:
             if variable.of_strategy:
@@ -258,9 +205,10 @@ def schedule_accesses(
             if not variable.on_device:
                 continue
             region = touch.region
-            if id(region) not in orders:
-                orders[id(region)] = RegionOrder(region, is_top=False)
-            _schedule_access(access_schedule, top, variable, touch, orders[id(region)], options)
+            if id(region) not in placements:
+                placements[id(region)] = _placements(region, is_top=False)
+            placed = placements[id(region)]
+            _schedule_access(access_schedule, top, variable, touch, placed, options)
     return access_schedule
 
 
@@ -269,11 +217,11 @@ def _schedule_access(
     top: Region,
     variable: TouchedVariable,
     touch: Touch,
-    order: RegionOrder,
+    placements: Mapping[str, Placement],
     options: Options,
 ) -> None:
     """Add `touch`, on the host, of a `variable` that the device program touches too."""
-    placement = order.placement(touch.anchor.name)
+    placement = placements[touch.anchor.name]
     key = key_of(touch.region, touch.anchor)
     # Whatever the option says: the device program has not taken the variable yet.
     if placement.when is Phase.BEFORE:
@@ -285,7 +233,7 @@ def _schedule_access(
             access_schedule.warnings.append(_stale(variable, touch))
         return
     elif placement.when is Phase.AWAITED:
-        access_schedule.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
+        access_schedule.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, placements))
         return
     else:
         # In a body it may be reached several times, or never: it is queued.
@@ -315,66 +263,57 @@ def _stale(variable: TouchedVariable, touch: Touch) -> StaleVariableWarning:
     )
 
 
-def _cycle(variable: TouchedVariable, touch: Touch, order: RegionOrder) -> tuple[Wait, ...]:
+def _cycle(
+    variable: TouchedVariable, touch: Touch, placements: Mapping[str, Placement]
+) -> tuple[Wait, ...]:
     """Return the cycle that closes when `touch`, awaited by the device, waits for the variable."""
-    graph = WaitGraph()
     lock = f"variable '{variable.name}'"
     # Any one: the program takes all its variables when it starts.
-    holder = variable.on_device[0].op
+    holder = operation_location(variable.on_device[0].op)
     held = f"held by the {DEVICE} program, which touches it, until that ends"
-    graph.add(Wait(lock, DEVICE, held, operation_location(holder)))
-    graph.add(*_waits(touch.region, order))
-    return graph.add(
-        Wait(
-            _lane(touch.region, touch.anchor),
-            lock,
-            f"waits for the variable '{variable.name}'",
-            operation_location(touch.op),
-        )
+    lane = _lane(touch.region, touch.anchor)
+    reason = f"waits for the variable '{variable.name}'"
+    return closed_cycle(
+        [Wait(lock, DEVICE, held, holder), *_waits(touch.region, placements)],
+        Wait(lane, lock, reason, operation_location(touch.op)),
     )
 
 
-def _waits(region: Region, order: RegionOrder) -> Iterator[Wait]:
+def _waits(region: Region, placements: Mapping[str, Placement]) -> Iterator[Wait]:
     """Yield the waits of the device for awaited clusters, and of these for one another."""
+    awaited = {name for name, placed in placements.items() if placed.when is Phase.AWAITED}
     for op in region.ops:
         for source in sources_of(op):
-            if source.name not in order.awaited:
+            if source.name not in awaited:
                 continue
-            lane = _lane(region, source)
-            if region.cluster_of(op) is None or op.name in order.tails:  # the device gives it out
-                yield Wait(DEVICE, lane, f"waits for the result of {lane}", operation_location(op))
-            elif op.name in order.awaited and region.cluster_of(op) != region.cluster_of(source):
+            # The device gives out what a tail takes.
+            is_tail = op.name in placements and placements[op.name].is_last
+            if region.cluster_of(op) is None or is_tail:
+                yield _wait_of_device(region, source, op)
+            elif op.name in awaited and region.cluster_of(op) != region.cluster_of(source):
+                lane = _lane(region, source)
                 yield Wait(_lane(region, op), lane, f"waits for {lane}", operation_location(op))
     for tensor in region.outputs:
-        if tensor.op.name in order.awaited:
-            lane = _lane(region, tensor.op)
-            yield Wait(
-                DEVICE, lane, f"waits for the result of {lane}", operation_location(tensor.op)
-            )
+        if tensor.op.name in awaited:
+            yield _wait_of_device(region, tensor.op, tensor.op)
+
+
+def _wait_of_device(region: Region, awaited: Operation, op: Operation) -> Wait:
+    lane = _lane(region, awaited)
+    return Wait(DEVICE, lane, f"waits for the result of {lane}", operation_location(op))
 
 
 def _lane(region: Region, op: Operation) -> str:
     return f"host cluster {region.cluster_of(op)}"
 
 
-def _followers(region: Region) -> Mapping[str, list[Operation]]:
-    followers: dict[str, list[Operation]] = {}
-    for op in region.ops:
-        for source in sources_of(op):
-            followers.setdefault(source.name, []).append(op)
-    return followers
-
-
 def _with_followers(touch: Touch) -> set[Key]:
     """Return the keys of the operation of `touch` and of all host operations that need it."""
-    followers = _followers(touch.region)
-    operations = reachable(
-        [touch.anchor],
-        lambda op: (
-            other
-            for other in followers.get(op.name, ())
-            if touch.region.cluster_of(other) is not None
-        ),
-        attrgetter("name"),
-    )
-    return {(id(touch.region.graph), op.name) for op in operations}
+    region = touch.region
+    followers: dict[str, list[Operation]] = defaultdict(list)
+    for op in region.ops:
+        if region.cluster_of(op) is not None:
+            for source in sources_of(op):
+                followers[source.name].append(op)
+    following = reachable([touch.anchor], lambda op: followers[op.name], attrgetter("name"))
+    return {key_of(region, op) for op in following}

@@ -43,49 +43,29 @@ def _einsum(op: Operation, inputs: Shapes, output: Any) -> Sizes | None:
     )
 
 
-def _spatial(op: Operation, shape: Sequence[int]) -> Sequence[int]:
-    return shape[2:] if op.get_attr("data_format").startswith(b"NC") else shape[1:-1]
+def _convolution(op: Operation, inputs: Shapes, output: Any) -> Sizes:
+    """Return the sizes of a convolution, or of its gradient: each pixel of a result is a row."""
+    is_to_input, is_to_filter = "BackpropInput" in op.type, "BackpropFilter" in op.type
+    image = output if is_to_input else inputs[0]
+    kernel = output if is_to_filter else inputs[1]
+    result = inputs[2] if is_to_input or is_to_filter else output
+    has_channels_first = op.get_attr("data_format").startswith(b"NC")
+    rows = result[0] * math.prod(result[2:] if has_channels_first else result[1:-1])
+    if op.type.startswith("Depthwise"):  # a kernel of each channel is alone
+        return kernel[-2] * kernel[-1], rows, math.prod(kernel[:-2]), 1
+    groups = image[1 if has_channels_first else -1] // kernel[-2]
+    depth, columns = math.prod(kernel[:-1]), kernel[-1] // groups
+    if is_to_input:
+        return groups, rows, columns, depth
+    return (groups, depth, rows, columns) if is_to_filter else (groups, rows, depth, columns)
 
 
-def _convolution(op: Operation, image: Any, kernel: Any, result: Any) -> Sizes:
-    """Return the sizes of a convolution: each pixel of `result` is a row."""
-    groups = image[1 if op.get_attr("data_format").startswith(b"NC") else -1] // kernel[-2]
-    rows = result[0] * math.prod(_spatial(op, result))
-    return groups, rows, math.prod(kernel[:-1]), kernel[-1] // groups
-
-
-def _forward(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    return _convolution(op, inputs[0], inputs[1], output)
-
-
-def _to_input(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    groups, rows, depth, columns = _convolution(op, output, inputs[1], inputs[2])
-    return groups, rows, columns, depth
-
-
-def _to_filter(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    groups, rows, depth, columns = _convolution(op, inputs[0], output, inputs[2])
-    return groups, depth, rows, columns
-
-
-def _depthwise(op: Operation, kernel: Any, result: Any) -> Sizes:
-    """Return the sizes of a depthwise convolution: a kernel of each channel is alone."""
-    pixels = result[0] * math.prod(_spatial(op, result))
-    return kernel[-2] * kernel[-1], pixels, math.prod(kernel[:-2]), 1
-
-
+_DEPTHWISE = "DepthwiseConv2dNative"
 SIZES: dict[str, Callable[[Operation, Shapes, Any], Sizes | None]] = {
     "MatMul": _matrix_product,
     **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _batch_product),
     "Einsum": _einsum,
-    **dict.fromkeys(("Conv2D", "Conv3D"), _forward),
-    **dict.fromkeys(("Conv2DBackpropInput", "Conv3DBackpropInputV2"), _to_input),
-    **dict.fromkeys(("Conv2DBackpropFilter", "Conv3DBackpropFilterV2"), _to_filter),
-    "DepthwiseConv2dNative": lambda op, inputs, output: _depthwise(op, inputs[1], output),
-    "DepthwiseConv2dNativeBackpropInput": lambda op, inputs, output: _depthwise(
-        op, inputs[1], inputs[2]
-    ),
-    "DepthwiseConv2dNativeBackpropFilter": lambda op, inputs, output: _depthwise(
-        op, output, inputs[2]
-    ),
+    **dict.fromkeys(("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"), _convolution),
+    **dict.fromkeys(("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"), _convolution),
+    **{_DEPTHWISE + kind: _convolution for kind in ("", "BackpropInput", "BackpropFilter")},
 }

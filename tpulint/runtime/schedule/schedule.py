@@ -6,7 +6,7 @@ Where replicas wait for one another in a segment of collectives, that is a rende
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tpulint.runtime.emulator import Options
@@ -124,9 +124,8 @@ def _cut(region: Region, sides: Mapping[str, Side]) -> Plan:
     ordered = order_operations(region, side)
     before = {name: earlier - constants for name, earlier in ordered.items()}
     rest = [op for op in region.ops if op.name not in constants]
-    segments = create_lists_late(
-        cut_into_segments(rest, before, side, region.cluster_of, kind), before
-    )
+    cut = cut_into_segments(rest, before, side, region.cluster_of, kind)
+    segments = create_lists_late(cut, before)
     return Plan(region, tuple(with_constants(segment) for segment in segments), before)
 
 
@@ -156,17 +155,8 @@ class Rendezvous:
         return self.collectives[0]
 
 
-def find_rendezvous(
-    planned: Iterable[Plan], collectives: Iterable[Collective]
-) -> Iterator[Rendezvous]:
-    """Return the rendezvous of the parts `planned` of a program, which has these `collectives`."""
-    by_site = {collective.site: collective for collective in collectives}
-    for plan in planned:
-        for sites in _sites(plan, ()):
-            yield Rendezvous(tuple(by_site[site] for site in sites))
-
-
 def _sites(planned: Plan, around: RegionSite) -> Iterator[list[RegionSite]]:
+    """Yield the sites of the collectives of each rendezvous in `planned`."""
     for segment in planned.segments:
         if segment.side is Side.COLLECTIVE:
             yield [(*around, op.name) for op in segment.ops]
@@ -248,6 +238,7 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
     """
     variables = variables_of(program)
     access_schedule = schedule_accesses(program.region, variables, options)
+    collectives = {collective.site: collective for collective in find_collectives(program)}
     before, during, after = (
         plan_region(region, access_schedule.queued)
         for region in _parts(program.region, access_schedule)
@@ -263,7 +254,11 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
             variable for variable in variables if variable.is_copied(program.num_replicas, options)
         ),
         unsynchronized=unsynchronized_variables(program, variables),
-        rendezvous=tuple(find_rendezvous((before, during, after), find_collectives(program))),
+        rendezvous=tuple(
+            Rendezvous(tuple(collectives[site] for site in sites))
+            for plan in (before, during, after)
+            for sites in _sites(plan, ())
+        ),
         feeds=find_feeds(program.region),
         warnings=(
             *access_schedule.warnings,

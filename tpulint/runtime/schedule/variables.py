@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -71,9 +71,7 @@ class TouchedVariable:
 class UnsynchronizedVariable:
     """A variable of a strategy whose copies may differ after `write`; `key` is its id."""
 
-    handle: str
-    name: str
-    dtype: tf.DType
+    variable: TouchedVariable
     write: Operation
     key: str
 
@@ -101,11 +99,7 @@ def unsynchronized_variables(
     keys = {handle: key for handle, (_, key) in program.variable_names.items()}
     written = (
         UnsynchronizedVariable(
-            variable.handle,
-            variable.name,
-            variable.dtype,
-            uses.writes[variable.handle],
-            keys.get(variable.handle, ""),
+            variable, uses.writes[variable.handle], keys.get(variable.handle, "")
         )
         for variable in variables
         if variable.handle in uses.writes and variable.handle not in uses.summed
@@ -132,7 +126,7 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
         of_strategy = handle in program.of_strategy
         variable = TouchedVariable(
             handle=handle,
-            name=_strategys_name(program, handle) or _name(handle, tensors[0], names),
+            name=program.variable_names.get(handle, ("",))[0] or _name(handle, tensors[0], names),
             dtype=dtype,
             of_strategy=of_strategy,
             shared=len({tensor.name for tensor in tensors}) == 1 and not of_strategy,
@@ -143,9 +137,22 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
     return tuple(variables)
 
 
-def _strategys_name(program: ReplicatedProgram, handle: str) -> str:
-    name, _ = program.variable_names.get(handle, ("", ""))
-    return name
+def captured_through(tensor: Tensor) -> Iterator[Tensor]:
+    """Yield `tensor`, and what it is in the graphs around that capture it, innermost first."""
+    while True:
+        yield tensor
+        captures = getattr(getattr(tensor, "graph", None), "captures", ())
+        outer = [user for user, inner in captures if inner.name == tensor.name]
+        if not outer:
+            return
+        (tensor,) = outer
+
+
+def past_identities(tensor: Tensor) -> Tensor:
+    """Return the tensor that `tensor` passes on."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
 
 
 def _names(marked: Marked) -> Mapping[int, str]:
@@ -160,12 +167,9 @@ def _names(marked: Marked) -> Mapping[int, str]:
 def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
     """Return the user's name for the variable, found through the graphs that capture its handle."""
     # The handle that the computation sees may be captured through several functions.
-    while id(tensor) not in names:
-        graph = getattr(tensor, "graph", None)
-        captures = getattr(graph, "captures", ())
-        outer = [user for user, inner in captures if inner.name == tensor.name]
-        if not outer:
-            op_name: str = tensor.op.name if graph is not None else handle.partition(":")[0]
-            return op_name.removesuffix("/handle")
-        (tensor,) = outer
-    return names[id(tensor)]
+    for outer in captured_through(tensor):
+        if id(outer) in names:
+            return names[id(outer)]
+    has_graph = getattr(outer, "graph", None) is not None
+    op_name: str = outer.op.name if has_graph else handle.partition(":")[0]
+    return op_name.removesuffix("/handle")

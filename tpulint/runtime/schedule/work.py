@@ -28,7 +28,7 @@ from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.schedule.products import SIZES
-from tpulint.runtime.schedule.variables import variables_of
+from tpulint.runtime.schedule.variables import past_identities, variables_of
 from tpulint.runtime.source_location import operation_location, user_location
 from tpulint.runtime.tensorflow_internals import graphs
 
@@ -250,7 +250,6 @@ class _Counter:
     ) -> None:
         """Add to `work` what `region` does `times`; its inputs have the shapes `given`."""
         self._infer(region, given)
-        self._values = values
         for op in region.ops:
             if region.cluster_of(op) is not None:
                 continue
@@ -271,7 +270,9 @@ class _Counter:
                 continue
             shape = self._shape(region, tensor)
             if shape is None:
-                work.unknown_shapes += not _is_of_sizes(tensor)
+                # A vector of integers may be a list of axes, as gradients compute them: no memory.
+                is_of_axes = tensor.dtype in (tf.int32, tf.int64) and tensor.shape.rank == 1
+                work.unknown_shapes += not is_of_axes
             elif math.prod(shape) >= _LEAST_ELEMENTS:
                 place = place or operation_location(op)
                 sized = SizedTensor(op.name, tensor.dtype.base_dtype.name, shape, place)
@@ -293,27 +294,22 @@ class _Counter:
     def _count_bodies(
         self, region: Region, op: Operation, values: dict[str, int], times: int, work: StepWork
     ) -> None:
-        handed_in = arguments(op)
-        rounds: int | None = 1
-        if op.type in WHILE:
-            rounds = self._rounds(region, op, values, work)
+        is_loop = op.type in WHILE
+        rounds = (self._rounds(region, op, values, work) if is_loop else None) or 1
         branches: list[StepWork] = []
         for body in bodies(region, op):
-            shapes = {
-                name: self._shape(region, tensor)
-                for name, tensor in zip(body.inputs, handed_in, strict=True)
-            }
-            passed = {
-                name: value
-                for name, tensor in zip(body.inputs, handed_in, strict=True)
-                if (value := self._value(region, tensor, values)) is not None
-                and op.type not in WHILE
-            }
-            if op.type in WHILE:
+            handed_in = dict(zip(body.inputs, arguments(op), strict=True))
+            shapes = {name: self._shape(region, tensor) for name, tensor in handed_in.items()}
+            if is_loop:
                 passed = self._unchanged(region, op, body, values)
-            inside = StepWork()
-            self.count(body, shapes, passed, times * (rounds or 1), inside)
-            branches.append(inside)
+            else:
+                passed = {
+                    name: value
+                    for name, tensor in handed_in.items()
+                    if (value := self._value(region, tensor, values)) is not None
+                }
+            branches.append(StepWork())
+            self.count(body, shapes, passed, times * rounds, branches[-1])
         if op.type in IF | CASE:
             branches = [max(branches, key=lambda branch: branch.flops)]
         for inside in branches:
@@ -343,46 +339,39 @@ class _Counter:
                 images[name] = _placeholder(tensor, known_shapes.get(name))
             waiting: list[Operation] = []
             for op in region.ops:
-                if op.type == "XlaSetDynamicDimensionSize":  # the bound is what takes memory
-                    self._build(region, waiting, images)
-                    waiting = []
-                    bound = images[op.inputs[0].name]
-                    images[op.outputs[0].name] = bound
-                    self._shapes[id(region.graph), op.outputs[0].name] = shape_of(bound)
-                elif holds_bodies(op) or region.cluster_of(op) is not None:
-                    self._build(region, waiting, images)
-                    waiting = []
-                    self._infer_bodies(region, op, images)
-                else:
+                is_bound = op.type == "XlaSetDynamicDimensionSize"
+                if not (is_bound or holds_bodies(op) or region.cluster_of(op) is not None):
                     waiting.append(op)
+                    continue
+                self._build(region, waiting, images)
+                waiting = []
+                if is_bound:  # the bound is what takes memory
+                    images[op.outputs[0].name] = bound = images[op.inputs[0].name]
+                    self._shapes[id(region.graph), op.outputs[0].name] = shape_of(bound)
+                else:
+                    self._infer_bodies(region, op, images)
             self._build(region, waiting, images)
 
     def _build(self, region: Region, ops: Sequence[Operation], images: dict[str, Tensor]) -> None:
-        if not ops:
-            return
-        order: dict[str, frozenset[str]] = {}
-        copied = copy_operations(region, ops, images.__getitem__, order).tensors
+        copied = copy_operations(region, ops, images.__getitem__, {}).tensors if ops else {}
         images.update(copied)
         for name, tensor in copied.items():
             self._shapes[id(region.graph), name] = shape_of(tensor)
 
     def _infer_bodies(self, region: Region, op: Operation, images: dict[str, Tensor]) -> None:
         """Infer the shapes of the results of `op` from those of its first body with all of them."""
-        inner: tuple[Tensor, ...] = ()
-        body: Region | None = None
-        if region.cluster_of(op) is None:
-            for body in bodies(region, op)[op.type in WHILE :]:
-                shapes = {
-                    name: shape_of(images[tensor.name])
-                    for name, tensor in zip(body.inputs, arguments(op), strict=True)
-                }
-                self._infer(body, shapes)
-                inner = tuple(body.outputs)
-                break
+        is_host = region.cluster_of(op) is not None
+        body = None if is_host else next(iter(bodies(region, op)[op.type in WHILE :]), None)
+        if body is not None:
+            shapes = {
+                name: shape_of(images[tensor.name])
+                for name, tensor in zip(body.inputs, arguments(op), strict=True)
+            }
+            self._infer(body, shapes)
         for place, tensor in enumerate(op.outputs):
             shape = shape_of(tensor)
-            if shape is None and body is not None and place < len(inner):
-                shape = self._shape(body, inner[place])
+            if shape is None and body is not None and place < len(body.outputs):
+                shape = self._shape(body, body.outputs[place])
             self._shapes[id(region.graph), tensor.name] = shape
             images[tensor.name] = _placeholder(tensor, shape)
 
@@ -426,7 +415,7 @@ class _Counter:
             for name, tensor, inside, after in zip(
                 body.inputs, op.inputs, loop.inputs, loop.outputs, strict=True
             )
-            if _source(after).name == inside
+            if past_identities(after).name == inside
             and (value := self._value(region, tensor, values)) is not None
         }
 
@@ -457,7 +446,7 @@ class _Counter:
         for test in tests:
             if test.op.type not in ("Less", "Greater"):
                 continue
-            counter, limit = map(_source, test.op.inputs)
+            counter, limit = map(past_identities, test.op.inputs)
             end = self._value(condition, limit, limits)
             if counter.name not in condition.inputs or end is None:
                 continue
@@ -471,7 +460,7 @@ class _Counter:
         self, condition: Region, tensor: Tensor, values: Mapping[str, int]
     ) -> Iterator[Tensor]:
         """Yield the tests that have to hold for another round, without those that always do."""
-        tensor = _source(tensor)
+        tensor = past_identities(tensor)
         parts = tuple(tensor.op.inputs)
         # AutoGraph tests for both signs of a range's step, which is mostly a constant.
         if tensor.op.type == "LogicalOr":
@@ -504,10 +493,10 @@ class _Counter:
         for number, (tensor, name, after) in enumerate(
             zip(op.inputs, body.inputs, body.outputs, strict=True)
         ):
-            start, result = self._value(region, tensor, values), _source(after)
+            start, result = self._value(region, tensor, values), past_identities(after)
             if start is None or result.op.type not in ("Add", "AddV2"):
                 continue
-            first, second = map(_source, result.op.inputs)
+            first, second = map(past_identities, result.op.inputs)
             if first.name != name:
                 first, second = second, first
             step = self._value(body, second, unchanged)
@@ -519,19 +508,17 @@ class _Counter:
         size = SIZES.get(op.type)
         if size is None:
             return None
-        tensors = (*op.inputs, *op.outputs)
-        shapes = [self._shape(region, tensor) for tensor in tensors]
         operands = [*op.inputs, op.outputs[0]]
-        inner, outer = shapes[: len(op.inputs)], shapes[len(op.inputs)]
+        shapes = [self._shape(region, tensor) for tensor in operands]
         try:
-            sizes = size(op, inner, outer)
+            sizes = size(op, shapes[:-1], shapes[-1])
         except (TypeError, IndexError):  # a shape is not known
             return None
         if sizes is None:
             return None
         moved = sum(
             math.prod(shape) * tensor.dtype.size
-            for tensor, shape in zip(operands, [*inner, outer], strict=True)
+            for tensor, shape in zip(operands, shapes, strict=True)
             if shape is not None
         )
         on_matrix_unit = not op.type.startswith("Depthwise")
@@ -566,11 +553,6 @@ _NO_MEMORY = frozenset({"Const", "Identity", "IdentityN", "NoOp", "Reshape", "St
 }
 
 
-def _is_of_sizes(tensor: Tensor) -> bool:
-    """Return whether `tensor` may be a list of axes, as gradients compute them: no memory."""
-    return tensor.dtype in (tf.int32, tf.int64) and tensor.shape.rank == 1
-
-
 def _is_of_gradient(op: Operation) -> bool:
     """Return whether a gradient made `op`: TensorFlow names it after what it is the gradient of."""
     return "gradient_tape/" in op.name or "gradients/" in op.name
@@ -583,9 +565,3 @@ def _placeholder(tensor: Tensor, shape: Shape | None) -> Tensor:
     if tensor.dtype == tf.resource:
         graphs.copy_handle_data(tensor, image)
     return image
-
-
-def _source(tensor: Tensor) -> Tensor:
-    while tensor.op.type == "Identity":
-        tensor = tensor.op.inputs[0]
-    return tensor
