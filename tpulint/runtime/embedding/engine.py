@@ -10,7 +10,7 @@ import itertools
 import math
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
@@ -71,7 +71,9 @@ class Engine:
             ValueError: an id is outside its table, or a feature does not have the set up shape.
         """
         lookups = []
-        for feature, (indices, ids, weights) in zip(self._features(), features, strict=True):
+        for feature, (indices, ids, weights) in zip(
+            self._config.feature_descriptor, features, strict=True
+        ):
             table = self._config.table_descriptor[feature.table_id]
             outside = ids[(ids < 0) | (ids >= table.vocabulary_size)]
             if outside.size:
@@ -112,15 +114,15 @@ class Engine:
 
     def activations(self, core: int, number: int) -> list[Any]:
         """Return the activations of the batch of that number, for `core`, feature by feature."""
+        descriptors = self._config.table_descriptor
+        tables = [descriptors[feature.table_id] for feature in self._config.feature_descriptor]
         with self._lock:
             batch = self._batches.pop(number)
             if batch.training:
                 self._unanswered[core] = batch
             return [
                 feature_lookup.of(self._tables[table.name]["parameters"])
-                for feature_lookup, table in zip(
-                    batch.lookups, self._tables_of_features(), strict=True
-                )
+                for feature_lookup, table in zip(batch.lookups, tables, strict=True)
             ]
 
     def gradients(self, core: int, gradients: Sequence[Any], rates: Sequence[float]) -> None:
@@ -138,8 +140,7 @@ class Engine:
             # All cores read a table before any of their gradients changes it.
             if len(self._answers) == self._config.num_tensor_cores:
                 # In a fixed order, for sums of floats depend on it.
-                answers = [self._answers[core] for core in sorted(self._answers)]
-                self._update(answers)
+                self._update([self._answers[core] for core in sorted(self._answers)])
                 self._answers.clear()
                 self._changed.notify_all()
 
@@ -150,18 +151,11 @@ class Engine:
             self._answers.clear()
             self._changed.notify_all()
 
-    def _features(self) -> Any:
-        return self._config.feature_descriptor
-
-    def _tables_of_features(self) -> Iterator[Any]:
-        for feature in self._features():
-            yield self._config.table_descriptor[feature.table_id]
-
     def _update(self, answers: Sequence[tuple[_Batch, Sequence[Any], Sequence[float]]]) -> None:
         parts: dict[int, list[tuple[Any, Any]]] = defaultdict(list)
         for batch, gradients, _ in answers:
             for feature, feature_lookup, gradient in zip(
-                self._features(), batch.lookups, gradients, strict=True
+                self._config.feature_descriptor, batch.lookups, gradients, strict=True
             ):
                 parts[feature.table_id].append((feature_lookup.rows, feature_lookup.back(gradient)))
         for table_id, pieces in parts.items():
@@ -175,8 +169,7 @@ class Engine:
         rate = parameters.learning_rate.constant
         if parameters.learning_rate.HasField("dynamic"):
             rate = float(rates[parameters.learning_rate.dynamic.tag])
-        accumulates = parameters.gradient_accumulation_status != _NOT_ACCUMULATED
-        if not accumulates:
+        if parameters.gradient_accumulation_status == _NOT_ACCUMULATED:
             for row, gradient in zip(rows, gradients):
                 self._step(table, rate, np.array([row]), gradient[None])
             return
@@ -190,15 +183,20 @@ class Engine:
         self._step(table, rate, unique, summed)
 
     def _step(self, table: Any, rate: float, rows: Any, gradients: Any) -> None:
-        values = self._tables[table.name]
-        names = ("parameters", *SLOTS[table.optimization_parameters.WhichOneof("parameters")])
-        updated_rows = update_rows(
-            table.optimization_parameters,
-            rate,
-            {name: values[name][rows] for name in names},
-            gradients,
-        )
-        for name, new in updated_rows.items():
+        """Update `rows` of a table by their `gradients`, as its OptimizationParameters say."""
+        parameters, values = table.optimization_parameters, self._tables[table.name]
+        kind = parameters.WhichOneof("parameters")
+        slots, update = _OPTIMIZERS[kind]
+        before = {name: values[name][rows] for name in ("parameters", *slots)}
+        gradients = _clipped(gradients, parameters.gradient_clipping_limits)
+        decay = parameters.weight_decay_factor
+        if parameters.multiply_weight_decay_factor_by_learning_rate:
+            decay *= rate
+        before["parameters"] = before["parameters"] * np.float32(1.0 - decay)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            after = update(getattr(parameters, kind), np.float32(rate), before, gradients)
+        after["parameters"] = _clipped(after["parameters"], parameters.clipping_limits)
+        for name, new in after.items():
             values[name][rows] = new
 
 
@@ -240,18 +238,13 @@ def lookup(
         ValueError: the feature does not fit `shape`.
     """
     gains = np.ones(len(rows), np.float32) if weights.size == 0 else weights.astype(np.float32)
-    build: Callable[..., Lookup] = _ragged
     if indices_or_splits.ndim == 2:
-        build = _sparse
-    elif indices_or_splits.size == 0:
-        build = _dense
-    return build(tuple(shape), combiner, indices_or_splits, rows, gains)
-
-
-def _dense(shape: tuple[int, ...], _: str, __: Any, rows: Any, ___: Any) -> Lookup:
+        return _sparse(tuple(shape), combiner, indices_or_splits, rows, gains)
+    if indices_or_splits.size:
+        return _ragged(tuple(shape), combiner, indices_or_splits, rows, gains)
     if len(rows) != math.prod(shape):
-        raise ValueError(f"a dense feature has {len(rows)} ids for samples of shape {shape}")
-    return Lookup(rows, np.arange(len(rows)), np.ones(len(rows), np.float32), shape)
+        raise ValueError(f"a dense feature has {len(rows)} ids for samples of shape {tuple(shape)}")
+    return Lookup(rows, np.arange(len(rows)), np.ones(len(rows), np.float32), tuple(shape))
 
 
 def _sparse(shape: tuple[int, ...], combiner: str, indices: Any, rows: Any, weights: Any) -> Lookup:
@@ -297,29 +290,6 @@ def _combined(
 # learning rate.
 Rows = dict[str, Any]
 """The parameters of some rows, and their slots, by the slots' names."""
-SLOTS: dict[str, tuple[str, ...]] = {
-    "stochastic_gradient_descent": (),
-    "adagrad": ("accumulators",),
-    "adam": ("momenta", "velocities"),
-    "ftrl": ("accumulators", "linears"),
-}
-"""The slots of each optimizer that is offered."""
-
-
-def update_rows(parameters: Any, rate: float, rows: Rows, gradient: Any) -> Rows:
-    """Return `rows` after a step with `gradient`, as the OptimizationParameters say."""
-    gradient = _clipped(gradient, parameters.gradient_clipping_limits)
-    decay = parameters.weight_decay_factor
-    if parameters.multiply_weight_decay_factor_by_learning_rate:
-        decay *= rate
-    rows = {**rows, "parameters": rows["parameters"] * np.float32(1.0 - decay)}
-    kind = parameters.WhichOneof("parameters")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        updated_rows = _UPDATES[kind](getattr(parameters, kind), np.float32(rate), rows, gradient)
-    return {
-        **updated_rows,
-        "parameters": _clipped(updated_rows["parameters"], parameters.clipping_limits),
-    }
 
 
 def _clipped(values: Any, limits: Any) -> Any:
@@ -374,9 +344,10 @@ def _ftrl(its: Any, rate: Any, rows: Rows, gradient: Any) -> Rows:
     }
 
 
-_UPDATES: dict[str, Callable[[Any, Any, Rows, Any], Rows]] = {
-    "stochastic_gradient_descent": _sgd,
-    "adagrad": _adagrad,
-    "adam": _adam,
-    "ftrl": _ftrl,
+_OPTIMIZERS: dict[str, tuple[tuple[str, ...], Callable[[Any, Any, Rows, Any], Rows]]] = {
+    "stochastic_gradient_descent": ((), _sgd),
+    "adagrad": (("accumulators",), _adagrad),
+    "adam": (("momenta", "velocities"), _adam),
+    "ftrl": (("accumulators", "linears"), _ftrl),
 }
+"""The slots of each optimizer that is offered, and its update."""

@@ -28,6 +28,9 @@ from tpulint.runtime.tensorflow_internals.modules import (
 from tpulint.runtime.tensorflow_internals.operations import runs_independently
 from tpulint.runtime.tensorflow_internals.patching import emulated_patch
 
+_TPU = "tensorflow.python.tpu"
+_OFFERED = ("SGD", "Adagrad", "Adam", "FTRL")
+_IN_MEMORY = "the embedding tables are in the host's memory: the operations have no kernel on a CPU"
 _NO_BATCH = "waits for embedding activations, and no batch is enqueued for its core"
 
 
@@ -42,43 +45,54 @@ def current_engine() -> Engine | None:
     return emulator.current_part(_EngineSlot).engine
 
 
-def is_set_up() -> bool:
-    """Return whether a TPUEmbedding has set up the engine."""
+@emulated_patch(f"{_TPU}.ops.tpu_ops.is_tpu_embedding_initialized", why=_IN_MEMORY)
+def _is_set_up(_: Any) -> bool:
     engine = current_engine()
     return engine is not None and not engine.memory.is_cleared
 
 
-def set_up(config: Any) -> None:
+@emulated_patch(f"{_TPU}.tpu.initialize_system_for_tpu_embedding", why=_IN_MEMORY)
+def _set_up(_: Any, config: Any = None, *args: Any, **kwargs: Any) -> None:
     """Set up the engine as `config`, a TPUEmbeddingConfiguration, says."""
+    del args, kwargs
     memory = current_state().table_memory
     emulator.current_part(_EngineSlot).engine = Engine(config, memory)
 
 
-def load(variables: dict[str, dict[str, Any]]) -> None:
+@emulated_patch(f"{_TPU}.tpu_embedding_v2._load_variables_impl", why=_IN_MEMORY)
+def _load(_: Any, config: Any, hosts: Any, variables: Any, tables: Any) -> None:
     """Load the tables from the host's sharded variables, by table and slot."""
-    for table, slots in variables.items():
-        _engine().load(
-            table, {name: variable.variables[0].numpy() for name, variable in slots.items()}
-        )
+    del config, hosts, tables
+    with tf.init_scope():
+        for table, slots in variables.items():
+            values = {name: variable.variables[0].numpy() for name, variable in slots.items()}
+            _engine().load(table, values)
 
 
-def retrieve(variables: dict[str, dict[str, Any]]) -> None:
+@emulated_patch(f"{_TPU}.tpu_embedding_v2._retrieve_variables_impl", why=_IN_MEMORY)
+def _retrieve(_: Any, config: Any, hosts: Any, variables: Any, tables: Any) -> None:
     """Store the tables in the host's sharded variables."""
-    for table, slots in variables.items():
-        for name, value in _engine().retrieve(table).items():
-            slots[name].variables[0].assign(value)
+    del config, hosts, tables
+    with tf.init_scope():
+        for table, slots in variables.items():
+            for name, value in _engine().retrieve(table).items():
+                slots[name].variables[0].assign(value)
 
 
-def enqueue(
-    indices: Sequence[Tensor],
-    ids: Sequence[Tensor],
-    weights: Sequence[Tensor],
-    mode: Tensor,
-    ordinal: int,
-    combiners: Sequence[str],
+@emulated_patch(f"{_TPU}.ops.tpu_ops.enqueue_tpu_embedding_arbitrary_tensor_batch", why=_IN_MEMORY)
+def _enqueue(
+    _: Any,
+    sample_indices_or_row_splits: Sequence[Tensor],
+    embedding_indices: Sequence[Tensor],
+    aggregation_weights: Sequence[Tensor],
+    mode_override: Any,
+    device_ordinal: int = -1,
+    combiners: Sequence[str] = (),
+    name: Any = None,
 ) -> Operation | None:
-    """Enqueue a batch for the core `ordinal`, or inside a computation for the replica's own."""
-    engine, count, place = _engine(), len(ids), user_location()
+    """Enqueue a batch for the core of that ordinal, or inside a computation for its own."""
+    del name
+    engine, count, place = _engine(), len(embedding_indices), user_location()
 
     def put(mode: Any, *arrays: Any) -> Any:
         features = list(
@@ -86,19 +100,27 @@ def enqueue(
         )
         return np.int64(engine.enqueue(combiners, features, training=mode != b"inference"))
 
+    batch = [*sample_indices_or_row_splits, *embedding_indices, *aggregation_weights]
     # In a computation the ordinal is unknown: each replica feeds its own core.
-    core = _own_core() if ordinal < 0 else tf.constant(ordinal)
-    batch = [tf.convert_to_tensor(mode), *indices, *ids, *weights]
-    handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
-    done = exchanges.enqueue(handle, [_called(engine, put, batch, tf.int64, place)])
+    is_inside = device_ordinal < 0
+    handle = _queue_of(engine, _own_core()) if is_inside else _queue(engine, device_ordinal)
+    mode = tf.convert_to_tensor(mode_override)
+    done = exchanges.enqueue(handle, [_called(engine, put, [mode, *batch], tf.int64, place)])
     if done is not None:
         runs_independently(done)
     return done
 
 
-def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
-    """Return the activations of the replica's next batch, of `shapes`."""
+@emulated_patch(f"{_TPU}.ops.tpu_ops.recv_tpu_embedding_activations", why=_IN_MEMORY)
+def _receive_activations(_: Any, config: bytes, **kwargs: Any) -> list[Tensor]:
+    """Return the activations of the replica's next batch."""
+    del kwargs
     engine, place = _engine(), user_location()
+    settings = tpu_embedding_configuration_pb2.TPUEmbeddingConfiguration.FromString(config)
+    shapes = [
+        [*feature.input_shape, settings.table_descriptor[feature.table_id].dimension]
+        for feature in settings.feature_descriptor
+    ]
 
     def expect(core: Any) -> bool:
         engine.expect(int(core))
@@ -121,9 +143,13 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     return list(outside_compilation(host, _own_core()))
 
 
-def send_gradients(gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> Operation:
+@emulated_patch(f"{_TPU}.ops.tpu_ops.send_tpu_embedding_gradients", why=_IN_MEMORY)
+def _send_gradients(
+    _: Any, inputs: Sequence[Tensor], learning_rates: Sequence[Tensor], config: Any, **kwargs: Any
+) -> Operation:
     """Send the gradients of the replica's last batch, and the dynamic learning rates."""
-    engine, count, place = _engine(), len(gradients), user_location()
+    del config, kwargs
+    engine, count, place = _engine(), len(inputs), user_location()
 
     def send(core: Any, *arrays: Any) -> bool:
         engine.gradients(int(core), arrays[:count], arrays[count:])
@@ -133,7 +159,7 @@ def send_gradients(gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> Oper
         return _called(engine, send, [core, *tensors], tf.bool, place)
 
     after_failures(_marked_graph(), engine.forget_failed_step)
-    return outside_compilation(host, _own_core(), *gradients, *rates).op
+    return outside_compilation(host, _own_core(), *inputs, *learning_rates).op
 
 
 def _queue(engine: Engine, core: int) -> Tensor:
@@ -208,72 +234,36 @@ def _called(
     return tf.numpy_function(report_internal_errors(call), list(arguments), kinds, stateful=True)
 
 
-_TPU = "tensorflow.python.tpu"
-_OFFERED = ("SGD", "Adagrad", "Adam", "FTRL")
-_IN_MEMORY = "the embedding tables are in the host's memory: the operations have no kernel on a CPU"
-
-
 @emulated_patch(
     f"{_TPU}.tpu_embedding_v2.TPUEmbedding.__init__",
     why="what the emulated embedding engine does not offer is refused at once",
 )
 def _initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
     original(self, *args, **kwargs)
-    if self._using_tpu:
-        _refuse_what_is_not_offered(self)
+    if not self._using_tpu:
+        return
+    if current_pod().is_remote:
+        _refuse("a pod of several hosts")
+    offered = tuple(getattr(tpu_embedding_v2_utils, name) for name in _OFFERED)
+    if self._pipeline_execution_with_tensor_core:
+        _refuse("pipeline_execution_with_tensor_core=True")
+    if getattr(self, "_num_cores_per_replica", None) not in (None, 1):
+        _refuse("several cores a replica")
+    for table in self._table_config:
+        if not isinstance(table.optimizer, offered):
+            _refuse(f"the optimizer {type(table.optimizer).__name__}")
+        if getattr(table, "quantization_config", None) is not None:
+            _refuse("quantization_config")
+        if not isinstance(table.combiner, str):
+            _refuse("a combiner of one's own")
+        if hasattr(table.optimizer, "low_dimensional_packing_status"):
+            # TensorFlow puts this bool into a protocol buffer's enum, which newer ones refuse.
+            is_packed = table.optimizer.low_dimensional_packing_status
+            table.optimizer.low_dimensional_packing_status = int(is_packed)
 
 
-@emulated_patch(f"{_TPU}.tpu_embedding_v2._load_variables_impl", why=_IN_MEMORY)
-def _load(_: Any, config: Any, hosts: Any, variables: Any, tables: Any) -> None:
-    del config, hosts, tables
-    with tf.init_scope():
-        load(variables)
-
-
-@emulated_patch(f"{_TPU}.tpu_embedding_v2._retrieve_variables_impl", why=_IN_MEMORY)
-def _retrieve(_: Any, config: Any, hosts: Any, variables: Any, tables: Any) -> None:
-    del config, hosts, tables
-    with tf.init_scope():
-        retrieve(variables)
-
-
-@emulated_patch(f"{_TPU}.ops.tpu_ops.is_tpu_embedding_initialized", why=_IN_MEMORY)
-def _is_set_up(_: Any) -> bool:
-    return is_set_up()
-
-
-@emulated_patch(f"{_TPU}.tpu.initialize_system_for_tpu_embedding", why=_IN_MEMORY)
-def _set_up(_: Any, config: Any = None, *args: Any, **kwargs: Any) -> None:
-    del args, kwargs
-    set_up(config)
-
-
-@emulated_patch(f"{_TPU}.ops.tpu_ops.enqueue_tpu_embedding_arbitrary_tensor_batch", why=_IN_MEMORY)
-def _enqueue(
-    _: Any,
-    sample_indices_or_row_splits: Any,
-    embedding_indices: Any,
-    aggregation_weights: Any,
-    mode_override: Any,
-    device_ordinal: int = -1,
-    combiners: Any = (),
-    name: Any = None,
-) -> Any:
-    del name
-    features = (sample_indices_or_row_splits, embedding_indices, aggregation_weights)
-    return enqueue(*features, mode_override, device_ordinal, combiners)
-
-
-@emulated_patch(f"{_TPU}.ops.tpu_ops.recv_tpu_embedding_activations", why=_IN_MEMORY)
-def _receive_activations(_: Any, config: bytes, **kwargs: Any) -> Any:
-    del kwargs
-    return activations(_shapes(config))
-
-
-@emulated_patch(f"{_TPU}.ops.tpu_ops.send_tpu_embedding_gradients", why=_IN_MEMORY)
-def _send_gradients(_: Any, inputs: Any, learning_rates: Any, config: Any, **kwargs: Any) -> Any:
-    del config, kwargs
-    return send_gradients(inputs, learning_rates)
+def _refuse(what: str) -> None:
+    raise NotImplementedError(f"the embedding engine of the emulated TPU does not offer {what}")
 
 
 @emulated_patch(
@@ -299,38 +289,3 @@ def _refuse_sparse_cores(*_: Any, **__: Any) -> None:
         "the emulated TPU has no SparseCore: use tf.tpu.experimental.embedding.TPUEmbedding or "
         "TPUEmbeddingV0"
     )
-
-
-def _refuse_what_is_not_offered(embedding: Any) -> None:
-    """Raise an error if the emulated engine cannot do what `embedding` is to do."""
-    if current_pod().is_remote:
-        _refuse("a pod of several hosts")
-    offered = tuple(getattr(tpu_embedding_v2_utils, name) for name in _OFFERED)
-    if embedding._pipeline_execution_with_tensor_core:
-        _refuse("pipeline_execution_with_tensor_core=True")
-    if getattr(embedding, "_num_cores_per_replica", None) not in (None, 1):
-        _refuse("several cores a replica")
-    for table in embedding._table_config:
-        if not isinstance(table.optimizer, offered):
-            _refuse(f"the optimizer {type(table.optimizer).__name__}")
-        if getattr(table, "quantization_config", None) is not None:
-            _refuse("quantization_config")
-        if not isinstance(table.combiner, str):
-            _refuse("a combiner of one's own")
-        if hasattr(table.optimizer, "low_dimensional_packing_status"):
-            # TensorFlow puts this bool into a protocol buffer's enum, which newer ones refuse.
-            is_packed = table.optimizer.low_dimensional_packing_status
-            table.optimizer.low_dimensional_packing_status = int(is_packed)
-
-
-def _refuse(what: str) -> None:
-    raise NotImplementedError(f"the embedding engine of the emulated TPU does not offer {what}")
-
-
-def _shapes(config: bytes) -> list[list[int]]:
-    """Return the shape of each feature's activations."""
-    settings = tpu_embedding_configuration_pb2.TPUEmbeddingConfiguration.FromString(config)
-    return [
-        [*feature.input_shape, settings.table_descriptor[feature.table_id].dimension]
-        for feature in settings.feature_descriptor
-    ]
