@@ -16,12 +16,11 @@ import tensorflow as tf
 
 from tpulint.runtime.emulate.system import real_tpu
 from tpulint.runtime.emulator import current_options
-from tpulint.runtime.execute.exchanges import queue_at
+from tpulint.runtime.execute.exchanges import enqueue, queue_at
 from tpulint.runtime.execute.feeds import (
     FEED_RULE,
     HostDequeue,
     dequeue_tuple,
-    enqueue_serialized,
     feed_queue,
     last_reads,
     serialize_tuple,
@@ -149,7 +148,7 @@ def _row(inputs: Sequence[Any], shapes: Sequence[Any]) -> Tensor:
 def _enqueued(core: int, row: Tensor) -> Any:
     """Put a tuple into the infeed of a core, whatever else the function around it does before."""
     handle = feed_queue("infeed", core)
-    done = enqueue_serialized(handle, row)
+    done = enqueue(handle, [row])
     if done is not None:
         # A function runs what has an effect in order: an enqueue would wait for the step before it,
         # which may wait for what is enqueued.
@@ -241,7 +240,7 @@ def _handle_eagerly(execute: Any) -> Changed:
     why="a wait for an outfeed after the last step is an error at once",
 )
 def _fetch_final_values(original: Callable[..., Any], hook: Any, session: Any) -> Any:
-    with last_reads.reading():
+    with last_reads():
         return original(hook, session)
 
 

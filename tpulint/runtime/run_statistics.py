@@ -242,13 +242,13 @@ class Watch:
 
         Segments compiled by XLA run on, and so do Python functions of host clusters.
         """
-        raising.stop_steps()
+        raising.steps_stopped.set()
         self._cancel()
         threads.close_sessions_of_thread(thread)
 
     def resume(self) -> None:
         """Let steps run again."""
-        raising.resume_steps()
+        raising.steps_stopped.clear()
 
     def host_functions(self) -> list[str]:
         """Return the user's lines that Python functions of graphs are at now."""

@@ -75,5 +75,5 @@ def test_a_replica_that_has_ended_its_loop_never_comes() -> None:
 def test_the_next_step_begins_afresh() -> None:
     attendance = CollectiveTracker([collective(decision(branch=0))], NAMES)
     attendance.decide(CONDITIONAL, 1, (), 1)
-    attendance.begin()
+    attendance.forget()
     assert attendance.arrive(SITE, 0, ()) is None

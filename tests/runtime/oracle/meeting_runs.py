@@ -31,7 +31,7 @@ from tests.runtime.oracle.meeting_programs import (
     halves,
 )
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.compose import Composer
+from tpulint.runtime.execute.compose import SegmentBuilder
 
 Mode = Literal["session", "session of TensorFlow 1", "function", "deadline", "strategy"]
 MODES: tuple[Mode, ...] = ("session", "session of TensorFlow 1", "function", "deadline", "strategy")
@@ -78,7 +78,7 @@ def cheaply() -> Iterator[None]:
     before = tf.config.optimizer.get_experimental_options()
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     try:
-        with mock.patch.object(Composer, "_build_compiled", Composer._build_plain):
+        with mock.patch.object(SegmentBuilder, "_build_compiled", SegmentBuilder._build_plain):
             yield
     finally:
         was = before.get("disable_meta_optimizer", False)

@@ -7,9 +7,9 @@ So a whole step runs inside TensorFlow's own executor, without Python between th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
 import tensorflow as tf
 
@@ -22,121 +22,19 @@ from tpulint.runtime.execute.feeds import Feeds, feed_lane
 from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing_tensors
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph, scope_of
-from tpulint.runtime.extract.constants import constant_arguments, device_constant, shaped_tensors
+from tpulint.runtime.extract.constants import device_constant, shaped_tensors
 from tpulint.runtime.extract.copying import copy_operations, inputs_of
 from tpulint.runtime.extract.kernels import (
     refused_array_use,
     unreachable_python_function,
     unsupported_operation,
 )
-from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
+from tpulint.runtime.extract.region import Operation, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
 from tpulint.runtime.schedule.schedule import Plan
 from tpulint.runtime.source_location import host_function_of, operation_location
 from tpulint.runtime.tensorflow_internals import operations
-
-
-def operation_waits(
-    planned: Plan, op: Operation, own: frozenset[str], images: TensorMap
-) -> list[Operation]:
-    """Return the operations outside its segment that `op` waits for, apart from its inputs."""
-    if op.name not in planned.before or op.type == "Const":
-        return []
-    data = {tensor.op.name for tensor in op.inputs}
-    earlier = planned.before[op.name]
-    waits_for = [images.operations[name] for name in sorted(earlier - own - data)]
-    return waits_for if earlier else [*waits_for, *images.entry]
-
-
-def segment_waits(
-    planned: Plan, segment: Segment, own: frozenset[str], images: TensorMap
-) -> list[Operation]:
-    """Return the operations outside `segment` that any of its operations waits for."""
-    waits = [operation_waits(planned, op, own, images) for op in segment.ops]
-    return list({op.name: op for group in waits for op in group}.values())
-
-
-def note_start(
-    probes: Probes, planned: Plan, segment: Segment, own: frozenset[str], images: TensorMap
-) -> list[Operation]:
-    """Note that `segment` starts, once all its inputs are ready."""
-    if not probes.wanted or segment.side is Side.PLAIN:
-        return []
-    takes = {
-        name: constant_or_image(planned.region, name, images, on_host=segment.side is Side.HOST)
-        for name in inputs_of(segment.ops)
-    }
-    waits_for = [
-        *(tensor.op for tensor in takes.values()),
-        *segment_waits(planned, segment, own, images),
-    ]
-    crossing = [
-        image
-        for name, image in takes.items()
-        if segment.side is Side.HOST and not _is_made_on_host(planned.region, name)
-    ]
-    return probes.start(_watched(segment), images.replica, crossing, waits_for)
-
-
-def note_end(
-    probes: Probes,
-    planned: Plan,
-    segment: Segment,
-    own: frozenset[str],
-    images: TensorMap,
-    images_made: list[Operation],
-) -> None:
-    """Note that `segment`, whose images are `images_made`, has ended, before others go on."""
-    gives = [
-        images.tensors[tensor.name]
-        for op in segment.ops
-        for tensor in op.outputs
-        if segment.side is Side.HOST and _leads_to_device(planned.region, tensor, own)
-    ]
-    ended = probes.end(_watched(segment), images.replica, gives, images_made)
-    images.effects += ended
-    with tf.control_dependencies(ended):
-        for tensor in _values(segment):
-            if tensor.name in images.tensors:
-                images.tensors[tensor.name] = tf.identity(images.tensors[tensor.name])
-
-
-def lane_of(segment: Segment) -> str:
-    """Return the lane in which `segment` runs."""
-    return f"host cluster {segment.cluster}" if segment.side is Side.HOST else "device"
-
-
-def _values(segment: Segment) -> list[Tensor]:
-    """Return the outputs of `segment`, except constants and handles, which never cross."""
-    return [
-        tensor
-        for op in segment.ops
-        if op.type != "Const"
-        for tensor in op.outputs
-        if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
-    ]
-
-
-def _watched(segment: Segment) -> WatchedSegment:
-    first = segment.ops[0]
-    function = host_function_of(first) if segment.side is Side.HOST else ""
-    return WatchedSegment(lane_of(segment), first.name, operation_location(first), function)
-
-
-def _is_made_on_host(region: Region, name: str) -> bool:
-    """Return whether the tensor `name` is made on the host, or is a constant that is not sent."""
-    op = region.graph.get_tensor_by_name(name).op
-    return op.name in region.names and (op.type == "Const" or region.cluster_of(op) is not None)
-
-
-def _leads_to_device(region: Region, tensor: Tensor, own: frozenset[str]) -> bool:
-    users = region.used_by.get(tensor.name, frozenset()) - own
-    on_device = (
-        region.cluster_of(region.graph.get_operation_by_name(user)) is None for user in users
-    )
-    return tensor.name in region.output_names or any(on_device)
-
 
 _COSTS_NOTHING = frozenset({"Identity", "Const", "NoOp"})
 # Of scalars these give what XLA's give, and a program of XLA takes ten times as long to start.
@@ -164,230 +62,247 @@ class Composer:
 
     def build(self, planned: Plan, images: TensorMap) -> None:
         """Build all of `planned`, and add the images of its tensors and operations to `images`."""
-        later = self._defer(planned.deferred, images) if planned.deferred else None
+        later = defer(planned.deferred, images) if planned.deferred else None
+        if later:
+            self.deferred.append(later)
         for segment in planned.segments:
-            if segment.side is Side.CONTROL:
-                self._build_control(planned, segment, images)
-            elif segment.side is Side.COLLECTIVE:
-                self._build_collective(planned, segment, images)
-            elif segment.side is Side.FEED:
-                self._build_feed(planned, segment.ops[0], images)
-            elif segment.side is Side.HOST:
-                self._build_host(planned, segment, images)
-            else:
-                self._build_device(planned, segment, images)
+            SegmentBuilder(self, planned, segment, images).build()
         if later:
             images.effects.append(later.put(images))
 
-    def _defer(self, planned: Plan, images: TensorMap) -> DeferredCluster:
-        later = defer(planned, images)
-        self.deferred.append(later)
-        return later
 
-    def _build_plain(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        on_host = segment.side is Side.HOST
-        copied = copy_operations(
-            planned.region,
-            segment.ops,
-            lambda name: constant_or_image(planned.region, name, images, on_host=on_host),
-            planned.before,
-            on_device=not on_host,
+class SegmentBuilder:
+    """A builder of one segment of `planned`."""
+
+    def __init__(
+        self, composer: Composer, planned: Plan, segment: Segment, images: TensorMap
+    ) -> None:
+        self._composer, self._planned, self._images = composer, planned, images
+        self._region, self._side, self._ops = planned.region, segment.side, segment.ops
+        self._own = frozenset(op.name for op in segment.ops)
+        # The constants of a segment come first, and are on no side.
+        self._is_host = planned.region.cluster_of(segment.ops[-1]) is not None
+        self._lane = "device" if segment.cluster is None else f"host cluster {segment.cluster}"
+
+    @cached_property
+    def _watched(self) -> WatchedSegment:
+        first = self._ops[0]
+        function = host_function_of(first) if self._side is Side.HOST else ""
+        return WatchedSegment(self._lane, first.name, operation_location(first), function)
+
+    def build(self) -> None:
+        """Build the segment, or in its place an operation that fails if nothing can run it."""
+        if self._side is Side.COLLECTIVE:
+            self._build_collective()
+        elif self._side is Side.FEED:
+            self._build_feed()
+        elif fault := self._fault():
+            self._build_failure(fault)
+        elif self._side is Side.CONTROL:
+            self._build_control()
+        elif self._side is Side.DEVICE and not all(map(_is_plain, self._ops)):
+            self._build_compiled()
+        else:
+            self._build_plain()
+
+    def _fault(self) -> RuntimeFault | None:
+        """Return the fault of an operation that nothing on its side can run, or None."""
+        if self._side is Side.HOST:
+            return unreachable_python_function(self._region, self._ops)
+        # XLA never sees an operation that holds both sides, so it cannot refuse it.
+        if self._side is Side.CONTROL:
+            return refused_array_use(self._region, self._ops[0])
+        return unsupported_operation(self._region, self._ops)
+
+    def _image(self, name: str) -> Tensor:
+        return constant_or_image(self._region, name, self._images, on_host=self._is_host)
+
+    def _waits_of(self, op: Operation) -> list[Operation]:
+        """Return the operations outside the segment that `op` waits for, apart from its inputs."""
+        if op.name not in self._planned.before or op.type == "Const":
+            return []
+        data = {tensor.op.name for tensor in op.inputs}
+        earlier = self._planned.before[op.name]
+        waits_for = [self._images.operations[name] for name in sorted(earlier - self._own - data)]
+        return waits_for if earlier else [*waits_for, *self._images.entry]
+
+    def _waits(self) -> list[Operation]:
+        """Return the operations outside the segment that any of its operations waits for."""
+        return list({op.name: op for own in self._ops for op in self._waits_of(own)}.values())
+
+    def _note_start(self) -> list[Operation]:
+        """Note that the segment starts, once all its inputs are ready."""
+        if not self._composer.probes.wanted or self._side is Side.PLAIN:
+            return []
+        takes = {name: self._image(name) for name in inputs_of(self._ops)}
+        waits_for = [*(tensor.op for tensor in takes.values()), *self._waits()]
+        crossing = [
+            image for name, image in takes.items() if self._is_host and not self._is_on_host(name)
+        ]
+        return self._composer.probes.start(self._watched, self._images.replica, crossing, waits_for)
+
+    def _is_on_host(self, name: str) -> bool:
+        """Return whether `name` is made on the host, or is a constant that is not sent."""
+        region, op = self._region, self._region.graph.get_tensor_by_name(name).op
+        return op.name in region.names and (op.type == "Const" or region.cluster_of(op) is not None)
+
+    def _note_end(self, built: Sequence[Operation]) -> None:
+        """Note that the segment, as it has been `built`, has ended, before others go on."""
+        images = self._images
+        outputs = [tensor for op in self._ops for tensor in op.outputs]
+        gives = [
+            images.tensors[tensor.name]
+            for tensor in outputs
+            if self._is_host and self._leads_to_device(tensor)
+        ]
+        ended = self._composer.probes.end(self._watched, images.replica, gives, built)
+        images.effects += ended
+        with tf.control_dependencies(ended):
+            for tensor in outputs:
+                # Constants and handles never cross.
+                is_value = tensor.dtype.base_dtype not in (tf.resource, tf.variant)
+                if is_value and tensor.op.type != "Const" and tensor.name in images.tensors:
+                    images.tensors[tensor.name] = tf.identity(images.tensors[tensor.name])
+
+    def _leads_to_device(self, tensor: Tensor) -> bool:
+        region = self._region
+        users = region.used_by.get(tensor.name, frozenset()) - self._own
+        return tensor.name in region.output_names or any(
+            region.cluster_of(region.graph.get_operation_by_name(user)) is None for user in users
         )
-        own = frozenset(copied.operations)
-        started = note_start(self.probes, planned, segment, own, images)
-        for op in segment.ops:
+
+    def _give(self, tensors: Iterable[Tensor], results: Iterable[Tensor], done: Operation) -> None:
+        """Let `results` be the images of `tensors`, of a segment that has run when `done` has."""
+        self._images.effects.append(done)
+        self._images.operations.update(dict.fromkeys(self._own, done))
+        for tensor, result in zip(tensors, results):
+            result.set_shape(tensor.shape)
+            self._images.tensors[tensor.name] = result
+
+    def _build_plain(self) -> None:
+        images, deadline = self._images, self._composer.deadline
+        copied = copy_operations(
+            self._region, self._ops, self._image, self._planned.before, on_device=not self._is_host
+        )
+        started = self._note_start()
+        for op in self._ops:
             image = copied.operations[op.name]
-            waits_for = operation_waits(planned, op, own, images)
+            waits_for = self._waits_of(op)
             # The others come after one of these in the segment anyway.
-            if not planned.before.get(op.name, frozenset()) & own:
+            if not self._planned.before.get(op.name, frozenset()) & self._own:
                 waits_for += started
-            deadlock = self.access_schedule.deadlocks.get(key_of(planned.region, op))
+            deadlock = self._composer.access_schedule.deadlocks.get(key_of(self._region, op))
             if deadlock:
-                waits_for.append(self._build_deadlock(deadlock, planned, segment, own, images))
+                waits_for.append(self._build_deadlock(deadlock))
             if waits_for:
                 operations.add_control_inputs(image, waits_for)
             # In a function nothing else makes it run: the step fetches its token only.
             if image.op_def.is_stateful:
                 images.effects.append(image)
-            self.deadline.bound_python_function(op, image, lane_of(segment))
-            replica = in_this_graph(images.replica)
-            images.effects += self.deadline.note_wait(op, image, lane_of(segment), replica)
+            deadline.bound_python_function(op, image, self._lane)
+            images.effects += deadline.note_wait(
+                op, image, self._lane, in_this_graph(images.replica)
+            )
         images.tensors.update(copied.tensors)
         images.operations.update(copied.operations)
         if started:
-            copies = list(copied.operations.values())
-            note_end(self.probes, planned, segment, own, images, copies)
+            self._note_end(list(copied.operations.values()))
 
-    def _build_host(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        fault = unreachable_python_function(planned.region, segment.ops)
-        if fault:
-            self._build_failure(planned, segment, fault, images)
-        else:
-            self._build_plain(planned, segment, images)
-
-    def _build_device(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        fault = unsupported_operation(planned.region, segment.ops)
-        if fault:
-            self._build_failure(planned, segment, fault, images)
-        elif segment.side is Side.DEVICE and not all(map(_is_plain, segment.ops)):
-            self._build_compiled(planned, segment, images)
-        else:
-            self._build_plain(planned, segment, images)
-
-    def _build_compiled(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        own = frozenset(op.name for op in segment.ops)
-        wanted = _tensors_used_outside(planned.region, segment, own, images)
-        program = DeviceProgram(planned, segment, wanted, images, compiles=self.compiles)
-        started = note_start(self.probes, planned, segment, own, images)
-        with tf.control_dependencies([*segment_waits(planned, segment, own, images), *started]):
+    def _build_compiled(self) -> None:
+        wanted = self._tensors_used_outside()
+        program = DeviceProgram(
+            self._planned, self._ops, wanted, self._images, compiles=self._composer.compiles
+        )
+        started = self._note_start()
+        with tf.control_dependencies([*self._waits(), *started]):
             results, call = program.launch()
-        images.effects.append(call)
-        # An operation of a compiled segment has run when the whole call has.
-        images.operations.update(dict.fromkeys(own, call))
-        for tensor, result in zip(wanted, results):
-            result.set_shape(tensor.shape)
-            images.tensors[tensor.name] = result
+        self._give(wanted, results, call)
         if started:
-            note_end(self.probes, planned, segment, own, images, [call])
+            self._note_end([call])
 
-    def _build_failure(
-        self, planned: Plan, segment: Segment, fault: RuntimeFault, images: TensorMap
-    ) -> None:
+    def _build_failure(self, fault: RuntimeFault) -> None:
         """Build, in place of a segment that nothing there can run, an operation that fails."""
-        own = frozenset(op.name for op in segment.ops)
-        wanted = _tensors_used_outside(planned.region, segment, own, images)
+        wanted = self._tensors_used_outside()
         # The fault comes when the segment would run: what is before it has run, as on a TPU.
-        with tf.control_dependencies(segment_waits(planned, segment, own, images)):
+        with tf.control_dependencies(self._waits()):
             results = failing_tensors(lambda: fault, (), [tensor.dtype for tensor in wanted])
-        images.effects.append(results[0].op)
-        images.operations.update(dict.fromkeys(own, results[0].op))
-        for tensor, result in zip(wanted, results):
-            result.set_shape(tensor.shape)
-            images.tensors[tensor.name] = result
+        self._give(wanted, results, results[0].op)
 
-    def _build_collective(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        ops = segment.ops
-        values = [
-            constant_or_image(planned.region, op.inputs[0].name, images, on_host=False)
-            for op in ops
-        ]
-        own = frozenset(op.name for op in ops)
+    def _tensors_used_outside(self) -> list[Tensor]:
+        """Return the tensors of the segment that are used outside it."""
+        tensors = [tensor for op in self._ops if op.type != "Const" for tensor in op.outputs]
+        leaving = {
+            tensor.name: tensor
+            for tensor in tensors
+            if self._region.is_used_outside(tensor, self._own)
+        }
+        # A constant that is computed anew elsewhere needs no value from here, but may need a shape.
+        scope = scope_of(self._region, self._images)
+        for tensor in tuple(leaving.values()):
+            if value := device_constant(scope, tensor):
+                leaving |= {
+                    source.name: source
+                    for around, source in shaped_tensors(value)
+                    if around is scope and source.op.name in self._own
+                }
+        return list(leaving.values())
+
+    def _build_collective(self) -> None:
+        images = self._images
+        values = [self._image(op.inputs[0].name) for op in self._ops]
         # All of the segment are one rendezvous, which is known by its first.
-        site = (*images.site, ops[0].name)
-        waits_for = list(dict.fromkeys(value.op for value in values))
-        waits_for += segment_waits(planned, segment, own, images)
-        arrived = self.rendezvous.report_arrival(site, images, waits_for)
+        site = (*images.site, self._ops[0].name)
+        waits_for = [*dict.fromkeys(value.op for value in values), *self._waits()]
+        arrived = self._composer.rendezvous.report_arrival(site, images, waits_for)
         # All parts go together, so that no replica waits in one collective while another waits in
         # the next.
         with tf.control_dependencies([*waits_for, *arrived]):
             values = tf.identity_n(values)
-        results = self.exchanges.exchange(site, ops, values, images)
+        results = self._composer.exchanges.exchange(site, self._ops, values, images)
         ends = list(dict.fromkeys(result.op for result in results))
         # Constant folding may move a constant beyond the exchange, which closes a circle.
         for end in (values[0].op, *ends):
             operations.exempt_from_grappler(end)
         images.effects += ends
-        for op, result in zip(ops, results, strict=True):
+        for op, result in zip(self._ops, results, strict=True):
             result.set_shape(op.outputs[0].shape)
             images.tensors[op.outputs[0].name] = result
             images.operations[op.name] = result.op
 
-    def _build_feed(self, planned: Plan, op: Operation, images: TensorMap) -> None:
-        region = planned.region
-        on_host = region.cluster_of(op) is not None
-        values = [
-            constant_or_image(region, tensor.name, images, on_host=on_host) for tensor in op.inputs
-        ]
-        waits_for = operation_waits(planned, op, frozenset({op.name}), images)
-        segment = WatchedSegment(feed_lane(op), op.name, operation_location(op))
-        waits_for += self.probes.start(segment, images.replica, values, waits_for)
-        results, done = self.feeds.build(op, values, waits_for, images)
-        images.tensors.update(
-            {out.name: result for out, result in zip(op.outputs, results, strict=True)}
-        )
-        images.operations[op.name] = done
-        ended = self.probes.end(segment, images.replica, results, [done])
-        images.effects += [done, *ended]
+    def _build_feed(self) -> None:
+        (op,), images, probes = self._ops, self._images, self._composer.probes
+        self._lane = feed_lane(op)
+        values = [self._image(tensor.name) for tensor in op.inputs]
+        waits_for = self._waits_of(op)
+        waits_for += probes.start(self._watched, images.replica, values, waits_for)
+        results, done = self._composer.feeds.build(op, values, waits_for, images)
+        self._give(op.outputs, results, done)
+        images.effects += probes.end(self._watched, images.replica, results, [done])
 
-    def _build_control(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        region, (op,) = planned.region, segment.ops
-        # XLA never sees this operation, so it cannot refuse it.
-        fault = refused_array_use(region, op)
-        if fault:
-            self._build_failure(planned, segment, fault, images)
-            return
-        waits_for = operation_waits(planned, op, frozenset({op.name}), images)
-
-        site = (*images.site, op.name)
-
-        def build_inside(
-            number: int, body: Region, inside: TensorMap, handed_in: Sequence[Tensor]
-        ) -> None:
-            inside.site = (*site, number)
-            inside.replica, inside.queues, inside.feeds = (
-                images.replica,
-                images.queues,
-                images.feeds,
-            )
-            # Each body is a graph of its own, which captures what is the same in every round.
-            outside = in_this_graph(images.iteration)
-            if inside.rounds is None:
-                inside.iteration = outside
-                inside.effects += self.rendezvous.report_decision(site, images, tf.constant(number))
-            else:
-                inside.iteration = tf.concat([outside, inside.rounds[tf.newaxis]], 0)
-            inside.handles = {
-                name: images.handles[tensor.name]
-                for name, tensor in zip(body.inputs, handed_in, strict=True)
-                if tensor.name in images.handles
-            }
-            constants = constant_arguments(scope_of(region, images), body.inputs, handed_in)
-            inside.constants = {
-                name: value for name, value in constants.items() if name not in inside.changing
-            }
-            self.build(planned.nested[op.name][number], inside)
-
-        rebuilt = Rebuilder(
-            region,
+    def _build_control(self) -> None:
+        (op,) = self._ops
+        rebuilder = Rebuilder(
+            self._planned,
             op,
-            lambda name, on_host, captured=True: constant_or_image(
-                region, name, images, on_host=on_host, captured=captured
-            ),
-            waits_for,
-            build_inside,
-        ).rebuild()
-        for tensor, result in zip(op.outputs, rebuilt.outputs):
-            result.set_shape(tensor.shape)
-            images.tensors[tensor.name] = result
-        images.operations[op.name] = rebuilt.done
-        images.effects.append(rebuilt.done)
-        # A loop has decided when it ends; a branch when it begins, in `build_inside`.
-        if rebuilt.rounds is not None:
-            images.effects += self.rendezvous.report_decision(
-                site, images, rebuilt.rounds, [rebuilt.done]
-            )
+            self._images,
+            self._waits_of(op),
+            self._composer.build,
+            self._composer.rendezvous,
+        )
+        self._give(op.outputs, *rebuilder.rebuild())
 
-    def _build_deadlock(
-        self,
-        deadlock: Deadlock,
-        planned: Plan,
-        segment: Segment,
-        own: frozenset[str],
-        images: TensorMap,
-    ) -> Operation:
-        """Return an operation that fails once `segment`, which cannot run, has its inputs."""
+    def _build_deadlock(self, deadlock: Deadlock) -> Operation:
+        """Return an operation that fails once the segment, which cannot run, has its inputs."""
         needs = {
-            tensor.op.name: constant_or_image(planned.region, tensor.name, images, on_host=True).op
-            for tensor in inputs_of(segment.ops).values()
+            tensor.op.name: self._image(tensor.name).op for tensor in inputs_of(self._ops).values()
         }
-
-        def fault(replica: Any) -> RuntimeFault:
-            return deadlock.fault(self.names[int(replica)])
-
+        names = self._composer.names
         # The deadlock closes when the cluster has its inputs and asks for the variable, not before.
-        first = [*needs.values(), *segment_waits(planned, segment, own, images)]
-        with tf.control_dependencies(first):
-            return failing_tensors(fault, [in_this_graph(images.replica)])[0].op
+        with tf.control_dependencies([*needs.values(), *self._waits()]):
+            return failing_tensors(
+                lambda replica: deadlock.fault(names[int(replica)]),
+                [in_this_graph(self._images.replica)],
+            )[0].op
 
 
 def _is_plain(op: Operation) -> bool:
@@ -398,22 +313,3 @@ def _is_plain(op: Operation) -> bool:
         tensor.shape.rank == 0 and tensor.dtype in _COMPARABLE_DTYPES for tensor in op.inputs
     )
     return op.type in _COMPARISONS | _LOGICAL and scalars
-
-
-def _tensors_used_outside(
-    region: Region, segment: Segment, own: frozenset[str], images: TensorMap
-) -> list[Tensor]:
-    """Return the tensors of `segment` that are used outside it."""
-    tensors = [tensor for op in segment.ops if op.type != "Const" for tensor in op.outputs]
-    leaving = {tensor.name: tensor for tensor in tensors if region.is_used_outside(tensor, own)}
-    # A constant that is computed anew elsewhere needs no value from here, but may need a shape.
-    scope = scope_of(region, images)
-    for tensor in tuple(leaving.values()):
-        value = device_constant(scope, tensor)
-        if value:
-            leaving |= {
-                source.name: source
-                for around, source in shaped_tensors(value)
-                if around is scope and source.op.name in own
-            }
-    return list(leaving.values())

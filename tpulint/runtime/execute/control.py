@@ -11,18 +11,22 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
 
 import tensorflow as tf
 
+from tpulint.runtime.execute import exchanges
+from tpulint.runtime.execute.exchanges import RendezvousReports
 from tpulint.runtime.execute.tensor_map import (
     TensorMap,
     constant_or_image,
     empty_iteration,
+    in_this_graph,
+    scope_of,
     token_after,
 )
 from tpulint.runtime.extract.bodies import CASE, IF, WHILE, arguments, bodies, is_resource
-from tpulint.runtime.extract.constants import body_passes_on
+from tpulint.runtime.extract.constants import body_passes_on, constant_arguments
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.schedule.schedule import Plan
 
@@ -44,13 +48,11 @@ class DeferredCluster:
             constant_or_image(self.planned.region, tensor.name, images, on_host=True)
             for tensor in self.values
         ]
-        return tf.raw_ops.QueueEnqueueV2(
-            handle=self._queue(), components=[tf.constant(True), *values], timeout_ms=-1
-        )
+        return exchanges.enqueue(self._queue(), [tf.constant(True), *values])
 
     def clear(self) -> Operation:
         """Empty the queue of entries that a failed step may have left."""
-        return self._for_each(lambda values: [values[0].op], ())
+        return exchanges.empty(self._queue(), self._dtypes()).op
 
     def run(
         self,
@@ -73,37 +75,13 @@ class DeferredCluster:
             build(self.planned, images)
             return images.effects
 
-        return self._for_each(once, waits_for)
-
-    def _for_each(
-        self, act: Callable[[Sequence[Tensor]], list[Operation]], waits_for: Sequence[Operation]
-    ) -> Operation:
-        def is_left(before: Tensor) -> Tensor:
-            with tf.control_dependencies([before]):
-                return tf.raw_ops.QueueSizeV2(handle=self._queue()) > 0
-
-        def one(before: Tensor) -> Tensor:
-            with tf.control_dependencies([before]):
-                values = tf.raw_ops.QueueDequeueV2(
-                    handle=self._queue(), component_types=self._dtypes(), timeout_ms=-1
-                )
-            with tf.control_dependencies(act(values)):
-                return tf.identity(before)
-
         with tf.control_dependencies(waits_for):
-            start = tf.identity(True)
-        return tf.while_loop(is_left, one, [start], parallel_iterations=1)[0].op
+            return exchanges.for_each_tuple(self._queue(), self._dtypes(), once).op
 
     def _queue(self) -> Tensor:
-        return tf.raw_ops.FIFOQueueV2(
-            component_types=self._dtypes(),
-            shapes=[],
-            capacity=-1,
-            container="",
-            shared_name=self.queue_name,
-        )
+        return exchanges.make_queue(self._dtypes(), self.queue_name)
 
-    def _dtypes(self) -> list[Any]:
+    def _dtypes(self) -> list[tf.DType]:
         return [tf.bool, *(tensor.dtype.base_dtype for tensor in self.values)]
 
 
@@ -124,76 +102,53 @@ def defer(planned: Plan, images: TensorMap) -> DeferredCluster:
     )
 
 
-# (number, body, images, given): builds that body of an operation, with the arguments `given`.
-BuildBody = Callable[[int, Region, TensorMap, Sequence[Tensor]], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Rebuilt:
-    """The images of an operation's outputs, and an operation that runs when all in it has run."""
-
-    outputs: Sequence[Tensor]
-    done: Operation
-    rounds: Tensor = None
-    """The number of rounds that a loop has made."""
-
-
-class Image(Protocol):
-    """The images of the tensors of the region around; without `captured`, of any graph around."""
-
-    def __call__(self, name: str, on_host: bool, captured: bool = True) -> Tensor: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Rebuilder:
-    """A rebuilder of `op`, a conditional, loop or call of `region`, which waits for `waits_for`."""
+    """A rebuilder of `op`, a conditional, loop or call of `planned`, which waits for `waits_for`.
 
-    region: Region
+    `build` builds a body in the graph that is being built.
+    """
+
+    planned: Plan
     op: Operation
-    image: Image
+    images: TensorMap
     waits_for: Sequence[Operation]
-    build_body: BuildBody
+    build: Callable[[Plan, TensorMap], None]
+    rendezvous: RendezvousReports
 
-    def rebuild(self) -> Rebuilt:
-        """Rebuild the operation around the segments of its bodies."""
+    def rebuild(self) -> tuple[list[Tensor], Operation]:
+        """Rebuild the operation; return its results, and what runs when all in it has run."""
         if self.op.type in WHILE:
             return self._loop()
         if self.op.type in IF | CASE:
             return self._conditional()
         return self._call()
 
-    def _call(self) -> Rebuilt:
-        (body,) = bodies(self.region, self.op)
-        images = _images_of_inputs(body, arguments(self.op), self.image)
-        images.entry = tuple(self.waits_for)
-        self.build_body(0, body, images, arguments(self.op))
-        with tf.control_dependencies([*self.waits_for, *images.effects]):
+    def _call(self) -> tuple[list[Tensor], Operation]:
+        (body,) = bodies(self.planned.region, self.op)
+        inside = self._build_body(0, body, entry=tuple(self.waits_for))
+        with tf.control_dependencies([*self.waits_for, *inside.effects]):
             done = tf.no_op()
-        return Rebuilt([_image_of_result(body, out, images) for out in body.outputs], done)
+        return [_image_of_result(body, out, inside) for out in body.outputs], done
 
-    def _conditional(self) -> Rebuilt:
-        handed_in = arguments(self.op)
-
+    def _conditional(self) -> tuple[list[Tensor], Operation]:
         def branch(number: int, body: Region) -> list[Tensor]:
-            images = _images_of_inputs(body, handed_in, self.image)
-            self.build_body(number, body, images, handed_in)
-            outputs = [_image_of_result(body, out, images) for out in body.outputs]
-            return [token_after(images.effects), *(tf.identity(tensor) for tensor in outputs)]
+            inside = self._build_body(number, body)
+            outputs = [_image_of_result(body, out, inside) for out in body.outputs]
+            return [token_after(inside.effects), *map(tf.identity, outputs)]
 
-        chosen_by = self.image(self.op.inputs[0].name, False)
-        branches = [
-            partial(branch, *numbered) for numbered in enumerate(bodies(self.region, self.op))
-        ]
+        chosen_by = self._image(self.op.inputs[0], on_host=False)
+        numbered = enumerate(bodies(self.planned.region, self.op))
+        branches = [partial(branch, number, body) for number, body in numbered]
         with tf.control_dependencies(self.waits_for):
             if self.op.type in IF:
-                results = tf.cond(tf.cast(chosen_by, tf.bool), *branches)
+                token, *results = tf.cond(tf.cast(chosen_by, tf.bool), *branches)
             else:
-                results = tf.switch_case(chosen_by, branches)
-        return Rebuilt(results[1:], results[0].op)
+                token, *results = tf.switch_case(chosen_by, branches)
+        return results, token.op
 
-    def _loop(self) -> Rebuilt:
-        condition, body = bodies(self.region, self.op)
-        handed_in = arguments(self.op)
+    def _loop(self) -> tuple[list[Tensor], Operation]:
+        condition, body = bodies(self.planned.region, self.op)
         # What a loop only hands on is captured, not carried: XLA may then take it for a constant.
         changing = [
             place
@@ -201,68 +156,101 @@ class Rebuilder:
             if not body_passes_on(body, place) and not is_resource(out)
         ]
 
-        def inside(
-            number: int, part: Region, rounds: Tensor, variables: Sequence[Tensor]
-        ) -> TensorMap:
-            images = _images_of_inputs(part, handed_in, self.image, skip=frozenset(changing))
-            images.rounds = rounds
-            images.changing = frozenset(part.inputs[place] for place in changing)
-            for place, tensor in zip(changing, variables):
-                images.tensors[part.inputs[place]] = tensor
-            self.build_body(number, part, images, handed_in)
-            return images
-
         def goes_on(_: Tensor, rounds: Tensor, *variables: Tensor) -> Tensor:
-            images = inside(0, condition, rounds, variables)
-            result = _image_of_result(condition, condition.outputs[0], images)
-            with tf.control_dependencies(images.effects):
+            inside = self._build_body(0, condition, rounds, dict(zip(changing, variables)))
+            result = _image_of_result(condition, condition.outputs[0], inside)
+            with tf.control_dependencies(inside.effects):
                 return tf.identity(result)
 
         def iteration(_: Tensor, rounds: Tensor, *variables: Tensor) -> list[Tensor]:
-            images = inside(1, body, rounds, variables)
-            outputs = [_image_of_result(body, body.outputs[place], images) for place in changing]
-            token = token_after(images.effects)
-            return [token, rounds + 1, *(tf.identity(tensor) for tensor in outputs)]
+            inside = self._build_body(1, body, rounds, dict(zip(changing, variables)))
+            outputs = [_image_of_result(body, body.outputs[place], inside) for place in changing]
+            return [token_after(inside.effects), rounds + 1, *map(tf.identity, outputs)]
 
-        at_first = [tf.constant(True), tf.constant(0, tf.int64)]
+        handed_in = [self._image(tensor, on_host=False) for tensor in arguments(self.op)]
         # The first is a token, by which a round waits for the effects of the one before.
-        start = [*at_first, *(self.image(handed_in[place].name, False) for place in changing)]
+        start = [tf.constant(True), tf.constant(0, tf.int64)]
+        start += [handed_in[place] for place in changing]
         with tf.control_dependencies(self.waits_for):
             start = [tf.identity(tensor) for tensor in start]
             # TensorFlow runs the rounds of a loop on a TPU one after the other.
-            results = tf.while_loop(
+            token, rounds, *results = tf.while_loop(
                 goes_on,
                 iteration,
                 start,
                 shape_invariants=[tf.TensorShape(None)] * len(start),
                 parallel_iterations=1,
             )
-        changed = dict(zip(changing, results[2:]))
-        outputs = [
-            changed[place] if place in changed else self.image(tensor.name, False)
-            for place, tensor in enumerate(handed_in)
-        ]
-        return Rebuilt(outputs, results[0].op, rounds=results[1])
+        # A loop has decided when it ends; a branch when it begins.
+        self.images.effects += self.rendezvous.report_decision(
+            self._site, self.images, rounds, [token.op]
+        )
+        for place, result in zip(changing, results):
+            handed_in[place] = result
+        return handed_in, token.op
 
+    @property
+    def _site(self) -> tuple[str | int, ...]:
+        return (*self.images.site, self.op.name)
 
-def _images_of_inputs(
-    body: Region, handed_in: Sequence[Tensor], image: Image, skip: frozenset[int] = frozenset()
-) -> TensorMap:
-    """Return the images of `body`'s inputs: the images of its arguments.
+    def _image(self, tensor: Tensor, *, on_host: bool, captured: bool = True) -> Tensor:
+        region = self.planned.region
+        return constant_or_image(
+            region, tensor.name, self.images, on_host=on_host, captured=captured
+        )
 
-    A handle is captured where it is used: where TensorFlow's executors share a loop, one that has
-    nothing but an unused handle on its device would stop the others after the first round.
-    """
-    images = TensorMap({})
-    for place, (name, tensor) in enumerate(zip(body.inputs, handed_in)):
-        if place in skip:
-            continue
-        if is_resource(tensor):
-            images.tensors[name] = image(tensor.name, True, captured=False)
-            images.device_tensors[name] = image(tensor.name, False, captured=False)
-        else:
-            images.tensors[name] = image(tensor.name, True)
-    return images
+    def _build_body(
+        self,
+        number: int,
+        body: Region,
+        rounds: Tensor = None,
+        changing: Mapping[int, Tensor] = MappingProxyType({}),
+        entry: tuple[Operation, ...] = (),
+    ) -> TensorMap:
+        """Build `body` in the graph that is being built, and return its images.
+
+        That of a loop has made `rounds`, and `changing` are the inputs that change in each. A
+        handle is captured where it is used: where TensorFlow's executors share a loop, one that has
+        nothing but an unused handle on its device would stop the others after the first round.
+        """
+        around, handed_in = self.images, arguments(self.op)
+        # Each body is a graph of its own, which captures what is the same in every round.
+        iteration = in_this_graph(around.iteration)
+        if rounds is not None:
+            iteration = tf.concat([iteration, rounds[tf.newaxis]], 0)
+        inside = TensorMap(
+            {},
+            entry=entry,
+            replica=around.replica,
+            site=(*self._site, number),
+            iteration=iteration,
+            queues=around.queues,
+            feeds=around.feeds,
+            handles={
+                name: around.handles[tensor.name]
+                for name, tensor in zip(body.inputs, handed_in, strict=True)
+                if tensor.name in around.handles
+            },
+        )
+        constants = constant_arguments(
+            scope_of(self.planned.region, around), body.inputs, handed_in
+        )
+        for place, (name, tensor) in enumerate(zip(body.inputs, handed_in)):
+            if place in changing:
+                inside.tensors[name] = changing[place]
+                constants.pop(name, None)
+            elif is_resource(tensor):
+                inside.tensors[name] = self._image(tensor, on_host=True, captured=False)
+                inside.device_tensors[name] = self._image(tensor, on_host=False, captured=False)
+            else:
+                inside.tensors[name] = self._image(tensor, on_host=True)
+        inside.constants = constants
+        if rounds is None:
+            inside.effects += self.rendezvous.report_decision(
+                self._site, around, tf.constant(number)
+            )
+        self.build(self.planned.nested[self.op.name][number], inside)
+        return inside
 
 
 def _image_of_result(body: Region, tensor: Tensor, images: TensorMap) -> Tensor:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,6 @@ from tpulint.runtime.execute.raising import (
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.execute.waiting import (
     WAITING_OPERATIONS,
-    CurrentWaits,
     DetachedCall,
     WaitLimit,
     deadlock_of_waits,
@@ -53,38 +52,21 @@ _NUMBER = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
 _TICK_INTERVALS = ((500, 2_000), (100, 20_000), (2**62, 50_000))
 
 
-class Clock:
-    """A clock in the graph in which it is made."""
-
-    def __init__(self) -> None:
-        first, *others = (
-            _sleep_dataset(times, microseconds) for times, microseconds in _TICK_INTERVALS
+def _clock() -> tuple[Tensor, Operation]:
+    """Return an iterator that gives an element at each tick, and the operation that starts it."""
+    parts = []
+    for times, microseconds in _TICK_INTERVALS:
+        start, stop, step = (tf.constant(number, tf.int64) for number in (0, times, 1))
+        numbers = tf.raw_ops.RangeDataset(start=start, stop=stop, step=step, **_NUMBER)
+        sleep = tf.constant(microseconds, tf.int64)
+        parts.append(
+            tf.raw_ops.SleepDataset(input_dataset=numbers, sleep_microseconds=sleep, **_NUMBER)
         )
-        for later in others:
-            first = tf.raw_ops.ConcatenateDataset(
-                input_dataset=first, another_dataset=later, **_NUMBER
-            )
-        self._iterator = tf.raw_ops.AnonymousIteratorV3(**_NUMBER)
-        self.started: Operation = tf.raw_ops.MakeIterator(dataset=first, iterator=self._iterator)
-
-    def tick(self) -> Operation:
-        """Return an operation that ends at the next tick."""
-        op = tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op
-        operations.set_attr(op, graphs.CLOCK, string_attr("tick"))
-        return op
-
-
-def _sleep_dataset(times: int, microseconds: int) -> Any:
-    """Return a dataset that gives its `times` elements one by one, after a sleep each."""
-    numbers = tf.raw_ops.RangeDataset(
-        start=tf.constant(0, tf.int64),
-        stop=tf.constant(times, tf.int64),
-        step=tf.constant(1, tf.int64),
-        **_NUMBER,
-    )
-    return tf.raw_ops.SleepDataset(
-        input_dataset=numbers, sleep_microseconds=tf.constant(microseconds, tf.int64), **_NUMBER
-    )
+    ticks = parts[0]
+    for later in parts[1:]:
+        ticks = tf.raw_ops.ConcatenateDataset(input_dataset=ticks, another_dataset=later, **_NUMBER)
+    iterator = tf.raw_ops.AnonymousIteratorV3(**_NUMBER)
+    return iterator, tf.raw_ops.MakeIterator(dataset=ticks, iterator=iterator)
 
 
 def watch_loop(
@@ -97,13 +79,14 @@ def watch_loop(
 
     The tokens of the Python functions in it are added to `tokens`.
     """
-    clock = Clock()
-    ask = hosts_are_remote()
+    ticks, started = _clock()
+    asks = hosts_are_remote()
 
     def is_running(before: Tensor) -> Tensor:
         with tf.control_dependencies([before]):
-            tick = clock.tick()
-        with tf.control_dependencies([_ask_hosts(tick)] if ask else [tick]):
+            tick = tf.raw_ops.IteratorGetNext(iterator=ticks, **_NUMBER)[0].op
+        operations.set_attr(tick, graphs.CLOCK, string_attr("tick"))
+        with tf.control_dependencies([_ask_hosts(tick)] if asks else [tick]):
             arguments = [in_this_graph(value) for value in values]
             (running,) = python_functions.python_function(
                 report_internal_errors(look), arguments, [tf.bool]
@@ -112,11 +95,10 @@ def watch_loop(
         running.set_shape([])
         return running
 
-    with tf.control_dependencies([*waits_for, clock.started]):
+    with tf.control_dependencies([*waits_for, started]):
         start = tf.identity(True)
     # One round at a time: a tick must not be taken before the look after the last.
-    loop = tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)
-    return loop[0].op if isinstance(loop, (list, tuple)) else loop.op
+    return tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)[0].op
 
 
 def ask_hosts_now() -> None:
@@ -157,7 +139,7 @@ class Deadline:
     def __init__(
         self,
         seconds: float | None,
-        waits: CurrentWaits,
+        waits: dict[Hashable, Wait],
         of_replicas: Callable[[], Sequence[Wait]],
         started: Callable[[], Sequence[UnfinishedSegment]],
         names: Sequence[str],
@@ -201,7 +183,7 @@ class Deadline:
 
         def comes(of: Any) -> None:
             own = f"{lane} of {self._names[int(of)]}" if is_pod else lane
-            self._waits.add((int(of), op), replace(wait, lane=own))
+            self._waits[int(of), op] = replace(wait, lane=own)
 
         # It waits from the moment when all else that it needs is there.
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
@@ -209,7 +191,7 @@ class Deadline:
             noted = call_python(comes, [replica])
         operations.add_control_inputs(image, [noted])
         with tf.control_dependencies([image]):
-            return [call_python(lambda of: self._waits.remove((int(of), op)), [replica])]
+            return [call_python(lambda of: self._waits.pop((int(of), op), None), [replica])]
 
     def bound_python_function(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
@@ -228,13 +210,13 @@ class Deadline:
     def call(self, function: Callable[..., Any], arguments: Any, wait: Wait) -> Any:
         """Return `function(*arguments)`, or give it up when the step has taken too long."""
         key = object()
-        self._waits.add(key, wait)
+        self._waits[key] = wait
         detached = DetachedCall(lambda: function(*arguments), f"tpulint {wait.lane}")
         # In short turns: another function may fail the step meanwhile.
         while not detached.ended.wait(min(_LOOK_SECONDS, max(self._left(), 0.0))):
             if self._left() <= 0 or self._failed.is_set():
                 raise self._expire()
-        self._waits.remove(key)
+        self._waits.pop(key, None)
         return detached.result()
 
     def _begin(self) -> None:
@@ -265,7 +247,7 @@ class Deadline:
         return True
 
     def _all_waits(self) -> list[Wait]:
-        return [*self._of_replicas(), *self._waits.all()]
+        return [*self._of_replicas(), *tuple(self._waits.values())]
 
     def _expire(self) -> FaultToken:
         # Python functions that run on have to be left behind as well.

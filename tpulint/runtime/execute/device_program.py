@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -30,7 +30,6 @@ from tpulint.runtime.execute.raising import as_tensorflow_error
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, scope_of
 from tpulint.runtime.extract.constants import (
     ConstantScope,
-    SliceBound,
     device_constant,
     find_slice_bounds,
     recompute,
@@ -39,7 +38,6 @@ from tpulint.runtime.extract.constants import (
 from tpulint.runtime.extract.copying import Copied, copy_operations, inputs_of
 from tpulint.runtime.extract.kernels import can_run_on_cpu
 from tpulint.runtime.extract.region import Graph, Operation, Tensor
-from tpulint.runtime.extract.segments import Segment
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.schedule import Plan
 from tpulint.runtime.source_location import operation_location, user_location
@@ -51,36 +49,22 @@ def enlarge_to_bounds(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int
 
     The shapes of those come last.
     """
-    open_ = [place for place, tensor in enumerate(tensors) if _may_be_bounded(tensor)]
+    bounded = [
+        place
+        for place, tensor in enumerate(tensors)
+        if tensor.shape.rank
+        and tensor.dtype not in (tf.resource, tf.variant)
+        and not tensor.shape.is_fully_defined()
+    ]
     # One alone comes out right, and with its true shape.
-    if len(open_) < 2:
+    if len(bounded) < 2:
         return list(tensors), []
     enlarged = list(tensors)
-    for place in open_:
-        enlarged[place] = _enlarge(tensors[place])
-    return [*enlarged, *(tf.shape(tensors[place]) for place in open_)], open_
-
-
-def cut_to_shapes(results: Sequence[Tensor], to_cut: Sequence[int]) -> list[Tensor]:
-    """Return the tensors of a segment from its `results`, with those of `to_cut` cut to shape."""
-    number = len(results) - len(to_cut)
-    tensors = list(results[:number])
-    for place, shape in zip(to_cut, results[number:], strict=True):
-        tensors[place] = tf.slice(tensors[place], tf.zeros_like(shape), shape)
-    return tensors
-
-
-def _may_be_bounded(tensor: Tensor) -> bool:
-    rank = tensor.shape.rank
-    is_data = tensor.dtype not in (tf.resource, tf.variant)
-    return bool(rank) and is_data and not tensor.shape.is_fully_defined()
-
-
-def _enlarge(tensor: Tensor) -> Tensor:
-    for axis, size in enumerate(tensor.shape.as_list()):
-        if size is None:
-            tensor = operations.pad_to_bound(tensor, axis)
-    return tensor
+    for place in bounded:
+        for axis, size in enumerate(tensors[place].shape.as_list()):
+            if size is None:
+                enlarged[place] = operations.pad_to_bound(enlarged[place], axis)
+    return [*enlarged, *(tf.shape(tensors[place]) for place in bounded)], bounded
 
 
 _SEGMENT = re.compile(r"tpu_device_segment_\d+")
@@ -115,33 +99,31 @@ class _Node(NamedTuple):
     name: str
 
 
-def register_segment(function: Any, operations: Mapping[str, Operation]) -> None:
-    """Note that `function`, as long as it lives, is a segment.
+def _register_segment(function: Any, operations: dict[str, Operation]) -> str:
+    """Note that `function`, as long as it lives, is a segment; return its name in XLA's messages.
 
     `operations` has the computation's operations by the names of their images in the function.
     """
-    # On the graph itself, so that they go when the function goes.
-    function.graph.tpulint_operations = operations
-    _graphs[segment_name(function)] = function.graph
-
-
-def segment_name(function: Any) -> str:
-    """Return the name by which a message of XLA shows the segment `function`."""
     name = function.name.decode() if isinstance(function.name, bytes) else function.name
     shown = _SEGMENT.search(name)
     assert shown is not None, name
+    # On the graph itself, so that they go when the function goes.
+    function.graph.tpulint_operations = operations
+    _graphs[shown[0]] = function.graph
     return shown[0]
 
 
 def refused_segment(message: str) -> RuntimeFault | None:
     """Return the fault of a segment that an InvalidArgumentError's `message` reports, or None."""
     graph = next((_graphs[name] for name in _SEGMENT.findall(message) if name in _graphs), None)
-    if graph is None:
-        return None
-    operation = _named_operation(graph, message)
+    operation = None if graph is None else _named_operation(graph, message)
     if operation is None:
         return None
-    words = _words_of_xla(message)
+    # What XLA says, without the nodes and the traces around it.
+    words = message
+    while before := _BEFORE_WORDS.match(words):
+        words = words[before.end() :]
+    words = _AFTER_WORDS.split(words, maxsplit=1)[0].strip()
     if f"`{operation.name}`" not in words:
         words = f"{operation.type} `{operation.name}`: {words}"
     rule = next((rule for text, rule in _REFUSALS.items() if text in message), "")
@@ -150,14 +132,6 @@ def refused_segment(message: str) -> RuntimeFault | None:
     return as_tensorflow_error(
         UnsupportedOpError(words, place=operation_location(operation), rule=rule)
     )
-
-
-def _words_of_xla(message: str) -> str:
-    """Return what XLA says in `message`, without the nodes and the traces around it."""
-    text = message
-    while before := _BEFORE_WORDS.match(text):
-        text = text[before.end() :]
-    return _AFTER_WORDS.split(text, maxsplit=1)[0].strip()
 
 
 def _named_operation(graph: Graph, message: str) -> Operation | None:
@@ -207,18 +181,18 @@ It gets the user's line that builds the computation, and whether XLA compiles th
 
 
 class DeviceProgram:
-    """The function of `segment`, whose results are the images of `wanted`."""
+    """The function of the segment of `ops`, whose results are the images of `wanted`."""
 
     def __init__(
         self,
         planned: Plan,
-        segment: Segment,
+        ops: Sequence[Operation],
         wanted: Sequence[Tensor],
         images: TensorMap,
         *,
         compiles: bool,
     ) -> None:
-        self._planned, self._ops, self._wanted = planned, segment.ops, wanted
+        self._planned, self._ops, self._wanted = planned, ops, wanted
         self._region = planned.region
         scope = scope_of(self._region, images)
         self._inputs = inputs_of(self._ops)
@@ -241,7 +215,7 @@ class DeviceProgram:
         self._bounds = [
             bound
             for bound in find_slice_bounds(self._region, self._ops)
-            if self._is_argument(bound)
+            if any(name in self._taken for name in bound.sources)
         ]
         self._fixed = {
             name: self._taken[name]
@@ -261,17 +235,20 @@ class DeviceProgram:
         self._is_compiled = accepted is None
         _listeners(user_location(), self._is_compiled)
         self._function = accepted or self._trace(compiled=True)
-        register_segment(self._function, self._operations)
+        self._name = _register_segment(self._function, self._operations)
 
     def launch(self) -> tuple[list[Tensor], Operation]:
         """Return the results of a call of the function here, and the call."""
         constants, arguments = list(self._fixed.values()), list(self._arguments.values())
-        name = segment_name(self._function)
         if self._is_compiled:
-            results = operations.launch_with_xla(self._function, constants, arguments, name)
+            results = operations.launch_with_xla(self._function, constants, arguments, self._name)
         else:
-            results = operations.call_function(self._function, arguments, name)
-        return cut_to_shapes(results, self._to_cut), results[0].op
+            results = operations.call_function(self._function, arguments, self._name)
+        number = len(results) - len(self._to_cut)
+        tensors = list(results[:number])
+        for place, shape in zip(self._to_cut, results[number:], strict=True):
+            tensors[place] = tf.slice(tensors[place], tf.zeros_like(shape), shape)
+        return tensors, results[0].op
 
     def _accepted_function(self) -> Callable[..., Tensor] | None:
         """Return the function if XLA accepts it and TensorFlow's kernels can run it, or None."""
@@ -296,10 +273,6 @@ class DeviceProgram:
         with graphs.eager_mode(), tf.device(devices.COORDINATORS_CPU):
             is_accepted = operations.can_be_compiled(function, data, variables)
         return function if is_accepted else None
-
-    def _is_argument(self, bound: SliceBound) -> bool:
-        """Return whether `bound` depends on an argument."""
-        return any(name in self._taken for name in bound.sources)
 
     def _trace(self, *, compiled: bool) -> Callable[..., Tensor]:
         def tpu_device_segment(*parameters: Tensor) -> list[Tensor]:
@@ -330,7 +303,11 @@ class DeviceProgram:
                 tensor.set_shape(self._inputs[name].shape)
         copied = self._copy(self._ops, images)
         self._operations.update({copied.operations[op.name].name: op for op in self._ops})
-        self._fix_bounds({**images, **copied.tensors, **fixed}, copied)
+        outside = {**images, **copied.tensors, **fixed}
+        for bound in self._bounds:
+            computed = self._copy(list(bound.ops.values()), outside).tensors
+            tensor = {**outside, **computed}[bound.tensor.name]
+            operations.update_input(copied.operations[bound.op.name], bound.index, tensor)
         wanted = [copied.tensors[out.name] for out in self._wanted]
         # Shapes that were set, not inferred, are lost in a copy: behind an input that was padded
         # no rank is known, and `enlarge_to_bounds` would take such a result for one with no bound.
@@ -339,13 +316,6 @@ class DeviceProgram:
         # Known only now, when the segment is traced; `launch` needs it for the results.
         results, self._to_cut[:] = enlarge_to_bounds(wanted) if compiled else (wanted, [])
         return results or [tf.constant(True)]
-
-    def _fix_bounds(self, images: dict[str, Tensor], copied: Copied) -> None:
-        for bound in self._bounds:
-            computed = self._copy(list(bound.ops.values()), images).tensors
-            tensor = {**images, **computed}[bound.tensor.name]
-            image = copied.operations[bound.op.name]
-            operations.update_input(image, bound.index, tensor)
 
     def _copy(self, ops: Sequence[Operation], images: dict[str, Tensor]) -> Copied:
         return copy_operations(

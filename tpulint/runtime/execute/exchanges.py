@@ -21,9 +21,8 @@ import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -73,51 +72,42 @@ def empty_all(handles: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
     """Empty the queues `handles`, and return a token."""
     count = tf.size(handles)
 
+    def is_left(place: Tensor) -> Tensor:
+        return place < in_this_graph(count)
+
     def empty_one(place: Tensor) -> Tensor:
         handle = queue_at(in_this_graph(handles), place)
         with tf.control_dependencies([empty(handle, dtypes)]):
             return place + 1
 
-    def is_left(place: Tensor) -> Tensor:
-        return place < in_this_graph(count)
-
-    return tf.equal(_single(tf.while_loop(is_left, empty_one, [0], parallel_iterations=1)), count)
+    return tf.equal(tf.while_loop(is_left, empty_one, [0], parallel_iterations=1)[0], count)
 
 
 @devices.on_coordinator()
 def empty(handle: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
     """Empty a queue, and return a token."""
+    return for_each_tuple(handle, dtypes, lambda components: [components[0].op])
 
-    def take_one(_: Tensor) -> Tensor:
-        with tf.control_dependencies(dequeue(in_this_graph(handle), dtypes)):
-            return tf.identity(True)
+
+def for_each_tuple(
+    handle: Tensor,
+    dtypes: Sequence[tf.DType],
+    act: Callable[[Sequence[Tensor]], Sequence[Operation]],
+) -> Tensor:
+    """Take all tuples out of a queue, and `act` on each before the next; return a token."""
 
     def is_left(before: Tensor) -> Tensor:
         with tf.control_dependencies([before]):
             return tf.raw_ops.QueueSizeV2(handle=in_this_graph(handle)) > 0
 
-    return _single(tf.while_loop(is_left, take_one, [True], parallel_iterations=1))
+    def take_one(before: Tensor) -> Tensor:
+        with tf.control_dependencies([before]):
+            components = dequeue(in_this_graph(handle), dtypes)
+        with tf.control_dependencies(act(components)):
+            return tf.identity(before)
 
-
-def _single(results: Tensor | Sequence[Tensor]) -> Tensor:
-    return results[0] if isinstance(results, (list, tuple)) else results
-
-
-_cached_functions: dict[Hashable, Callable[..., Tensor]] = {}
-
-
-def cached_function(
-    key: Hashable, traced: Callable[..., Tensor], dtypes: Sequence[tf.DType]
-) -> Callable[..., Tensor]:
-    """Return the function of that `key`, which `traced` builds once, for whatever graph calls it.
-
-    It lives as long as the process: `traced` captures no tensor, and refers to no program.
-    """
-    if key not in _cached_functions:
-        # In a graph of its own, as the one that is built now goes with its program.
-        with tf.Graph().as_default():
-            _cached_functions[key] = graphs.wrap_function(traced, dtypes)
-    return _cached_functions[key]
+    start = tf.identity(True)
+    return tf.while_loop(is_left, take_one, [start], parallel_iterations=1)[0]
 
 
 def collective_results(
@@ -127,8 +117,17 @@ def collective_results(
     if op.type == "CrossReplicaSum":
         return sum_parts(parts)
     if op.type == "AllToAll":
-        return _all_to_all(op, parts)
-    return _permuted(op, dict(zip(group, parts, strict=True)))
+        # Each member gets the parts that all members have for it.
+        count, axis = op.get_attr("split_count"), op.get_attr("split_dimension")
+        split = [tf.split(part, count, axis=axis) for part in parts]
+        return [tf.concat(mine, axis=op.get_attr("concat_dimension")) for mine in zip(*split)]
+    # Each gets the part of the source whose target it is, or zeros without one.
+    source_of = {target: source for source, target in source_target_pairs(op)}
+    part_of = dict(zip(group, parts, strict=True))
+    return [
+        part_of[source_of[member]] if member in source_of else tf.zeros_like(own)
+        for member, own in part_of.items()
+    ]
 
 
 def sum_parts(parts: Sequence[Tensor]) -> list[Tensor]:
@@ -136,24 +135,8 @@ def sum_parts(parts: Sequence[Tensor]) -> list[Tensor]:
     return [tf.add_n(list(parts))] * len(parts)
 
 
-def _all_to_all(op: Operation, parts: Sequence[Tensor]) -> list[Tensor]:
-    """Return for each member the parts that all members have for it."""
-    split = [
-        tf.split(part, op.get_attr("split_count"), axis=op.get_attr("split_dimension"))
-        for part in parts
-    ]
-    return [tf.concat(mine, axis=op.get_attr("concat_dimension")) for mine in zip(*split)]
-
-
-def _permuted(op: Operation, parts: dict[int, Tensor]) -> list[Tensor]:
-    """Return for each member the part of the source whose target it is, or zeros without one."""
-    source_of = {target: source for source, target in source_target_pairs(op)}
-    return [
-        parts[source_of[member]] if member in source_of else tf.zeros_like(own)
-        for member, own in parts.items()
-    ]
-
-
+_cached_servers: dict[Hashable, Callable[..., Tensor]] = {}
+"""The functions that serve sums. They live as long as the process, and refer to no program."""
 _names = itertools.count()
 
 # From the parts of a group's members to the result of each.
@@ -219,19 +202,13 @@ class Exchanges:
         if not self._all_rendezvous:
             return []
         with tf.control_dependencies(waits_for):
-            stops = [
-                enqueue(
-                    self._to_exchange[number][group[0]],
-                    [
-                        tf.constant(False),
-                        *(tf.zeros([], dtype) for dtype in _dtypes(rendezvous)[1:]),
-                    ],
-                )
-                for number, rendezvous in enumerate(self._all_rendezvous)
+            stops = []
+            for number, rendezvous in enumerate(self._all_rendezvous):
                 # One that is served once has ended by itself.
-                if not rendezvous.first.comes_once
-                for group in rendezvous.first.groups
-            ]
+                for group in () if rendezvous.first.comes_once else rendezvous.first.groups:
+                    no_parts = [tf.zeros([], dtype) for dtype in _dtypes(rendezvous)[1:]]
+                    queue = self._to_exchange[number][group[0]]
+                    stops.append(enqueue(queue, [tf.constant(False), *no_parts]))
             return [*stops, dequeue(self._running_mark(), [tf.bool])[0].op]
 
     def exchange(
@@ -267,10 +244,14 @@ class Exchanges:
             _serve, combine, _dtypes(rendezvous), comes_once=rendezvous.first.comes_once
         )
         taken = [tf.resource] * (2 * len(group))
-        if sums:
-            key = (*_dtypes(rendezvous), rendezvous.first.comes_once, len(group))
-            return cached_function(key, serve, taken)
-        return graphs.wrap_function(serve, taken)
+        if not sums:
+            return graphs.wrap_function(serve, taken)
+        key = (*_dtypes(rendezvous), rendezvous.first.comes_once, len(group))
+        if key not in _cached_servers:
+            # In a graph of its own, as the one that is built now goes with its program.
+            with tf.Graph().as_default():
+                _cached_servers[key] = graphs.wrap_function(serve, taken)
+        return _cached_servers[key]
 
     def _make_queues(self, way: str) -> list[list[Tensor]]:
         """Return for each rendezvous the queues of all replicas to or from its exchange."""
@@ -349,8 +330,7 @@ def _dtypes(rendezvous: Rendezvous) -> tuple[tf.DType, ...]:
     )
 
 
-@dataclass(frozen=True)
-class _LastDecision:
+class _LastDecision(NamedTuple):
     """A replica's last decision at a site: its branch, or the rounds of its loop."""
 
     iteration: Iteration
@@ -368,9 +348,9 @@ class CollectiveTracker:
             for decision in collective.decisions:
                 self._below[decision.site].append(collective)
         self._lock = threading.Lock()
-        self.begin()
+        self.forget()
 
-    def begin(self) -> None:
+    def forget(self) -> None:
         """Forget the previous step."""
         with self._lock:
             self._waiting: dict[RegionSite, dict[Iteration, set[int]]] = defaultdict(dict)
@@ -430,7 +410,13 @@ class CollectiveTracker:
                 why = taken and _why_never(decision, taken, iteration)
                 if why:
                     waiting = min(arrived.intersection(collective.group_of(other)))
-                    return _divergence(collective, self._wait(collective, waiting, other), why)
+                    wait = self._wait(collective, waiting, other)
+                    return DivergentCollectiveError(
+                        "Only some replicas reach a collective, the others never come\n"
+                        f"  {wait}\n  {wait.held_up_by}: {why}",
+                        place=wait.place,
+                        rule=collective.rule,
+                    )
         return None
 
     def _wait(self, collective: Collective, replica: int, other: int) -> Wait:
@@ -458,16 +444,7 @@ def _why_never(decision: Decision, taken: _LastDecision, iteration: Iteration) -
     return f"has taken another branch of {where}"
 
 
-def _divergence(collective: Collective, wait: Wait, why: str) -> DivergentCollectiveError:
-    return DivergentCollectiveError(
-        "Only some replicas reach a collective, the others never come\n"
-        f"  {wait}\n  {wait.held_up_by}: {why}",
-        place=wait.place,
-        rule=collective.rule,
-    )
-
-
-class RendezvousReports:
+class RendezvousReports(CollectiveTracker):
     """The rendezvous of one step. One step runs at a time.
 
     Only those that replicas can miss are followed, unless `all_of_them` are wanted.
@@ -476,34 +453,27 @@ class RendezvousReports:
     def __init__(
         self, all_rendezvous: Iterable[Rendezvous], names: Sequence[str], *, all_of_them: bool
     ) -> None:
-        followed = [
+        collectives = (rendezvous.first for rendezvous in all_rendezvous)
+        followed = (
             collective
-            for collective in (rendezvous.first for rendezvous in all_rendezvous)
+            for collective in collectives
             if (collective.can_be_missed or all_of_them)
             and any(len(group) > 1 for group in collective.groups)
-        ]
-        self._sites = {collective.site for collective in followed}
-        self._decisions = {
-            decision.site for collective in followed for decision in collective.decisions
-        }
-        self._attendance = CollectiveTracker(followed, names)
+        )
+        super().__init__(followed, names)
 
     def begin(self) -> list[Operation]:
         """Return operations that forget the previous step."""
-        return [call_python(self._attendance.begin)] if self._sites else []
+        return [call_python(self.forget)] if self._collectives else []
 
     def report_arrival(
         self, site: RegionSite, images: TensorMap, waits_for: Sequence[Operation]
     ) -> list[Operation]:
         """Return operations that report a replica's arrival at the rendezvous at `site`."""
-        if site not in self._sites:
+        if site not in self._collectives:
             return []
-
-        def arrive(replica: Any, iteration: Any) -> None:
-            _raise_fault(self._attendance.arrive(site, int(replica), tuple(iteration.tolist())))
-
         with tf.control_dependencies(waits_for):
-            return [call_python(arrive, _replica_and_iteration(images))]
+            return [self._report(self.arrive, site, images)]
 
     def report_decision(
         self,
@@ -516,25 +486,21 @@ class RendezvousReports:
 
         They must run in an iteration before anything of the next one does.
         """
-        if site not in self._decisions:
+        if site not in self._below:
             return []
-
-        def decide(replica: Any, iteration: Any, number: Any) -> None:
-            now = tuple(iteration.tolist())
-            _raise_fault(self._attendance.decide(site, int(replica), now, int(number)))
-
         with tf.control_dependencies(waits_for):
-            return [call_python(decide, [*_replica_and_iteration(images), choice])]
+            return [self._report(self.decide, site, images, choice)]
 
-    def waits(self) -> tuple[Wait, ...]:
-        """Return the waits of replicas for others at this moment."""
-        return self._attendance.waits()
+    def _report(
+        self,
+        note: Callable[..., DivergentCollectiveError | None],
+        site: RegionSite,
+        images: TensorMap,
+        *choice: Tensor,
+    ) -> Operation:
+        def report(replica: Any, iteration: Any, *number: Any) -> None:
+            if fault := note(site, int(replica), tuple(iteration.tolist()), *map(int, number)):
+                raise token_for(fault)
 
-
-def _raise_fault(fault: DivergentCollectiveError | None) -> None:
-    if fault:
-        raise token_for(fault)
-
-
-def _replica_and_iteration(images: TensorMap) -> list[Tensor]:
-    return [in_this_graph(images.replica), in_this_graph(images.iteration)]
+        where = [in_this_graph(images.replica), in_this_graph(images.iteration)]
+        return call_python(report, [*where, *choice])

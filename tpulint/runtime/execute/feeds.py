@@ -28,7 +28,7 @@ from tpulint.runtime.execute import exchanges
 from tpulint.runtime.execute.deadline import ask_hosts_now, watch_loop
 from tpulint.runtime.execute.raising import call_python, report_internal_errors, token_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
-from tpulint.runtime.execute.waiting import CurrentWaits, WaitLimit, deadlock_of_waits, idle_time
+from tpulint.runtime.execute.waiting import WaitLimit, deadlock_of_waits, idle_time
 from tpulint.runtime.extract.program import core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
@@ -50,11 +50,6 @@ def feed_queue(direction: Direction, core: int) -> Tensor:
 def serialize_tuple(values: Sequence[Tensor]) -> Tensor:
     """Return the tuple `values` as it is in a queue."""
     return tf.stack([tf.io.serialize_tensor(value) for value in values])
-
-
-def enqueue_serialized(handle: Tensor, row: Tensor) -> Operation:
-    """Put a tuple that is serialized into a queue. None when it is done eagerly."""
-    return exchanges.enqueue(handle, [row])
 
 
 def dequeue_tuple(
@@ -102,30 +97,19 @@ def dequeue_parts(
     ]
 
 
-class LastReads:
-    """Reads by the host after the last step of a loop: nothing fills a feed for them any more."""
-
-    def __init__(self) -> None:
-        self._open = 0
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Hold each wait for a feed in this block for a deadlock."""
-        with self._lock:
-            self._open += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._open -= 1
-
-    @property
-    def are_open(self) -> bool:
-        return self._open > 0
+_last_reads: list[None] = []
 
 
-last_reads = LastReads()
+@contextmanager
+def last_reads() -> Iterator[None]:
+    """Hold each wait for a feed in this block for a deadlock: no further step fills one."""
+    _last_reads.append(None)
+    try:
+        yield
+    finally:
+        _last_reads.pop()
+
+
 # For what a step that has ended has put into an outfeed.
 _LAST_READ_SECONDS = 1.0
 
@@ -196,8 +180,7 @@ class HostDequeue:
 
     def _begin(self) -> Any:
         number = next(self._numbers)
-        is_last = last_reads.are_open
-        self._runs[number] = WaitLimit(_LAST_READ_SECONDS if is_last else self._seconds)
+        self._runs[number] = WaitLimit(_LAST_READ_SECONDS if _last_reads else self._seconds)
         return np.int64(number)
 
     def _end(self, number: Any) -> None:
@@ -216,7 +199,7 @@ class HostDequeue:
 
     def _fault(self, waiting: Sequence[Hashable]) -> DeadlockError:
         what = self._wait.held_up_by
-        if last_reads.are_open:
+        if _last_reads:
             text = (
                 f"The host waits for {what} after the last step, and no other step fills it: the"
                 " value of a metric is computed from what each step sends"
@@ -237,7 +220,11 @@ class Feeds:
     """The feeds of one computation; `waits` has those for them. One step runs at a time."""
 
     def __init__(
-        self, ops: Iterable[Operation], marked: Marked, names: Sequence[str], waits: CurrentWaits
+        self,
+        ops: Iterable[Operation],
+        marked: Marked,
+        names: Sequence[str],
+        waits: dict[Hashable, Wait],
     ) -> None:
         ops = list(ops)
         self._names = names
@@ -269,7 +256,7 @@ class Feeds:
             else:
                 here = in_this_graph(images.feeds[key])
             if "Enqueue" in op.type:
-                return [], enqueue_serialized(here, serialize_tuple(values))
+                return [], exchanges.enqueue(here, [serialize_tuple(values)])
             dtypes = [tensor.dtype for tensor in op.outputs]
             shapes = [tensor.shape for tensor in op.outputs]
             comes = [call_python(self._note_wait(op), [in_this_graph(images.replica)])]
@@ -281,7 +268,9 @@ class Feeds:
                     queues = {key[1]: in_this_graph(images.feeds[key]) for key in self._keys(op)}
                     results = dequeue_parts(queues, parts, dtypes, shapes)
             with tf.control_dependencies(results):
-                return results, call_python(self._note_arrival(op), [in_this_graph(images.replica)])
+                return results, call_python(
+                    lambda of: self._waits.pop((int(of), op), None), [in_this_graph(images.replica)]
+                )
 
     def _keys(self, op: Operation) -> list[FeedKey]:
         """Return the feeds that `op` needs: those of several cores, if they share its tensors."""
@@ -305,12 +294,9 @@ class Feeds:
 
         def comes(replica: Any) -> None:
             number = int(replica)
-            self._waits.add((number, op), Wait(self._names[number], lane, reason, place, FEED_RULE))
+            self._waits[number, op] = Wait(self._names[number], lane, reason, place, FEED_RULE)
 
         return comes
-
-    def _note_arrival(self, op: Operation) -> Callable[[Any], None]:
-        return lambda replica: self._waits.remove((int(replica), op))
 
 
 def feed_lane(op: Operation) -> Direction:

@@ -115,7 +115,8 @@ class UnfinishedSegment:
 
 def unfinished() -> list[UnfinishedSegment]:
     """Return the host clusters that had not ended when their step failed, or until now."""
-    return [segment for probes in tuple(_probes) for segment in probes.unfinished()]
+    started = (segment for probes in tuple(_probes) for segment in probes.started())
+    return [segment for segment in started if segment.lane != "device"]
 
 
 class Probes:
@@ -133,19 +134,18 @@ class Probes:
         self._begun = 0.0
         self._computation = user_location() if self.wanted else None
         self._build = next(_builds)
-        self._traced = _traced_now(program) if self.wanted else None
+        self._traced: Traced | None = None
         self._step, self._input = -1, 0
         self._started: dict[tuple[int, WatchedSegment], tuple[float, int]] = {}
         self._lock = threading.Lock()
         if self.wanted:
+            frames = tuple(frame for frame in operations.current_stack() if is_users(frame[0]))
+            types = hash(tuple(op.type for op in program.ops))
+            self._traced = Traced(graphs.traced_arguments(), frames, types)
             _probes.add(self)
 
-    def unfinished(self) -> list[UnfinishedSegment]:
-        """Return the host clusters of the last step that have started and not ended."""
-        return [segment for segment in self.started() if segment.lane != "device"]
-
     def started(self) -> list[UnfinishedSegment]:
-        """Return the same, and segments of the device program."""
+        """Return the segments of the last step that have started and not ended."""
         with self._lock:
             started = sorted(self._started, key=lambda key: (key[1].lane, key[0]))
         return [
@@ -245,12 +245,6 @@ class Probes:
         _watchers(event)
 
 
-def _traced_now(program: Region) -> Traced:
-    frames = (frame for frame in operations.current_stack() if is_users(frame[0]))
-    types = hash(tuple(op.type for op in program.ops))
-    return Traced(graphs.traced_arguments(), tuple(frames), types)
-
-
 def _bytes(tensors: Sequence[Tensor]) -> Tensor:
     sizes = [
         tf.reduce_sum(tf.strings.length(tensor))
@@ -291,8 +285,13 @@ class Profile:
     @property
     def steps(self) -> list[tuple[LaneTotal, ...]]:
         """Return for each step that ran, in order, the totals of its lanes."""
-        numbers = sorted({event.step for event in self.events})
-        return [tuple(self._totals(number)) for number in numbers]
+        lanes: dict[int, dict[str, list[SegmentRun]]] = {}
+        for event in self.events:
+            lanes.setdefault(event.step, {}).setdefault(event.lane, []).append(event)
+        return [
+            tuple(_total(lane, events) for lane, events in sorted(of_step.items()))
+            for _, of_step in sorted(lanes.items())
+        ]
 
     def table(self) -> str:
         """Return all steps as text, a line for each lane, or the reason why there are none."""
@@ -313,31 +312,24 @@ class Profile:
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": [*_names(self.events), *map(_traced, self.events)]}, file)
 
-    def _totals(self, step: int) -> Iterator[LaneTotal]:
-        of_step = [event for event in self.events if event.step == step]
-        for lane in sorted({event.lane for event in of_step}):
-            events = [event for event in of_step if event.lane == lane]
-            # What crosses is counted on the side of the host, or it would count twice.
-            yield LaneTotal(
-                lane,
-                len(events),
-                sum(event.bytes_in for event in events) if lane != "device" else 0,
-                sum(event.bytes_out for event in events) if lane != "device" else 0,
-                sum(event.end - event.start for event in events),
-            )
+
+def _total(lane: str, events: Sequence[SegmentRun]) -> LaneTotal:
+    # What crosses is counted on the side of the host, or it would count twice.
+    crossing = events if lane != "device" else []
+    return LaneTotal(
+        lane,
+        len(events),
+        sum(event.bytes_in for event in crossing),
+        sum(event.bytes_out for event in crossing),
+        sum(event.end - event.start for event in events),
+    )
 
 
 @contextmanager
 def profile() -> Iterator[Profile]:
     """Watch the computations that are built and run in the context."""
     profile = Profile()
-    lock = threading.Lock()
-
-    def add(event: SegmentRun) -> None:
-        with lock:
-            profile.events.append(event)
-
-    with watch_segments(add):
+    with watch_segments(profile.events.append):  # it is atomic in CPython
         yield profile
 
 

@@ -226,21 +226,12 @@ def _cause_of(call: threads.GraphCall | None) -> int | None:
     return next((number for number, function in since.items() if function in functions), None)
 
 
-_stopped = threading.Event()
+steps_stopped = threading.Event()
+"""While it is set, every step fails at its next operation that calls Python."""
 
 
 class StepsStopped(Exception):
     """Raised in the graph where every step is to end."""
-
-
-def stop_steps() -> None:
-    """Make every step fail at its next such operation, until `resume_steps`."""
-    _stopped.set()
-
-
-def resume_steps() -> None:
-    """Let steps run again."""
-    _stopped.clear()
 
 
 def call_python(function: Callable[..., Any], arguments: Sequence[Tensor] = ()) -> Operation:
@@ -248,7 +239,7 @@ def call_python(function: Callable[..., Any], arguments: Sequence[Tensor] = ()) 
     called = report_internal_errors(function)
 
     def call(*values: Any) -> None:
-        if _stopped.is_set():
+        if steps_stopped.is_set():
             raise StepsStopped("the program is being ended")
         called(*values)
 

@@ -35,8 +35,6 @@ class TensorMap:
     """The region's site in the program."""
     iteration: Tensor = None
     """The rounds that the loops around have made before, outermost first."""
-    rounds: Tensor = None
-    """The rounds that the region has made before, if it is a loop's."""
     queues: Tensor = None
     """The replica's, to and from the exchanges of the collectives."""
     feeds: Mapping[Any, Tensor] = field(default_factory=dict)
@@ -45,8 +43,6 @@ class TensorMap:
     """For handles of the region: their names in the whole computation."""
     constants: Mapping[str, DeviceConstant] = field(default_factory=dict)
     """The region's inputs that are constants of the regions around it."""
-    changing: frozenset[str] = frozenset()
-    """The region's inputs that change from round to round, if it is a loop's."""
 
     def image(self, name: str, *, on_host: bool) -> Tensor:
         """Return the image of the tensor `name`."""

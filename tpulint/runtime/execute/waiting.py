@@ -32,10 +32,11 @@ from typing import Any
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.raising import FaultToken, token_for
 from tpulint.runtime.extract.bodies import bodies
-from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.region import Operation, Region
 from tpulint.runtime.mark.marked import string_attr
 from tpulint.runtime.pods.devices import has_workers
 from tpulint.runtime.schedule.locks import Wait
+from tpulint.runtime.schedule.variables import captured_through, past_identities
 from tpulint.runtime.source_location import is_users, operation_location, place_in_thread
 from tpulint.runtime.tensorflow_internals import operations, threads
 from tpulint.runtime.tensorflow_internals.threads import (
@@ -93,11 +94,19 @@ class IdleTime:
             for name in waiting:
                 self._waiting.pop(name, None)
 
-    def give_up(self, waiting: Iterable[Hashable], waits: Sequence[Wait]) -> None:
-        """Note that an error is raised for the `waits` of this graph, or of this Python thread."""
-        self.forget(waiting)
+    def give_up(self, waiting: Iterable[Hashable], waits: Sequence[Wait]) -> tuple[Wait, ...]:
+        """Note that an error is raised for the `waits` of this graph, or of this Python thread.
+
+        Return the waits that were noted a moment ago.
+        """
         with self._lock:
-            self._given_up.append((time.monotonic(), tuple(waits)))
+            now = time.monotonic()
+            self._forget_ended(now)
+            listed = [noted for _, noted in (*self._waiting.values(), *self._given_up)]
+            for name in waiting:
+                self._waiting.pop(name, None)
+            self._given_up.append((now, tuple(waits)))
+            return tuple(wait for noted in listed for wait in noted)
 
     def wants_to_ask(self) -> bool:
         """Return whether it is time to ask the hosts that are processes what they have computed."""
@@ -123,21 +132,15 @@ class IdleTime:
         with self._lock:
             self._computed += seconds
 
-    def waits(self) -> tuple[Wait, ...]:
-        """Return the waits that were noted a moment ago."""
-        with self._lock:
-            now = time.monotonic()
-            self._forget_ended(now)
-            listed = [waits for _, waits in (*self._waiting.values(), *self._given_up)]
-            return tuple(wait for waits in listed for wait in waits)
-
     def is_too_long(self, since: float) -> bool:
         """Return whether all that has gone on since then has been waits, and for too long."""
         with self._lock:
             now = time.monotonic()
             if now - self._looked >= _LOOK_SECONDS:
                 self._look(now)
-            if has_workers() and self._hosts_are_silent(now):
+            # Hosts that are processes, and do not say what they compute, may be at work.
+            answered = max((when for when, _ in self._answers.values()), default=float("-inf"))
+            if has_workers() and now - answered > _NOTE_SECONDS:
                 self._since = self._closed_since = now
             idle = now - max(since, self._since)
             closed = now - max(since, self._closed_since)
@@ -155,10 +158,6 @@ class IdleTime:
             self._since = self._closed_since = now
         elif self._wants_to_compute() or not all(map(self._is_thread_closed, threads_now)):
             self._closed_since = now
-
-    def _hosts_are_silent(self, now: float) -> bool:
-        times = [when for when, _ in self._answers.values()]
-        return not times or now - max(times) > _NOTE_SECONDS
 
     def _wants_to_compute(self) -> bool:
         """Return whether a thread has been at work, or has waited for a core, for a while."""
@@ -211,34 +210,6 @@ MAX_IDLE_SECONDS = 60.0
 MAX_CLOSED_SECONDS = 3.0
 
 
-class CurrentWaits:
-    """A thread-safe record of the waits at this moment."""
-
-    def __init__(self) -> None:
-        self._waits: dict[Hashable, Wait] = {}
-        self._lock = threading.Lock()
-
-    def add(self, key: Hashable, wait: Wait) -> None:
-        """Note that `wait` has begun."""
-        with self._lock:
-            self._waits[key] = wait
-
-    def remove(self, key: Hashable) -> None:
-        """Note that the wait has ended."""
-        with self._lock:
-            self._waits.pop(key, None)
-
-    def clear(self) -> None:
-        """Forget all waits."""
-        with self._lock:
-            self._waits.clear()
-
-    def all(self) -> tuple[Wait, ...]:
-        """Return all waits at this moment."""
-        with self._lock:
-            return tuple(self._waits.values())
-
-
 class WaitLimit:
     """The limit of the waits in one run of a graph, or in one Python thread.
 
@@ -275,8 +246,7 @@ def deadlock_of_waits(
 
     `waiting`, as in `WaitLimit.is_over`, does not count as waiting from now on.
     """
-    listed = [*waits, *idle_time.waits()]
-    idle_time.give_up(waiting, waits)
+    listed = [*waits, *idle_time.give_up(waiting, waits)]
     rules = {wait.rule for wait in waits}
     return DeadlockError(
         "\n".join([first_line, *dict.fromkeys(f"  {wait}" for wait in listed)]),
@@ -329,29 +299,19 @@ def wait_of_operation(op: Operation, lane: str) -> Wait:
 
 
 def _describe_awaited(op: Operation) -> str:
-    does = "room in" if "Enqueue" in op.type else "something in"
     if op.type in _STAGES:
         name = op.get_attr("shared_name").decode()
         return f"for something in the staging area '{name or op.name}'"
+    does = "room in" if "Enqueue" in op.type else "something in"
     if op.type == "MutexLock":
         does = "its turn in"
-    name = _name_of_resource(op.inputs[0])
-    return f"for {does} {_TAKES_FROM[op.type]}" + (f" '{name}'" if name else "")
-
-
-def _name_of_resource(handle: Tensor) -> str:
-    """Return the name of the resource, found through the graphs that capture its handle, or ""."""
-    while (graph := getattr(handle, "graph", None)) is not None:
-        captures = getattr(graph, "captures", ())
-        outer = [user for user, inner in captures if inner.name == handle.name]
-        if not outer:
-            op = handle.op
-            while op.type == "Identity":
-                op = op.inputs[0].op
-            shared = "shared_name" in op.node_def.attr and op.get_attr("shared_name").decode()
-            return str(shared or op.name)
-        (handle,) = outer
-    return ""
+    *_, handle = captured_through(op.inputs[0])
+    awaited = f"for {does} {_TAKES_FROM[op.type]}"
+    if getattr(handle, "graph", None) is None:  # it is an eager tensor, which has no name
+        return awaited
+    resource = past_identities(handle).op
+    shared = "shared_name" in resource.node_def.attr and resource.get_attr("shared_name").decode()
+    return f"{awaited} '{shared or resource.name}'"
 
 
 # Seconds without progress after which there will be none.
@@ -361,57 +321,51 @@ _POOL_LOOK_SECONDS = 0.1
 # The share of one core below which the process does not compute.
 _POOL_IDLE_SHARE = 0.5
 
-_Function = Callable[[], Any]
+_runners: dict[int, int] = {}
+"""For each thread of TensorFlow that a Python function holds, the one that runs the function. It
+has no lock: every Python function comes here, and an operation on a dict is atomic in CPython."""
 
 
-class PythonFunctionPool:
-    """The threads of TensorFlow that Python functions hold now."""
+def host_functions() -> list[str]:
+    """Return the user's lines that Python functions of graphs are at now."""
+    lines = (place_in_thread(thread) for thread in tuple(_runners.values()))
+    return [place for place in lines if place]
 
-    def __init__(self) -> None:
-        self._runners: dict[int, int] = {}
-        """For each thread that is held the one that runs the function. It has no lock: every Python
-        function comes here, and a single operation on a dict is atomic in CPython."""
 
-    def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return `function(*args)`, run in this thread of TensorFlow's or in one of its own."""
-        thread = threading.get_ident()
-        # It holds the thread already, or none of TensorFlow.
-        if thread in self._runners or not is_tensorflows_thread():
+def run_watched(function: Callable[..., Any], *args: Any) -> Any:
+    """Return `function(*args)`, of a graph, that never waits forever for TensorFlow's threads.
+
+    It runs in this thread of TensorFlow's, or in one of its own for as long as there is progress.
+    """
+    thread = threading.get_ident()
+    # It holds the thread already, or none of TensorFlow.
+    if thread in _runners or not is_tensorflows_thread():
+        return function(*args)
+    _runners[thread] = thread
+    try:
+        # A further thread is free: whatever this calls can go on.
+        if len(_runners) < num_threads():
             return function(*args)
-        self._runners[thread] = thread
-        try:
-            # A further thread is free: whatever this calls can go on.
-            if len(self._runners) < num_threads():
-                return function(*args)
-            return self._wait_with_watchdog(thread, lambda: function(*args))
-        finally:
-            del self._runners[thread]
-
-    def places(self) -> list[str]:
-        """Return the user's lines in the Python functions that run now."""
-        lines = (place_in_thread(thread) for thread in tuple(self._runners.values()))
-        return [place for place in lines if place]
-
-    def _wait_with_watchdog(self, thread: int, function: _Function) -> Any:
-        """Return `function()`, run in a thread of its own for as long as there is progress."""
-        call = DetachedCall(function)
-        self._runners[thread] = call.thread
+        call = DetachedCall(lambda: function(*args))
+        _runners[thread] = call.thread
         idle: _IdlePeriod | None = None
         while not call.ended.wait(_POOL_LOOK_SECONDS):
-            waits = self._all_wait()
+            waits = _waits_of_all_threads()
             if idle is None or idle.waits != waits or idle.is_over():
                 idle = _IdlePeriod(waits) if waits else None
             elif idle.lasts_forever():
                 raise _starved(idle.waits)
         return call.result()
+    finally:
+        del _runners[thread]
 
-    def _all_wait(self) -> dict[int, Awaited]:
-        """Return the waits of the Python functions by thread, if they hold all and all wait."""
-        threads = tuple(self._runners.values())
-        waits = {thread: awaited_by_thread(thread) for thread in threads}
-        awaited_by = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
-        starved = len(awaited_by) == len(threads) >= num_threads()
-        return awaited_by if starved else {}
+
+def _waits_of_all_threads() -> dict[int, Awaited]:
+    """Return the waits of the Python functions by thread, if they hold all and all wait."""
+    threads = tuple(_runners.values())
+    waits = {thread: awaited_by_thread(thread) for thread in threads}
+    awaited_by = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
+    return awaited_by if len(awaited_by) == len(threads) >= num_threads() else {}
 
 
 class _IdlePeriod:
@@ -433,9 +387,8 @@ class _IdlePeriod:
         # A probe takes a thread as soon as one is free, so that it shows progress; it costs one, so
         # not at once.
         if seconds > _FOREVER_SECONDS / 2 and not self._probes:
-            self._probes = [
-                DetachedCall(probe) for probe in {awaited.probe for awaited in self.waits.values()}
-            ]
+            probes = {awaited.probe for awaited in self.waits.values()}
+            self._probes = [DetachedCall(probe) for probe in probes]
         return (
             seconds > _FOREVER_SECONDS
             and time.process_time() - self._computed < _POOL_IDLE_SHARE * seconds
@@ -460,7 +413,7 @@ def _starved(waits: Mapping[int, Awaited]) -> FaultToken:
 class DetachedCall:
     """A function that runs in a thread of its own, abandoned if no other thread waits for it."""
 
-    def __init__(self, function: _Function, name: str = "tpulint") -> None:
+    def __init__(self, function: Callable[[], Any], name: str = "tpulint") -> None:
         self._function = function
         self._results: list[Any] = []
         self._errors: list[BaseException] = []
@@ -483,16 +436,3 @@ class DetachedCall:
             self._errors.append(error)
         finally:
             self.ended.set()
-
-
-_pool = PythonFunctionPool()
-
-
-def host_functions() -> list[str]:
-    """Return the user's lines that Python functions of graphs are at now."""
-    return _pool.places()
-
-
-def run_watched(function: Callable[..., Any], *args: Any) -> Any:
-    """Return `function(*args)`, of a graph, that never waits forever for TensorFlow's threads."""
-    return _pool.run(function, *args)
