@@ -13,7 +13,6 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import emulator
-from tpulint.runtime.emulate import calls as _calls  # noqa: F401 for its patches
 from tpulint.runtime.emulate.cores import FunctionCores, assign_copies, name_results
 from tpulint.runtime.emulate.system import System, current_state, system_of
 from tpulint.runtime.execute.comparisons import kept_copies_shown
@@ -204,9 +203,9 @@ def _configure_system(
     del args, kwargs
     current_state().initialize()
     system = emulator.current_part(System)
-    coordinates = system.mesh.coordinates
+    coordinates = system.coordinates
     topology = topology_pb2.TopologyProto(
-        mesh_shape=system.mesh.shape,
+        mesh_shape=system.shape,
         num_tasks=system.num_hosts,
         num_tpu_devices_per_task=len(coordinates) // system.num_hosts,
         device_coordinates=[number for core in coordinates for number in core],

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tpulint.runtime import emulator
-from tpulint.runtime.emulate.cores import FunctionCores, core_of
 from tpulint.runtime.emulator import Listeners
+from tpulint.runtime.pods.devices import PLACED
 from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals.patching import emulated_patch, emulated_patch_value
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _COUNTED = "launches and reads of results are counted for the report of a run"
-_EXECUTE = "tensorflow.python.pywrap_tfe"
 _SESSION = "tensorflow.python.client.session.BaseSession"
 
 
@@ -54,7 +52,7 @@ def current_launch() -> int | None:
 
 
 @contextmanager
-def _launch() -> Iterator[None]:
+def launch() -> Iterator[None]:
     """Note a launch, unless this thread is in one."""
     if getattr(_in_thread, "launches", False):
         yield
@@ -69,29 +67,10 @@ def _launch() -> Iterator[None]:
         _open.pop(number, None)
 
 
-@emulated_patch(f"{_EXECUTE}.TFE_Py_Execute", why=_COUNTED)
-@emulated_patch(f"{_EXECUTE}.TFE_Py_ExecuteCancelable", why=_COUNTED)
-def _run_function(
-    run: Callable[..., Any], handle: Any, device: Any, operation: Any, *others: Any
-) -> Any:
-    name = operation.decode() if isinstance(operation, bytes) else operation
-    if not emulator.current_part(FunctionCores).holds_computation(name):
-        return run(handle, device, operation, *others)
-    with _launch():
-        results = run(handle, device, operation, *others)
-    _mark(results)
-    return results
-
-
-@emulated_patch(f"{_EXECUTE}.TFE_Py_FastPathExecute", why=_COUNTED)
-def _run_operation(
-    run: Callable[..., Any], ctx: Any, operation: str, name: Any, *arguments: Any
-) -> Any:
-    """Run an operation; what it computes from values of the device is read from there, too."""
-    results = run(ctx, operation, name, *arguments)
+def note_computed(operation: str, arguments: Sequence[Any], results: Any) -> None:
+    """Note the results of an eager operation: what it computes of the device's is read from it."""
     if _readers and operation not in _KNOWN_TO_HOST and any(map(_is_of_device, arguments)):
-        _mark(results)
-    return results
+        mark_as_computed(results)
 
 
 def _is_of_device(value: Any) -> bool:
@@ -99,10 +78,11 @@ def _is_of_device(value: Any) -> bool:
         return any(map(_is_of_device, value))
     # A strategy's variable is passed as it is.
     value = getattr(value, "_handle", value)
-    return getattr(value, _OF_DEVICE, False) or core_of(value) is not None
+    return getattr(value, _OF_DEVICE, False) or hasattr(value, PLACED)
 
 
-def _mark(results: Any) -> None:
+def mark_as_computed(results: Any) -> None:
+    """Note that the eager tensors in `results` are of the device."""
     for result in results if isinstance(results, list) else [results]:
         if tf.is_tensor(result):
             setattr(result, _OF_DEVICE, True)
@@ -113,7 +93,7 @@ def _mark(results: Any) -> None:
 def _count_runs(run: Callable[..., Any]) -> Callable[..., Any]:
     @frames_hidden
     def run_session(*arguments: Any, **options: Any) -> Any:
-        with _launch():
+        with launch():
             return run(*arguments, **options)
 
     return run_session

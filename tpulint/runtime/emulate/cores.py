@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
 from tpulint.runtime import emulator
+from tpulint.runtime.emulate.calls import launch, mark_as_computed, note_computed
 from tpulint.runtime.emulate.system import current_state, lost_variable
 from tpulint.runtime.pods.devices import (
     COORDINATORS_CPU,
@@ -76,6 +77,7 @@ def _run_operation(
     results = run(ctx, operation, name, *arguments)
     set_core(results, ctx.device_name)
     _through_optional(operation, arguments, results)
+    note_computed(operation, arguments, results)
     # All other variables are in the memory of the host, which keeps them.
     if operation == "VarHandleOp" and core_of(results):
         setattr(results, _VARIABLE, (current_state().memory, str(name).rstrip("/")))
@@ -91,12 +93,16 @@ def _run_function(
     _refuse_lost(inputs)
     name = operation.decode() if isinstance(operation, bytes) else operation
     functions = emulator.current_part(FunctionCores)
+    is_launch = functions.holds_computation(name)
     # This process leads a step: it sends each host its part.
-    if hosts_are_remote() and functions.holds_computation(name):
+    if hosts_are_remote() and is_launch:
         where = COORDINATORS_CPU
     else:
         where = executing_device(device) if is_on_connected_host(device) else device
-    results = run(handle, where, operation, inputs, *others)
+    with launch() if is_launch else contextlib.nullcontext():
+        results = run(handle, where, operation, inputs, *others)
+    if is_launch:
+        mark_as_computed(results)
     is_function = name in functions or eager_context.context().has_function(name)
     if device and is_emulated(device) and (is_on_pod(device) or not is_function):
         set_core(results, host_of(device) if is_function else device)
@@ -229,16 +235,13 @@ def output_parts(op: Any, num_cores: int) -> list[Parts] | None:
         return None
     if sharding.type != xla_data_pb2.OpSharding.TUPLE:
         return None
-    return [_parts_of(part, num_cores) for part in sharding.tuple_shardings]
-
-
-def _parts_of(sharding: Any, num_cores: int) -> Parts:
-    if sharding.type == xla_data_pb2.OpSharding.REPLICATED:
-        return Parts(tuple(range(num_cores)))
-    cores = tuple(sharding.tile_assignment_devices)
-    if sharding.type == xla_data_pb2.OpSharding.MAXIMAL:
-        return Parts(cores)
-    return Parts(cores, tuple(sharding.tile_assignment_dimensions))
+    parts = []
+    for part in sharding.tuple_shardings:
+        is_replicated = part.type == xla_data_pb2.OpSharding.REPLICATED
+        cores = tuple(range(num_cores) if is_replicated else part.tile_assignment_devices)
+        is_whole = is_replicated or part.type == xla_data_pb2.OpSharding.MAXIMAL
+        parts.append(Parts(cores, () if is_whole else tuple(part.tile_assignment_dimensions)))
+    return parts
 
 
 def join_shards(shards: Sequence[Any], counts: Sequence[int]) -> Any:
@@ -399,5 +402,4 @@ def _of_call(core: Core, device: str, arguments: Sequence[str | None]) -> str | 
 def _cores_in(graph: Any) -> dict[str, str]:
     if not hasattr(graph, _CORES):
         setattr(graph, _CORES, {})
-    cores: dict[str, str] = getattr(graph, _CORES)
-    return cores
+    return cast(dict[str, str], getattr(graph, _CORES))

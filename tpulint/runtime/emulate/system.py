@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -21,7 +20,7 @@ Extent = tuple[int, int, int]
 """The numbers of chips, or of hosts, in x, y and z."""
 
 
-class Mesh(NamedTuple):
+class System(NamedTuple):
     """The chips of one host, the cores of a chip, and the hosts that stand side by side."""
 
     chips: Extent
@@ -35,6 +34,16 @@ class Mesh(NamedTuple):
         return x, y, z, self.cores_per_chip
 
     @property
+    def num_cores(self) -> int:
+        """Return the number of cores."""
+        return math.prod(self.shape)
+
+    @property
+    def num_hosts(self) -> int:
+        """Return the number of hosts."""
+        return math.prod(self.hosts)
+
+    @property
     def coordinates(self) -> list[list[int]]:
         """(x, y, z, core) of each core, host after host, in the order of their device numbers."""
         return [
@@ -45,19 +54,8 @@ class Mesh(NamedTuple):
         ]
 
 
-def mesh_of_cores(cores: int, num_hosts: int) -> Mesh:
-    """Return a mesh in which each host has as square a part as possible.
-
-    A chip has two cores, if that divides those of a host.
-    """
-    per_host = cores // num_hosts
-    per_chip = _CORES_PER_CHIP if per_host % _CORES_PER_CHIP == 0 else 1
-    chips = _near_square(per_host // per_chip)
-    return Mesh(chips, per_chip, _near_square(num_hosts))
-
-
-def mesh_of_spec(spec: str, num_hosts: int) -> Mesh:
-    """Return the mesh of `spec`, whose chips the hosts share in equal blocks.
+def _system_of_spec(spec: str, num_hosts: int) -> System:
+    """Return the system of `spec`, whose chips the hosts share in equal blocks.
 
     "XxY" has one core a chip, "XxYxC" has C, and "XxYxZxC" has three dimensions.
 
@@ -83,7 +81,7 @@ def mesh_of_spec(spec: str, num_hosts: int) -> Mesh:
     # The block whose longest side is the shortest. Ties have a fixed order, so that a program
     # always gets the same coordinates.
     best = min(range(len(grids)), key=lambda index: (max(blocks[index]), grids[index]))
-    return Mesh(blocks[best], numbers[-1] if len(numbers) > 2 else 1, grids[best])
+    return System(blocks[best], numbers[-1] if len(numbers) > 2 else 1, grids[best])
 
 
 def _near_square(number: int) -> Extent:
@@ -99,23 +97,6 @@ def _places(extent: Extent) -> list[Extent]:
     """Return the coordinates in `extent`, x fastest."""
     width, height, depth = extent
     return [(x, y, z) for z in range(depth) for y in range(height) for x in range(width)]
-
-
-@dataclass(frozen=True)
-class System:
-    """TPU cores of one host, or of several."""
-
-    mesh: Mesh
-
-    @property
-    def num_cores(self) -> int:
-        """Return the number of cores."""
-        return math.prod(self.mesh.shape)
-
-    @property
-    def num_hosts(self) -> int:
-        """Return the number of hosts."""
-        return math.prod(self.mesh.hosts)
 
 
 def system_of(
@@ -135,13 +116,16 @@ def system_of(
     if topology is not None:
         if num_replicas is not None or cores_per_replica != 1:
             raise ValueError("give either num_replicas (and cores_per_replica) or topology")
-        return System(mesh_of_spec(topology, hosts))
+        return _system_of_spec(topology, hosts)
     cores = (hosts if num_replicas is None else num_replicas) * cores_per_replica
     if cores < 1:
         raise ValueError(f"a TPU has at least one core, not {cores}")
     if cores % hosts:
         raise ValueError(f"{hosts} hosts cannot share {cores} cores in equal parts")
-    return System(mesh_of_cores(cores, hosts))
+    # Each host has as square a part as possible; a chip has two cores, if that divides its cores.
+    per_host = cores // hosts
+    per_chip = _CORES_PER_CHIP if per_host % _CORES_PER_CHIP == 0 else 1
+    return System(_near_square(per_host // per_chip), per_chip, _near_square(hosts))
 
 
 class TPUMemory:

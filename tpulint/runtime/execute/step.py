@@ -153,7 +153,7 @@ class _StepBuilder:
     def build(self) -> list[Tensor]:
         """Return a token, which has a value when all has run, and the outputs, by replica."""
         composer, program = self._composer, self._program
-        lock = _lock_of_run() if self._shares_state() else None
+        lock = acquire_step_mutex() if self._shares_state() else None
         locked = [] if lock is None else [lock.op]
         first, cleared = self._start(locked)
         watching = composer.deadline.watch([first])
@@ -334,7 +334,7 @@ class _StepBuilder:
 
 
 @devices.on_coordinator()
-def _lock_of_run() -> Tensor:
+def acquire_step_mutex() -> Tensor:
     """Return the lock of one run. One that fails gives it up: the lock goes with its tensors."""
     # By a name of its own: the resource lives in the session, with those of other steps.
     name = f"tpulint_step_{next(_mutex_numbers)}"

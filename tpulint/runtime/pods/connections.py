@@ -127,13 +127,6 @@ def disconnect_when_lost(addresses: Sequence[str], *, from_all: bool = False) ->
         ).start()
 
 
-def stop_watching() -> None:
-    """End what `disconnect_when_lost` has begun."""
-    for ended in _connected.values():
-        ended.set()
-    _connected.clear()
-
-
 def end_waits_on_hosts() -> None:
     """Close the connections to all hosts: what waits there for a session's step is cancelled.
 
@@ -165,30 +158,25 @@ def _watch(
 def announce_address(server_def: Any, workers: Sequence[str]) -> None:
     """Make this process known, in the ServerDef, by an address that the `workers` can reach.
 
-    TensorFlow's is always localhost. From now on it is watched that they answer.
-
-    Raises:
-        tf.errors.UnavailableError: one of them does not answer; TensorFlow would wait for it.
+    TensorFlow's is always localhost.
     """
     for job in server_def.cluster.job:
         if job.name == server_def.job_name:
             port = int(job.tasks[server_def.task_index].rpartition(":")[2])
-            job.tasks[server_def.task_index] = _reached(workers, port)
+            job.tasks[server_def.task_index] = connected_address(workers, port)
 
 
-def address_for_session(workers: Sequence[str], port: int) -> str:
-    """Return the address at which the `workers` reach `port` of this process in a session.
+def connected_address(workers: Sequence[str], port: int, *, in_session: bool = False) -> str:
+    """Return the address at which the `workers` reach `port` of this process.
 
-    From now on it is watched that they answer.
+    From now on it is watched that they answer, and no others.
 
     Raises:
         tf.errors.UnavailableError: one of them does not answer; TensorFlow would wait for it.
     """
-    return _reached(workers, port, in_session=True)
-
-
-def _reached(workers: Sequence[str], port: int, *, in_session: bool = False) -> str:
-    stop_watching()
+    for ended in _connected.values():
+        ended.set()
+    _connected.clear()
     for address in workers:
         if not is_reachable(address):
             message = f"No host of the pod answers at {address}: is `tpulint worker` running there?"

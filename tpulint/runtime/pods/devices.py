@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -86,10 +87,14 @@ class Pod:
         return f"{self.host_of_core(number)}/device:TPU:{number % self.cores_per_host}"
 
 
-def _pod() -> Pod | None:
-    """Return the hosts of the emulated TPU, if there is one."""
+_NO_POD = Pod(1, sys.maxsize, job="")
+"""What stands for the hosts where no TPU is emulated: this one has all cores, and no other name."""
+
+
+def _pod() -> Pod:
+    """Return the hosts of the emulated TPU, or `_NO_POD`."""
     opened = emulator.current()
-    return opened.part(Pod) if opened else None
+    return opened.part(Pod) if opened else _NO_POD
 
 
 def current_pod() -> Pod:
@@ -97,46 +102,29 @@ def current_pod() -> Pod:
     return emulator.current_part(Pod)
 
 
-def _remote_pod() -> Pod | None:
-    """Return the hosts of the emulated TPU, if they are other machines to the program."""
-    pod = _pod()
-    return pod if pod is not None and pod.is_remote else None
-
-
 def has_workers() -> bool:
     """Return whether the hosts are other processes."""
-    pod = _pod()
-    return pod is not None and bool(pod.workers)
-
-
-def is_connected_to_workers() -> bool:
-    """Return whether the program is connected to hosts that are other processes."""
-    pod = _pod()
-    return pod is not None and bool(pod.workers) and pod.is_connected
+    return bool(_pod().workers)
 
 
 def core_name(number: int) -> str:
     """Return the name of a core of the emulated TPU."""
-    pod = _pod()
-    return pod.core(number) if pod else f"{_HERE}/device:TPU:{number}"
+    return _pod().core(number)
 
 
 def cores_of_a_host(otherwise: int) -> int:
     """Return the number of cores that a host of the emulated pod has; `otherwise` without one."""
-    pod = _remote_pod()
-    return pod.cores_per_host if pod else otherwise
+    return _pod().cores_per_host if _pod().is_remote else otherwise
 
 
 def remote_host_of_core(core: int) -> str | None:
     """Return the name of the host that has `core` of the emulated pod; None if it has one host."""
-    pod = _remote_pod()
-    return pod.host_of_core(core) if pod else None
+    return _pod().host_of_core(core) if _pod().is_remote else None
 
 
 def job_of_cores() -> str:
     """Return the job that the cores belong to."""
-    pod = _remote_pod()
-    return pod.job if pod else LOCAL
+    return _pod().job if _pod().is_remote else LOCAL
 
 
 def is_emulated(device: str) -> bool:
@@ -146,17 +134,16 @@ def is_emulated(device: str) -> bool:
 
 def is_master(target: str | bytes | None) -> bool:
     """Return whether a session with this `target` is served by a host of the pod."""
-    pod = _remote_pod()
-    if not target or pod is None:
+    if not target or not _pod().is_remote:
         return False
     name = target.decode() if isinstance(target, bytes) else target
-    return name.rpartition("://")[2] in pod.masters
+    return name.rpartition("://")[2] in _pod().masters
 
 
 def is_on_pod(device: str) -> bool:
     """Return whether `device` is of one of several hosts; a task without a job is theirs."""
-    pod = _remote_pod()
-    if not device or pod is None:
+    pod = _pod()
+    if not device or not pod.is_remote:
         return False
     spec = spec_of(device)
     # TensorFlow takes a device without a task for one of the first task.
@@ -170,7 +157,7 @@ def names_only_host(device: str) -> bool:
     Programs say "/job:worker" there; the host is this process.
     """
     pod = _pod()
-    if not device or pod is None or pod.is_remote:
+    if not device or pod.is_remote:
         return False
     spec = spec_of(device)
     return spec.job == pod.job and not spec.task
@@ -204,9 +191,9 @@ def hosts_are_remote() -> bool:
 
     What is run at once does when the program has connected to them; for a graph its session does.
     """
-    if tf.compat.v1.executing_eagerly_outside_functions():
-        return is_connected_to_workers()
-    return has_workers()
+    if not has_workers():
+        return False
+    return _pod().is_connected or not tf.compat.v1.executing_eagerly_outside_functions()
 
 
 def executing_device(device: str) -> str:
@@ -290,8 +277,21 @@ def _set_device(original: Callable[..., None], self: Any, asked_for: Any) -> Non
 
 @emulated_patch("tensorflow.python.client.session.BaseSession._extend_graph", why=_ON_CPU)
 def _extend_graph(original: Callable[..., None], self: Any) -> None:
+    """Place the operations that the graph has for the first task of any job on this process.
+
+    That is where the host of a TPU is in a program that names it; and graphs that were imported
+    name devices, too.
+    """
+    graph = self._graph
     if not self._target:  # this process serves it, and has no other job
-        _place_jobs_here(self._graph)
+        with _PLACING:  # an operation that a session knows must not be placed once more
+            if getattr(graph, _VERSION, 0) != graph.version:
+                for op in graph.get_operations():
+                    if asked_for := _device_of(op):
+                        local = local_device(asked_for)
+                        here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", local)
+                        _place(op, asked_for, here)
+                setattr(graph, _VERSION, graph.version)
     original(self)
 
 
@@ -304,23 +304,6 @@ def asked_for_device(original: Callable[[Any], Any], self: Any) -> Any:
 @emulated_patch(f"{_OPS}.SymbolicTensor.device", why=_ON_CPU, since="2.15")
 def _device_of_tensor(_: Callable[[Any], Any], self: Any) -> Any:
     return self.op.device  # as in 2.12
-
-
-def _place_jobs_here(graph: Any) -> None:
-    """Place on this process the operations that `graph` has for the first task of any job.
-
-    That is where the host of a TPU is in a program that names it; and graphs that were imported
-    name devices, too.
-    """
-    with _PLACING:  # an operation that a session knows must not be placed once more
-        if getattr(graph, _VERSION, 0) == graph.version:
-            return
-        for op in graph.get_operations():
-            asked_for = _device_of(op)
-            if asked_for:
-                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", local_device(asked_for))
-                _place(op, asked_for, here)
-        setattr(graph, _VERSION, graph.version)
 
 
 def _place(op: tf.Operation, asked_for: str, device: str) -> None:

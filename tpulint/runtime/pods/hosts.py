@@ -127,8 +127,13 @@ def device_scope_restored() -> Iterator[None]:
 def _refuse_python_on_hosts(original: Callable[..., Any], self: Any) -> Any:
     """TensorFlow calls this method just before it makes an iterator."""
     host = device_util.current() or self._variant_tensor.device
-    if is_on_pod(host):
-        refuse_python(self, host)
+    op = python_operation(self) if is_on_pod(host) else None
+    if op is not None:
+        raise HostOnlyInputError(
+            f"No registered '{op.type}' OpKernel on '{host}': the pipeline runs on a host of the "
+            "TPU, and the Python function is in the process of the program",
+            place=operation_location(op),
+        )
     return original(self)
 
 
@@ -151,21 +156,6 @@ def python_operation(dataset: Any) -> Any:
         inner = (getattr(function, "graph", None) for function in graph._functions.values())
         graphs += [inner_graph for inner_graph in inner if inner_graph is not None]
     return None
-
-
-def refuse_python(dataset: Any, host: str) -> None:
-    """Raise an error if `dataset`, which runs on `host`, calls Python of the program.
-
-    Raises:
-        HostOnlyInputError: it does, by `py_function`, `numpy_function` or `from_generator`.
-    """
-    op = python_operation(dataset)
-    if op is not None:
-        raise HostOnlyInputError(
-            f"No registered '{op.type}' OpKernel on '{host}': the pipeline runs on a host of the "
-            "TPU, and the Python function is in the process of the program",
-            place=operation_location(op),
-        )
 
 
 @functools.cache
@@ -222,35 +212,25 @@ _LOCAL_SCHEME = "tpulint.local."
 _HAS_SCHEME = r"(?s)[a-zA-Z][0-9a-zA-Z.]*://.*"
 _IS_FILE = r"(?s)file://.*"
 _PATHS: dict[str, tuple[str, ...]] = {
-    "CSVDataset": ("filenames",),
-    "CSVDatasetV2": ("filenames",),
-    "CacheDataset": ("filename",),
-    "CacheDatasetV2": ("filename",),
-    "CreateSummaryFileWriter": ("logdir",),
-    "DatasetToTFRecord": ("filename",),
-    "FixedLengthRecordDataset": ("filenames",),
-    "FixedLengthRecordDatasetV2": ("filenames",),
+    **dict.fromkeys(
+        ("CSVDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"),
+        ("filenames",),
+    ),
+    **dict.fromkeys(
+        ("CSVDatasetV2", "FixedLengthRecordDatasetV2", "TFRecordDatasetV2"), ("filenames",)
+    ),
+    **dict.fromkeys(("CacheDataset", "CacheDatasetV2", "DatasetToTFRecord"), ("filename",)),
+    **dict.fromkeys(("ReadFile", "Save", "SaveSlices", "WriteFile"), ("filename",)),
     "InitializeTableFromTextFile": ("filename",),
     "InitializeTableFromTextFileV2": ("filename",),
-    "LoadDataset": ("path",),
+    **dict.fromkeys(("LoadDataset", "SaveDataset", "SnapshotDataset"), ("path",)),
+    **dict.fromkeys(("SaveDatasetV2", "SnapshotDatasetV2"), ("path",)),
+    **dict.fromkeys(("Restore", "RestoreSlice"), ("file_pattern",)),
+    **dict.fromkeys(("RestoreV2", "SaveV2"), ("prefix",)),
+    "CreateSummaryFileWriter": ("logdir",),
     "MatchingFiles": ("pattern",),
     "MatchingFilesDataset": ("patterns",),
     "MergeV2Checkpoints": ("checkpoint_prefixes", "destination_prefix"),
-    "ReadFile": ("filename",),
-    "Restore": ("file_pattern",),
-    "RestoreSlice": ("file_pattern",),
-    "RestoreV2": ("prefix",),
-    "Save": ("filename",),
-    "SaveDataset": ("path",),
-    "SaveDatasetV2": ("path",),
-    "SaveSlices": ("filename",),
-    "SaveV2": ("prefix",),
-    "SnapshotDataset": ("path",),
-    "SnapshotDatasetV2": ("path",),
-    "TFRecordDataset": ("filenames",),
-    "TFRecordDatasetV2": ("filenames",),
-    "TextLineDataset": ("filenames",),
-    "WriteFile": ("filename",),
 }
 """The operations whose kernels read and write files, and their arguments that are paths."""
 _makers: list[str | None] = []
@@ -326,14 +306,12 @@ def local_file_fault(message: str) -> LocalFileError | None:
 
 
 _APART = "the hosts of a remote TPU have none of the files of the program's machine"
-_GENERATED = "tensorflow.python.ops"
+_GENERATED = [
+    f"tensorflow.python.ops.gen_{kind}_ops"
+    for kind in ("dataset", "experimental_dataset", "io", "lookup", "summary")
+]
 
 
-@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops._op_def_library", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._op_def_library", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_io_ops._op_def_library", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops._op_def_library", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_summary_ops._op_def_library", why=_APART)
 def _refuse_local_files_in_graphs(library: Any) -> Changed:
     def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
         if operation in _PATHS and _refuses_local_files():
@@ -344,11 +322,6 @@ def _refuse_local_files_in_graphs(library: Any) -> Changed:
     return Changed(library, _apply_op_helper=apply_op_helper)
 
 
-@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops.pywrap_tfe", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops.pywrap_tfe", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_io_ops.pywrap_tfe", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops.pywrap_tfe", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_summary_ops.pywrap_tfe", why=_APART)
 def _prepare_inputs(execute: Any) -> Changed:
     def fast_path_execute(ctx: Any, operation: str, *arguments: Any) -> Any:
         if operation in _PATHS and _refuses_local_files():
@@ -359,11 +332,6 @@ def _prepare_inputs(execute: Any) -> Changed:
     return Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
 
 
-@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops._execute", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._execute", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_io_ops._execute", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops._execute", why=_APART)
-@emulated_patch_value(f"{_GENERATED}.gen_summary_ops._execute", why=_APART)
 def _refuse_local_files_eagerly(library: Any) -> Changed:
     def execute(operation: bytes, num_outputs: int, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         name = operation.decode()
@@ -374,6 +342,12 @@ def _refuse_local_files_eagerly(library: Any) -> Changed:
         return library.execute(operation, num_outputs, inputs, *args, **kwargs)
 
     return Changed(library, execute=execute)
+
+
+for _module in _GENERATED:
+    emulated_patch_value(f"{_module}._op_def_library", why=_APART)(_refuse_local_files_in_graphs)
+    emulated_patch_value(f"{_module}.pywrap_tfe", why=_APART)(_prepare_inputs)
+    emulated_patch_value(f"{_module}._execute", why=_APART)(_refuse_local_files_eagerly)
 
 
 @functools.cache

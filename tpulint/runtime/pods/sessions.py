@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from tpulint.runtime import emulator
 from tpulint.runtime.pods.connections import (
-    address_for_session,
+    connected_address,
     end_waits_on_hosts,
     is_reachable,
     lost_host,
@@ -198,7 +198,16 @@ class SessionGraph:
             for input_ in node.input:
                 if _node(input_) not in new:
                     self._map(options.options, input_)
-        self._add_functions(part.library)
+        # The functions of the program's graph that are not here.
+        of_session, library = self._read[1].library, part.library
+        for function in of_session.function:
+            if function.signature.name not in self._functions:
+                library.function.add().CopyFrom(function)
+        added = {function.signature.name for function in library.function}
+        library.gradient.extend(
+            gradient for gradient in of_session.gradient if gradient.function_name in added
+        )
+        self._functions |= added
         operations = _imported(self.graph, part, options.options)
         self._operations.update(zip((node.name for node in nodes), operations, strict=True))
 
@@ -212,18 +221,6 @@ class SessionGraph:
             place = int(index or 0)
             output = c_api_util.tf_output(here, place)
             c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, place, output)
-
-    def _add_functions(self, library: Any) -> None:
-        """Add to `library` the functions of the program's graph that are not here."""
-        of_session = self._read[1].library
-        for function in of_session.function:
-            if function.signature.name not in self._functions:
-                library.function.add().CopyFrom(function)
-        added = {function.signature.name for function in library.function}
-        library.gradient.extend(
-            gradient for gradient in of_session.gradient if gradient.function_name in added
-        )
-        self._functions |= added
 
 
 def _imported(graph: Any, part: Any, options: Any) -> list[Any]:
@@ -409,7 +406,10 @@ def _config(config_of_program: Any) -> Any:
     port = int(_server().target.rpartition(":")[2])
     pod = current_pod()
     try:
-        tasks = {LOCAL: [address_for_session(pod.workers, port)], pod.job: pod.workers}
+        tasks = {
+            LOCAL: [connected_address(pod.workers, port, in_session=True)],
+            pod.job: pod.workers,
+        }
     except tf.errors.UnavailableError as error:
         # After that one a MonitoredSession would try again, for ever.
         raise tf.errors.FailedPreconditionError(None, None, error.message) from None
