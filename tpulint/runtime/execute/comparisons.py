@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import python_functions
 from tpulint.runtime.emulator import current, current_part
 from tpulint.runtime.errors import (
     EmptyReplicaWarning,
@@ -22,7 +22,7 @@ from tpulint.runtime.errors import (
     UnsynchronizedVariableWarning,
     warn,
 )
-from tpulint.runtime.execute.raising import call_python_if
+from tpulint.runtime.execute.raising import call_python_if, computed_by_python
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.copying import find_sizes
 from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas
@@ -124,24 +124,24 @@ def _rows(program: ReplicatedProgram, images: Sequence[TensorMap]) -> Tensor | N
     return tf.reduce_max(tf.stack(counts), axis=1)
 
 
+@dataclass(eq=False)
 class _ReplicaValues:
     """What the replicas of a computation get and give; `places` are the lines of its results.
 
     can_spread: it writes to variables, where what is no number would stay.
     """
 
-    def __init__(self, place: str | None, places: Sequence[str | None], can_spread: bool) -> None:
-        self._place = place
-        self._places = places
-        self._can_spread = can_spread
-        self._has_warned = False
+    place: str | None
+    places: Sequence[str | None]
+    can_spread: bool
+    has_warned: bool = False
 
     def note(self, rows: Any, is_nan: Any) -> None:
         """Warn the first time that a replica has no rows, or a result that is no number."""
         empty = {replica for replica, count in enumerate(rows) if count == 0}
         # The first row stands for no result.
         nan = [{replica for replica, marked in enumerate(here) if marked} for here in is_nan[1:]]
-        counts = (not nan and self._can_spread) or any(
+        counts = (not nan and self.can_spread) or any(
             not empty.isdisjoint(replicas) for replicas in nan
         )
         warning: RuntimeFaultWarning | None = None
@@ -151,7 +151,7 @@ class _ReplicaValues:
                 f"{max(rows)}: a mean over no rows is not a number (0 / 0), and neither is what it "
                 "is added to. Drop the last batch (`drop_remainder=True`), or divide sums by the "
                 "number of all rows",
-                place=self._place,
+                place=self.place,
             )
         elif not empty:
             warning = next(
@@ -162,13 +162,13 @@ class _ReplicaValues:
                         "a mean, hides it",
                         place=place,
                     )
-                    for some, place in zip(nan, self._places, strict=True)
+                    for some, place in zip(nan, self.places, strict=True)
                     if 0 < len(some) < len(rows)
                 ),
                 None,
             )
-        if warning is not None and not self._has_warned:
-            self._has_warned = True
+        if warning is not None and not self.has_warned:
+            self.has_warned = True
             warn(warning)
 
 
@@ -185,7 +185,7 @@ def _compare_hosts(program: ReplicatedProgram, images: Sequence[TensorMap]) -> l
     if len(firsts) == 1 or not names:
         return []
     equal = _EqualSteps(user_location())
-    (wanted,) = python_functions.python_function(lambda: equal.are_wanted, [], [tf.bool])
+    (wanted,) = computed_by_python(lambda: equal.are_wanted, [], [tf.bool])
     wanted.set_shape([])
 
     def differ_by_rows() -> Tensor:
@@ -209,16 +209,16 @@ def _mark(tensor: Tensor) -> Tensor:
     return tf.where(different, mark, tf.zeros([], tf.int64))
 
 
+@dataclass(eq=False)
 class _EqualSteps:
     """The first steps of a computation, for as long as the hosts have read the same in them.
 
     Then they `are_wanted`: the next one is to be compared.
     """
 
-    def __init__(self, place: str | None) -> None:
-        self._place = place
-        self._equal = 0
-        self.are_wanted = True
+    place: str | None
+    equal: int = 0
+    are_wanted: bool = True
 
     def note(self, marks: Any) -> None:
         """Note the marks of a step, those of each host in a row."""
@@ -227,16 +227,16 @@ class _EqualSteps:
         if not telling:
             return
         self.are_wanted = all(len(set(column.tolist())) == 1 for column in telling)
-        self._equal += self.are_wanted
-        if self._equal >= _EQUAL_STEPS:
+        self.equal += self.are_wanted
+        if self.equal >= _EQUAL_STEPS:
             self.are_wanted = False
             warn(
                 EqualRowsWarning(
                     f"All {len(marks)} hosts have given their replicas the same rows in "
-                    f"{self._equal} steps, so the TPU computes the same several times. In the "
+                    f"{self.equal} steps, so the TPU computes the same several times. In the "
                     "dataset function, take the host's part: "
                     "`shard(context.num_input_pipelines, context.input_pipeline_id)`",
-                    place=self._place,
+                    place=self.place,
                 )
             )
 

@@ -20,7 +20,6 @@ from tpulint.runtime.execute.exchanges import RendezvousReports
 from tpulint.runtime.execute.tensor_map import (
     TensorMap,
     constant_or_image,
-    empty_iteration,
     in_this_graph,
     scope_of,
     token_after,
@@ -67,7 +66,6 @@ class DeferredCluster:
                 {inner: around.tensors[outer] for inner, outer in self.handles.items()},
                 entry=(values[0].op,),
                 replica=around.replica,
-                iteration=empty_iteration(),
             )
             for tensor, value in zip(self.values, values[1:], strict=True):
                 value.set_shape(tensor.shape)

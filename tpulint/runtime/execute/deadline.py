@@ -23,12 +23,7 @@ import tensorflow as tf
 from tpulint.runtime import python_functions
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.probes import UnfinishedSegment
-from tpulint.runtime.execute.raising import (
-    FaultToken,
-    call_python,
-    report_internal_errors,
-    token_for,
-)
+from tpulint.runtime.execute.raising import FaultToken, call_python, computed_by_python, token_for
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.execute.waiting import (
     WAITING_OPERATIONS,
@@ -88,9 +83,7 @@ def watch_loop(
         operations.set_attr(tick, graphs.CLOCK, string_attr("tick"))
         with tf.control_dependencies([_ask_hosts(tick)] if asks else [tick]):
             arguments = [in_this_graph(value) for value in values]
-            (running,) = python_functions.python_function(
-                report_internal_errors(look), arguments, [tf.bool]
-            )
+            (running,) = computed_by_python(look, arguments, [tf.bool])
         tokens.append(graphs.token_of(running.op))
         running.set_shape([])
         return running
@@ -119,9 +112,7 @@ def _ask_hosts(after: Operation) -> Operation:
             return tf.constant(True)
 
     with on_coordinator(), tf.control_dependencies([after]):
-        (wants,) = python_functions.python_function(
-            lambda: np.bool_(idle_time.wants_to_ask()), [], [tf.bool]
-        )
+        (wants,) = computed_by_python(lambda: np.bool_(idle_time.wants_to_ask()), [], [tf.bool])
         return tf.cond(tf.reshape(wants, []), ask, lambda: tf.constant(False)).op
 
 
@@ -161,16 +152,11 @@ class Deadline:
 
     def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that report the end of the step."""
-        if not self.watches:
-            return []
-        with tf.control_dependencies(waits_for):
-            return [call_python(lambda: self._ended.set())]
+        return [call_python(self._end, waits_for=waits_for)] if self.watches else []
 
     def watch(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that run until the step has ended, and fail when it takes too long."""
-        if not self.watches:
-            return []
-        return [watch_loop(self._look, [], self._tokens, waits_for)]
+        return [watch_loop(self._look, [], self._tokens, waits_for)] if self.watches else []
 
     def note_wait(
         self, op: Operation, image: Operation, lane: str, replica: Tensor
@@ -187,11 +173,8 @@ class Deadline:
 
         # It waits from the moment when all else that it needs is there.
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
-        with tf.control_dependencies(needs):
-            noted = call_python(comes, [replica])
-        operations.add_control_inputs(image, [noted])
-        with tf.control_dependencies([image]):
-            return [call_python(lambda of: self._waits.pop((int(of), op), None), [replica])]
+        operations.add_control_inputs(image, [call_python(comes, [replica], needs)])
+        return [call_python(lambda of: self._waits.pop((int(of), op), None), [replica], [image])]
 
     def bound_python_function(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
@@ -226,6 +209,9 @@ class Deadline:
         self._limit = WaitLimit()
         self._waits.clear()
 
+    def _end(self) -> None:
+        self._ended.set()
+
     def _left(self) -> float:
         """Return the seconds that the step still has."""
         taken = time.monotonic() - self._started
@@ -256,11 +242,9 @@ class Deadline:
         waits = self._all_waits()
         if waits:
             return token_for(deadlock_of_waits(first_line, waits))
-        lines = list(map(_describe, self._started_pieces()))
-        lines = lines or ["  none of its operations is known to wait: it is at work"]
+        lines = [
+            f"  {segment.lane} of replica {segment.replica}: has started, and not ended"
+            + (f" ({segment.place})" if segment.place else "")
+            for segment in self._started_pieces()
+        ] or ["  none of its operations is known to wait: it is at work"]
         return token_for(DeadlockError("\n".join([first_line, *lines]), rule=""))
-
-
-def _describe(segment: UnfinishedSegment) -> str:
-    where = f" ({segment.place})" if segment.place else ""
-    return f"  {segment.lane} of replica {segment.replica}: has started, and not ended{where}"

@@ -472,8 +472,7 @@ class RendezvousReports(CollectiveTracker):
         """Return operations that report a replica's arrival at the rendezvous at `site`."""
         if site not in self._collectives:
             return []
-        with tf.control_dependencies(waits_for):
-            return [self._report(self.arrive, site, images)]
+        return [self._report(self.arrive, site, images, waits_for)]
 
     def report_decision(
         self,
@@ -488,14 +487,14 @@ class RendezvousReports(CollectiveTracker):
         """
         if site not in self._below:
             return []
-        with tf.control_dependencies(waits_for):
-            return [self._report(self.decide, site, images, choice)]
+        return [self._report(self.decide, site, images, waits_for, choice)]
 
     def _report(
         self,
         note: Callable[..., DivergentCollectiveError | None],
         site: RegionSite,
         images: TensorMap,
+        waits_for: Sequence[Operation],
         *choice: Tensor,
     ) -> Operation:
         def report(replica: Any, iteration: Any, *number: Any) -> None:
@@ -503,4 +502,4 @@ class RendezvousReports(CollectiveTracker):
                 raise token_for(fault)
 
         where = [in_this_graph(images.replica), in_this_graph(images.iteration)]
-        return call_python(report, [*where, *choice])
+        return call_python(report, [*where, *choice], waits_for)

@@ -20,13 +20,12 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.ordering import INFEED_TAKES
-from tpulint.runtime import python_functions
 from tpulint.runtime.emulate import cores
 from tpulint.runtime.emulate.cores import Parts, output_parts
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute import exchanges
 from tpulint.runtime.execute.deadline import ask_hosts_now, watch_loop
-from tpulint.runtime.execute.raising import call_python, report_internal_errors, token_for
+from tpulint.runtime.execute.raising import call_python, computed_by_python, token_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.execute.waiting import WaitLimit, deadlock_of_waits, idle_time
 from tpulint.runtime.extract.program import core_number, cores_of_replicas
@@ -166,13 +165,10 @@ class HostDequeue:
             time.sleep(_LOOK_SECONDS if is_new else 10 * _LOOK_SECONDS)
 
     def _take_watched(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
-        (run,) = python_functions.python_function(
-            report_internal_errors(self._begin), [], [tf.int64]
-        )
+        (run,) = computed_by_python(self._begin, [], [tf.int64])
         with tf.control_dependencies([run]):
             taken = exchanges.dequeue(handle, dtypes)
-        with tf.control_dependencies(taken):
-            ended = call_python(self._end, [run])
+        ended = call_python(self._end, [run], taken)
         # The graph may run several times at once, each with a limit of its own.
         watching = watch_loop(self._look, [run], self._tokens, [run.op])
         with tf.control_dependencies([ended, watching]):
@@ -247,50 +243,48 @@ class Feeds:
         images: TensorMap,
     ) -> tuple[list[Tensor], Operation]:
         """Build `op`, a feed of the computation; return its results, and its last operation."""
-        key = _feed_key(op)
+        parts, keys, lane = self._parts(op), self._keys(op), feed_lane(op)
+        replica = in_this_graph(images.replica)
         with tf.control_dependencies(waits_for):
-            if key is None:
-                here = feed_queue(
-                    feed_lane(op), core_number(0, max(op.get_attr("device_ordinal"), 0))
-                )
-            else:
-                here = in_this_graph(images.feeds[key])
+            queues = {key[1]: in_this_graph(images.feeds[key]) for key in keys}
+            if not keys:
+                core = core_number(0, max(op.get_attr("device_ordinal"), 0))
+                queues = {parts[0].cores[0]: feed_queue(lane, core)}
             if "Enqueue" in op.type:
-                return [], exchanges.enqueue(here, [serialize_tuple(values)])
-            dtypes = [tensor.dtype for tensor in op.outputs]
-            shapes = [tensor.shape for tensor in op.outputs]
-            comes = [call_python(self._note_wait(op), [in_this_graph(images.replica)])]
-            with tf.control_dependencies(comes):
-                parts = self._parts(op)
-                if parts is None:
-                    results = dequeue_tuple(here, dtypes, shapes)
-                else:
-                    queues = {key[1]: in_this_graph(images.feeds[key]) for key in self._keys(op)}
-                    results = dequeue_parts(queues, parts, dtypes, shapes)
-            with tf.control_dependencies(results):
-                return results, call_python(
-                    lambda of: self._waits.pop((int(of), op), None), [in_this_graph(images.replica)]
-                )
+                (queue,) = queues.values()
+                return [], exchanges.enqueue(queue, [serialize_tuple(values)])
+            comes = call_python(self._note_wait(op), [replica])
+            with tf.control_dependencies([comes]):
+                dtypes = [tensor.dtype for tensor in op.outputs]
+                shapes = [tensor.shape for tensor in op.outputs]
+                results = dequeue_parts(queues, parts, dtypes, shapes)
+            return results, call_python(
+                lambda of: self._waits.pop((int(of), op), None), [replica], results
+            )
 
     def _keys(self, op: Operation) -> list[FeedKey]:
-        """Return the feeds that `op` needs: those of several cores, if they share its tensors."""
-        key, parts = _feed_key(op), self._parts(op)
-        if key is None:
-            return []
-        if parts is None:
-            return [key]
-        return [(key[0], core) for core in sorted({core for part in parts for core in part.cores})]
+        """Return the feeds of a replica's cores that `op` needs: several, if they share a tensor.
 
-    def _parts(self, op: Operation) -> list[Parts] | None:
-        if op.type not in INFEED_TAKES or self._cores_per_replica == 1:
-            return None
-        return output_parts(op, self._cores_per_replica)
+        None if it is a host cluster's, which names any core.
+        """
+        if op.type not in INFEED_TAKES and not op.type.startswith("OutfeedEnqueue"):
+            return []
+        cores_of_op = {core for part in self._parts(op) for core in part.cores}
+        return [(feed_lane(op), core) for core in sorted(cores_of_op)]
+
+    def _parts(self, op: Operation) -> list[Parts]:
+        """Return the cores that get each tensor of `op`; its own if it has no sharding."""
+        is_shared = op.type in INFEED_TAKES and self._cores_per_replica > 1
+        own = Parts((graphs.DeviceSpec.from_string(op.device).device_index or 0,))
+        parts = output_parts(op, self._cores_per_replica) if is_shared else None
+        return parts or [own] * max(len(op.outputs), 1)
 
     def _note_wait(self, op: Operation) -> Callable[[Any], None]:
         lane, place = feed_lane(op), operation_location(op)
-        reason = f"waits in {op.type} '{op.name}' for what is enqueued for its core"
-        if lane == "outfeed":
-            reason = f"waits in {op.type} '{op.name}' for what the device puts into its outfeed"
+        does = (
+            "the device puts into its outfeed" if lane == "outfeed" else "is enqueued for its core"
+        )
+        reason = f"waits in {op.type} '{op.name}' for what {does}"
 
         def comes(replica: Any) -> None:
             number = int(replica)
@@ -302,10 +296,3 @@ class Feeds:
 def feed_lane(op: Operation) -> Direction:
     """Return the lane of `op`, an operation that meets the host's own."""
     return "infeed" if op.type.startswith("Infeed") else "outfeed"
-
-
-def _feed_key(op: Operation) -> FeedKey | None:
-    """Return the feed of a replica's own core, or None for a host cluster's feed of any core."""
-    if op.type not in INFEED_TAKES and not op.type.startswith("OutfeedEnqueue"):
-        return None
-    return feed_lane(op), graphs.DeviceSpec.from_string(op.device).device_index or 0

@@ -171,9 +171,8 @@ class Probes:
             self._merged = self._merged or segment
         if not self.wanted or self._merges:
             return []
-        with tf.control_dependencies(waits_for):
-            values = [in_this_graph(replica), _bytes(takes)]
-            return [call_python(partial(self._start, segment), values)]
+        values = [in_this_graph(replica), _bytes(takes)]
+        return [call_python(partial(self._start, segment), values, waits_for)]
 
     def end(
         self,
@@ -185,9 +184,8 @@ class Probes:
         """Return operations that note the end of `segment`; `gives` cross lanes."""
         if not self.wanted:
             return []
-        with tf.control_dependencies(waits_for):
-            values = [in_this_graph(replica), _bytes(gives)]
-            return [call_python(partial(self._end, segment), values)]
+        values = [in_this_graph(replica), _bytes(gives)]
+        return [call_python(partial(self._end, segment), values, waits_for)]
 
     def end_step(self, replicas: int, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that note the end of a step whose segments are merged."""
@@ -199,8 +197,7 @@ class Probes:
             for replica in range(replicas):
                 self._pass_on(merged, replica, self._begun, 0, 0)
 
-        with tf.control_dependencies(waits_for):
-            return [call_python(end)]
+        return [call_python(end, waits_for=waits_for)]
 
     def _begin(self, size: Any) -> None:
         with self._lock:

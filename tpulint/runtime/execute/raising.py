@@ -118,9 +118,7 @@ def failing_tensors(
     def fail(*values: Any) -> Any:
         raise token_for(make(*values))
 
-    return python_functions.python_function(
-        report_internal_errors(fail), arguments, list(dtypes) or [tf.bool]
-    )
+    return computed_by_python(fail, arguments, list(dtypes) or [tf.bool])
 
 
 def report_internal_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -234,7 +232,11 @@ class StepsStopped(Exception):
     """Raised in the graph where every step is to end."""
 
 
-def call_python(function: Callable[..., Any], arguments: Sequence[Tensor] = ()) -> Operation:
+def call_python(
+    function: Callable[..., Any],
+    arguments: Sequence[Tensor] = (),
+    waits_for: Sequence[Operation] = (),
+) -> Operation:
     """Return an operation that calls `function`, which waits for nothing, with the values given."""
     called = report_internal_errors(function)
 
@@ -243,7 +245,15 @@ def call_python(function: Callable[..., Any], arguments: Sequence[Tensor] = ()) 
             raise StepsStopped("the program is being ended")
         called(*values)
 
-    return python_functions.own_operation(call, arguments)
+    with tf.control_dependencies(waits_for):
+        return python_functions.own_operation(call, arguments)
+
+
+def computed_by_python(
+    function: Callable[..., Any], arguments: Sequence[Tensor], dtypes: Sequence[Any]
+) -> list[Tensor]:
+    """Return tensors of `dtypes` that `function`, of tpulint, computes of the values given."""
+    return python_functions.python_function(report_internal_errors(function), arguments, dtypes)
 
 
 def call_python_if(
@@ -282,10 +292,7 @@ class Failures:
 
     def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that note that the run has ended."""
-        if not self.watches:
-            return []
-        with tf.control_dependencies(waits_for):
-            return [call_python(self._end)]
+        return [call_python(self._end, waits_for=waits_for)] if self.watches else []
 
     def _begin(self) -> None:
         # It was not unset: the run before has failed, and its session does not tell.

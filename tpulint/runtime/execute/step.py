@@ -22,12 +22,7 @@ from tpulint.runtime.execute.exchanges import Exchanges, RendezvousReports
 from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.raising import Failures, call_python, token_for
-from tpulint.runtime.execute.tensor_map import (
-    TensorMap,
-    constant_or_image,
-    empty_iteration,
-    token_after,
-)
+from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, token_after
 from tpulint.runtime.execute.waiting import may_wait
 from tpulint.runtime.extract.copying import copy_operations, cut_dimension, find_cut_sizes
 from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas, replica_names
@@ -141,7 +136,6 @@ class _StepBuilder:
             TensorMap(
                 _inputs(program, replica, around),
                 replica=tf.constant(replica),
-                iteration=empty_iteration(),
                 queues=self._composer.exchanges.queues(replica),
                 feeds=feeds.queues(replica),
                 handles={name: name for name in program.region.inputs},
@@ -281,7 +275,6 @@ class _StepBuilder:
                 replica=replica,
                 handles=example.handles,
                 constants=example.constants,
-                iteration=empty_iteration(),
                 queues=next(rest) if example.queues is not None else None,
                 feeds=dict(zip(example.feeds, rest, strict=True)),
             )

@@ -33,7 +33,7 @@ class TensorMap:
     """The replica's number."""
     site: RegionSite = ()
     """The region's site in the program."""
-    iteration: Tensor = None
+    iteration: Tensor = field(default_factory=lambda: tf.constant([], tf.int64))
     """The rounds that the loops around have made before, outermost first."""
     queues: Tensor = None
     """The replica's, to and from the exchanges of the collectives."""
@@ -55,11 +55,6 @@ def in_this_graph(tensor: Tensor) -> Tensor:
     """Return `tensor`, captured if the graph that is being built is nested in its own."""
     graph = tf.compat.v1.get_default_graph()
     return tensor if tensor.graph is graph else graph.capture(tensor)
-
-
-def empty_iteration() -> Tensor:
-    """Return the iteration of an operation outside all loops."""
-    return tf.constant([], tf.int64)
 
 
 def token_after(effects: Sequence[Operation]) -> Tensor:

@@ -348,13 +348,22 @@ def run_watched(function: Callable[..., Any], *args: Any) -> Any:
             return function(*args)
         call = DetachedCall(lambda: function(*args))
         _runners[thread] = call.thread
-        idle: _IdlePeriod | None = None
+        waits: dict[int, Awaited] = {}
+        probes: list[DetachedCall] = []
         while not call.ended.wait(_POOL_LOOK_SECONDS):
-            waits = _waits_of_all_threads()
-            if idle is None or idle.waits != waits or idle.is_over():
-                idle = _IdlePeriod(waits) if waits else None
-            elif idle.lasts_forever():
-                raise _starved(idle.waits)
+            now = _waits_of_all_threads()
+            # There was a free thread, or not all wait for the same as before.
+            if not now or now != waits or any(probe.ended.is_set() for probe in probes):
+                waits, probes, since, computed = now, [], time.monotonic(), time.process_time()
+                continue
+            seconds = time.monotonic() - since
+            # A probe takes a thread as soon as one is free, so that it shows progress; it costs
+            # one, so not at once.
+            if seconds > _FOREVER_SECONDS / 2 and not probes:
+                probes = [*map(DetachedCall, {awaited.probe for awaited in waits.values()})]
+            is_idle = time.process_time() - computed < _POOL_IDLE_SHARE * seconds
+            if seconds > _FOREVER_SECONDS and is_idle:
+                raise _starved(waits)
         return call.result()
     finally:
         del _runners[thread]
@@ -366,33 +375,6 @@ def _waits_of_all_threads() -> dict[int, Awaited]:
     waits = {thread: awaited_by_thread(thread) for thread in threads}
     awaited_by = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
     return awaited_by if len(awaited_by) == len(threads) >= num_threads() else {}
-
-
-class _IdlePeriod:
-    """A time in which all threads wait for the same, and the probes that show its end."""
-
-    def __init__(self, waits: Mapping[int, Awaited]) -> None:
-        self.waits = waits
-        self._since = time.monotonic()
-        self._computed = time.process_time()
-        self._probes: list[DetachedCall] = []
-
-    def is_over(self) -> bool:
-        """Return whether there was a free thread."""
-        return any(probe.ended.is_set() for probe in self._probes)
-
-    def lasts_forever(self) -> bool:
-        """Return whether nothing has been computed for so long that nothing will be."""
-        seconds = time.monotonic() - self._since
-        # A probe takes a thread as soon as one is free, so that it shows progress; it costs one, so
-        # not at once.
-        if seconds > _FOREVER_SECONDS / 2 and not self._probes:
-            probes = {awaited.probe for awaited in self.waits.values()}
-            self._probes = [DetachedCall(probe) for probe in probes]
-        return (
-            seconds > _FOREVER_SECONDS
-            and time.process_time() - self._computed < _POOL_IDLE_SHARE * seconds
-        )
 
 
 def _starved(waits: Mapping[int, Awaited]) -> FaultToken:
