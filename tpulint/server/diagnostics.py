@@ -7,7 +7,9 @@ Actions are a finding's fix, a suppression with a reason, and all safe fixes of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
@@ -15,8 +17,8 @@ from pygls.capabilities import get_capability
 from tpulint.codes import CODES
 from tpulint.diagnostics.fix import apply, non_overlapping, with_edits
 from tpulint.diagnostics.suppress import BEYOND, comment, comment_row, read_comments
-from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Severity, Span
-from tpulint.server.documents import DocumentPlace, Documents, Units, meet, path_of, range_in
+from tpulint.finding import Applicability, Certainty, Edit, Finding, Severity, Span
+from tpulint.server.documents import DocumentPlace, meet, range_in
 from tpulint.server.language_server import Document, Server
 from tpulint.server.project import ServerProject, Snapshot
 from tpulint.source import Source
@@ -39,29 +41,16 @@ SEVERITIES = {
 TAGS = {"TPU002": types.DiagnosticTag.Unnecessary, "TPU405": types.DiagnosticTag.Deprecated}
 
 
-def register(server: Server) -> None:
-    server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, OPTIONS)(pull)
-    server.feature(types.WORKSPACE_DIAGNOSTIC)(pull_all)
-    server.listeners.append(publish)
-
-
 async def pull(
     ls: Server, params: types.DocumentDiagnosticParams
 ) -> types.DocumentDiagnosticReport:
     """Answer with what is found in the newest text."""
-    uri = params.text_document.uri
-    document = await ls.document(uri)
+    document = await ls.document(params.text_document.uri)
     items: list[types.Diagnostic] = []
     if document is not None and document.place.cell is None:  # cells get theirs unasked
         items = in_document(ls, document.snapshot, document.place)
-    return report(items, params.previous_result_id)
-
-
-def report(
-    items: list[types.Diagnostic], before: str | None
-) -> types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocumentDiagnosticReport:
     result_id = id_of(items)
-    if result_id == before:
+    if result_id == params.previous_result_id:
         return types.RelatedUnchangedDocumentDiagnosticReport(result_id=result_id)
     return types.RelatedFullDocumentDiagnosticReport(items=items, result_id=result_id)
 
@@ -76,25 +65,19 @@ async def pull_all(
         snapshot = await ls.schedule.current(scheduled)
         for path in snapshot.findings:
             if not path.endswith(".ipynb"):
-                items_by_uri[ls.documents.uri(path)] = in_document(
-                    ls, snapshot, DocumentPlace(path)
-                )
+                diagnostics = in_document(ls, snapshot, DocumentPlace(path))
+                items_by_uri[ls.documents.uri(path)] = diagnostics
     items: list[types.WorkspaceDocumentDiagnosticReport] = []
     for uri in sorted({*items_by_uri, *before}):
         here = items_by_uri.get(uri, [])
         result_id, version = id_of(here), ls.documents.version(uri)
-        if result_id == before.get(uri):
-            items.append(
-                types.WorkspaceUnchangedDocumentDiagnosticReport(
-                    uri=uri, version=version, result_id=result_id
-                )
+        items.append(
+            types.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version=version)
+            if result_id == before.get(uri)
+            else types.WorkspaceFullDocumentDiagnosticReport(
+                uri, here, version=version, result_id=result_id
             )
-        else:
-            items.append(
-                types.WorkspaceFullDocumentDiagnosticReport(
-                    uri=uri, version=version, items=here, result_id=result_id
-                )
-            )
+        )
     return types.WorkspaceDiagnosticReport(items=items)
 
 
@@ -103,12 +86,9 @@ def publish(ls: Server, project: ServerProject, snapshot: Snapshot) -> None:
     pulls = get_capability(ls.client_capabilities, "text_document.diagnostic") is not None
     for uri, place in ls.documents.open():
         if ls.root_of(place.path) == project.root and (place.cell is not None or not pulls):
+            found_here, version = in_document(ls, snapshot, place), ls.documents.version(uri)
             ls.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(
-                    uri=uri,
-                    version=ls.documents.version(uri),
-                    diagnostics=in_document(ls, snapshot, place),
-                )
+                types.PublishDiagnosticsParams(uri, found_here, version)
             )
     if pulls and get_capability(ls.client_capabilities, "workspace.diagnostics.refresh_support"):
         refresh(ls, project, snapshot)
@@ -134,11 +114,7 @@ def refresh(ls: Server, project: ServerProject, snapshot: Snapshot) -> None:
 
 def in_document(ls: Server, snapshot: Snapshot, place: DocumentPlace) -> list[types.Diagnostic]:
     """Return the diagnostics of one document: of a file, or of one cell of a notebook."""
-    units, documents = ls.units, ls.documents
-    return [
-        diagnostic_of(finding, snapshot.sources, units, documents)
-        for finding in findings_of(snapshot, place)
-    ]
+    return [diagnostic_of(ls, snapshot, finding) for finding in findings_of(snapshot, place)]
 
 
 def findings_of(snapshot: Snapshot, place: DocumentPlace) -> list[Finding]:
@@ -151,37 +127,30 @@ def findings_of(snapshot: Snapshot, place: DocumentPlace) -> list[Finding]:
     ]
 
 
-def diagnostic_of(
-    finding: Finding, sources: Mapping[str, Source], units: Units, documents: Documents
-) -> types.Diagnostic:
+def diagnostic_of(ls: Server, snapshot: Snapshot, finding: Finding) -> types.Diagnostic:
+    """Return the finding, with a related location for each step of each lane."""
     code = CODES[finding.code]
     is_sure = finding.certainty is Certainty.DEFINITE
     doubt = "" if is_sure else f" ({finding.certainty.value})"
+    related = []
+    for number, step in enumerate(finding.trace, 1):
+        path = os.path.abspath(step.span.filename)
+        source = snapshot.sources.get(path)
+        cell = source.place(step.span.start.row)[0] if source is not None else None
+        place = types.Location(ls.documents.uri(path, cell), range_in(source, step.span, ls.units))
+        message = f"{number}. {step.lane}: {step.message}"
+        related.append(types.DiagnosticRelatedInformation(location=place, message=message))
+    source = snapshot.sources.get(os.path.abspath(finding.span.filename))
     return types.Diagnostic(
-        range=range_in(sources.get(path_of(finding.span)), finding.span, units),
+        range=range_in(source, finding.span, ls.units),
         message=finding.message + doubt,
         severity=SEVERITIES[code.severity, finding.certainty],
         code=finding.code,
         code_description=types.CodeDescription(href=code.url) if code.url else None,
         source=SOURCE,
         tags=[TAGS[finding.code]] if finding.code in TAGS else None,
-        related_information=steps_of(finding, sources, units, documents) or None,
+        related_information=related or None,
     )
-
-
-def steps_of(
-    finding: Finding, sources: Mapping[str, Source], units: Units, documents: Documents
-) -> Sequence[types.DiagnosticRelatedInformation]:
-    """Return one related location for each step of each lane."""
-    related = []
-    for number, step in enumerate(finding.trace, 1):
-        path = path_of(step.span)
-        source = sources.get(path)
-        cell = source.place(step.span.start.row)[0] if source is not None else None
-        place = types.Location(documents.uri(path, cell), range_in(source, step.span, units))
-        message = f"{number}. {step.lane}: {step.message}"
-        related.append(types.DiagnosticRelatedInformation(location=place, message=message))
-    return related
 
 
 def id_of(items: Sequence[types.Diagnostic]) -> str:
@@ -192,10 +161,6 @@ def id_of(items: Sequence[types.Diagnostic]) -> str:
 FIX_ALL = "source.fixAll.tpulint"
 REASON = "TODO: say why"
 ACTION_OPTIONS = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL])
-
-
-def register_actions(server: Server) -> None:
-    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, ACTION_OPTIONS)(actions)
 
 
 async def actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -210,31 +175,48 @@ def offered(
     ls: Server, document: Document, params: types.CodeActionParams
 ) -> Iterator[types.CodeAction]:
     """Yield the actions for the findings in the range, fixes before suppressions."""
-    source = document.snapshot.sources.get(document.place.path)
+    source = document.source
     if source is None:
         return
+    edited = partial(workspace_edit, ls, document.place.path, source)
     only = params.context.only
     findings = findings_of(document.snapshot, document.place)
     here = [
-        finding
+        (finding, [diagnostic_of(ls, document.snapshot, finding)])
         for finding in findings
         if meet(range_in(source, finding.span, ls.units), params.range)
     ]
+    # An analysis leaves out the edits of fixes: the client seldom asks.
     if is_asked_for(types.CodeActionKind.QuickFix, only):
-        for finding in here:
-            fix = fix_of(finding, source)
+        for finding, diagnostics in here:
+            fix = with_edits(finding.fix, source.text) if finding.fix is not None else None
             if fix is not None and apply(source, [fix])[1]:
-                yield fixing(ls, document, source, finding, fix)
-        for finding in here:
+                is_safe = fix.applicability is Applicability.SAFE
+                yield types.CodeAction(
+                    f"tpulint ({finding.code}): {fix.message}{'' if is_safe else ' (unsafe fix)'}",
+                    types.CodeActionKind.QuickFix,
+                    diagnostics,
+                    is_preferred=is_safe or None,
+                    edit=edited(fix.edits),
+                )
+        for finding, diagnostics in here:
             if finding.code not in BEYOND:
-                yield suppressing(ls, document, source, finding)
+                row = comment_row(source, finding.span.start.row)
+                edit = comment(source, read_comments(source), row, [finding.code], REASON)
+                title = f"tpulint ({finding.code}): Suppress here, with a reason"
+                kind = types.CodeActionKind.QuickFix
+                yield types.CodeAction(title, kind, diagnostics, edit=edited([edit]))
     if is_asked_for(FIX_ALL, only):
-        yield from fixing_all(ls, document, source, findings)
-
-
-def fix_of(finding: Finding, source: Source) -> Fix | None:
-    """Return the fix with its edits, which an analysis leaves out: the client seldom asks."""
-    return None if finding.fix is None else with_edits(finding.fix, source.text)
+        # Of fixes that overlap, one waits for the next time.
+        safe = [
+            with_edits(finding.fix, source.text)
+            for finding in findings
+            if finding.fix is not None and finding.fix.applicability is Applicability.SAFE
+        ]
+        _, applied = apply(source, non_overlapping([fix for fix in safe if fix is not None]))
+        edits = [edit for fix in applied for edit in fix.edits]
+        if edits:
+            yield types.CodeAction("tpulint: Apply all safe fixes", FIX_ALL, edit=edited(edits))
 
 
 def is_asked_for(kind: str, only: Iterable[str] | None) -> bool:
@@ -242,69 +224,17 @@ def is_asked_for(kind: str, only: Iterable[str] | None) -> bool:
     return only is None or any(kind == wanted or kind.startswith(f"{wanted}.") for wanted in only)
 
 
-def fixing(
-    ls: Server, document: Document, source: Source, finding: Finding, fix: Fix
-) -> types.CodeAction:
-    safe = fix.applicability is Applicability.SAFE
-    return types.CodeAction(
-        title=f"tpulint ({finding.code}): {fix.message}{'' if safe else ' (unsafe fix)'}",
-        kind=types.CodeActionKind.QuickFix,
-        diagnostics=[shown(ls, document, finding)],
-        is_preferred=safe or None,
-        edit=workspace_edit(ls, document, source, fix.edits),
-    )
-
-
-def suppressing(
-    ls: Server, document: Document, source: Source, finding: Finding
-) -> types.CodeAction:
-    row = comment_row(source, finding.span.start.row)
-    edit = comment(source, read_comments(source), row, [finding.code], REASON)
-    return types.CodeAction(
-        title=f"tpulint ({finding.code}): Suppress here, with a reason",
-        kind=types.CodeActionKind.QuickFix,
-        diagnostics=[shown(ls, document, finding)],
-        edit=workspace_edit(ls, document, source, [edit]),
-    )
-
-
-def fixing_all(
-    ls: Server, document: Document, source: Source, findings: Iterable[Finding]
-) -> Iterator[types.CodeAction]:
-    """Yield the action that applies every safe fix; overlapping ones wait for the next time."""
-    safe = [
-        finding
-        for finding in findings
-        if finding.fix and finding.fix.applicability is Applicability.SAFE
-    ]
-    fixes = [fix for fix in (fix_of(finding, source) for finding in safe) if fix is not None]
-    _, applied = apply(source, non_overlapping(fixes))
-    edits = [edit for fix in applied for edit in fix.edits]
-    if edits:
-        yield types.CodeAction(
-            title="tpulint: Apply all safe fixes",
-            kind=FIX_ALL,
-            edit=workspace_edit(ls, document, source, edits),
-        )
-
-
-def shown(ls: Server, document: Document, finding: Finding) -> types.Diagnostic:
-    return diagnostic_of(finding, document.snapshot.sources, ls.units, ls.documents)
-
-
 def workspace_edit(
-    ls: Server, document: Document, source: Source, edits: Iterable[Edit]
+    ls: Server, path: str, source: Source, edits: Iterable[Edit]
 ) -> types.WorkspaceEdit:
     """Return the edits by document, bound to their versions where the client knows those."""
-    path = document.place.path
     by_uri: dict[str, list[types.TextEdit]] = {}
     for edit in edits:
         cell, _ = source.place(edit.start.row)
         content = edit.content.replace("\r\n", "\n").replace("\n", source.newline)
-        content = source.written(content)
         where = range_in(source, Span(path, edit.start, edit.end), ls.units)
-        uri = ls.documents.uri(path, cell)
-        by_uri.setdefault(uri, []).append(types.TextEdit(range=where, new_text=content))
+        text_edit = types.TextEdit(where, source.written(content))
+        by_uri.setdefault(ls.documents.uri(path, cell), []).append(text_edit)
     if get_capability(ls.client_capabilities, "workspace.workspace_edit.document_changes"):
         changes = [ls.documents.edits(uri, edits) for uri, edits in by_uri.items()]
         return types.WorkspaceEdit(document_changes=changes)

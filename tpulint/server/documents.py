@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from lsprotocol import types
@@ -18,25 +18,6 @@ from tpulint.source import Source, UnreadableSource, declared_encoding
 # Rows and columns of findings as positions of the protocol, and files as URIs.
 
 Units = Callable[[str], int]  # the length of a text in the agreed encoding
-
-
-def units_of(encoding: types.PositionEncodingKind | str | None) -> Units:
-    """Return how many units of `encoding` a text takes: UTF-16's where none was agreed on."""
-    if encoding == types.PositionEncodingKind.Utf8:
-        return lambda text: len(text.encode("utf-8", "surrogatepass"))
-    if encoding == types.PositionEncodingKind.Utf32:
-        return len
-    return lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def uri_of(path: str) -> str:
-    """Return the URI of an absolute path."""
-    return from_fs_path(path) or ""
-
-
-def path_of(span: Span) -> str:
-    """Return the absolute path of the file that the span is in."""
-    return os.path.abspath(span.filename)
 
 
 def position_in(source: Source | None, place: Location, units: Units) -> types.Position:
@@ -53,25 +34,16 @@ def range_in(source: Source | None, span: Span, units: Units) -> types.Range:
     end = position_in(source, span.end, units)
     # A cell's last row ends where the next cell begins.
     if source is not None and source.cells and span.end.column == 1 < span.end.row:
-        line = span.end.row - span.start.row + start.line
-        end = types.Position(line, 0)
-    return types.Range(
-        start, max(start, end, key=lambda position: (position.line, position.character))
-    )
+        end = types.Position(span.end.row - span.start.row + start.line, 0)
+    return types.Range(start, max(start, end))
 
 
 def meet(first: types.Range, other: types.Range) -> bool:
     """Return whether the ranges overlap or touch."""
-    return key(first.start) <= key(other.end) and key(other.start) <= key(first.end)
-
-
-def key(position: types.Position) -> tuple[int, int]:
-    return position.line, position.character
+    return first.start <= other.end and other.start <= first.end
 
 
 # Open documents: their text as bytes over the file system, and which file each of them is.
-
-PYTHON = "python"
 
 
 class DocumentPlace(NamedTuple):
@@ -92,13 +64,13 @@ class Documents:
         notebook = self._workspace.get_notebook_document(cell_uri=uri)
         if notebook is not None:
             path = self.path(notebook.uri)
-            return DocumentPlace(path, cell_number(notebook, uri)) if path else None
+            numbers = {cell.document: number for number, cell in enumerate(notebook.cells, 1)}
+            return DocumentPlace(path, numbers.get(uri)) if path else None
         path = self.path(uri)
-        return DocumentPlace(path) if path and self._is_python(uri, path) else None
-
-    def _is_python(self, uri: str, path: str) -> bool:
-        document = self._workspace.get_text_document(uri)
-        return path.endswith(SUFFIXES) or document.language_id == PYTHON
+        if path and not path.endswith(SUFFIXES):
+            language = self._workspace.get_text_document(uri).language_id
+            return DocumentPlace(path) if language == "python" else None
+        return DocumentPlace(path) if path else None
 
     def path(self, uri: str) -> str | None:
         """Return the absolute path of a URI; an unsaved file is one of the first folder."""
@@ -129,13 +101,8 @@ class Documents:
         for notebook in self._workspace.notebook_documents.values():
             path = self.path(notebook.uri)
             if path is not None:
-                data_by_path[path] = notebook_bytes(notebook, self._text)
+                data_by_path[path] = notebook_bytes(notebook, self._texts())
         return data_by_path
-
-    def _text(self, uri: str) -> str:
-        """Return the text of a cell; a client sends those in Python only."""
-        document = self._texts().get(uri)
-        return document.source if document is not None else ""
 
     def _texts(self) -> dict[str, TextDocument]:
         return {document.uri: document for document in self._workspace.text_documents.values()}
@@ -146,12 +113,13 @@ class Documents:
 
     def uri(self, path: str, cell: int | None = None) -> str:
         """Return the URI of a file or of a notebook's cell, as the client spells it."""
-        if cell is not None:
-            for notebook in self._workspace.notebook_documents.values():
-                if self.path(notebook.uri) == path:
-                    return cell_uri(notebook, cell) or uri_of(path)
-            return uri_of(path)
-        return next((uri for uri in self._texts() if self.path(uri) == path), uri_of(path))
+        on_disk: str = from_fs_path(path) or ""
+        if cell is None:
+            return next((uri for uri in self._texts() if self.path(uri) == path), on_disk)
+        for notebook in self._workspace.notebook_documents.values():
+            if self.path(notebook.uri) == path and 0 < cell <= len(notebook.cells):
+                return str(notebook.cells[cell - 1].document)
+        return on_disk
 
     def version(self, uri: str) -> int | None:
         """Return the version of an open document."""
@@ -161,7 +129,7 @@ class Documents:
     def edits(self, uri: str, edits: list[types.TextEdit]) -> types.TextDocumentEdit:
         """Return the edits of one document, bound to the version that they were made for."""
         named = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=self.version(uri))
-        return types.TextDocumentEdit(text_document=named, edits=list(edits))
+        return types.TextDocumentEdit(text_document=named, edits=[*edits])
 
 
 def encoded(text: str) -> bytes:
@@ -185,28 +153,16 @@ SYNC = types.NotebookDocumentSyncOptions(
 )
 
 
-def notebook_bytes(notebook: types.NotebookDocument, text: Callable[[str], str]) -> bytes:
-    """Return the notebook as Jupyter would write its sources; `text` is a cell document's."""
-    cells = [
-        {"cell_type": "code", "source": text(cell.document), "metadata": {}, "outputs": []}
-        if cell.kind == types.NotebookCellKind.Code
-        else {"cell_type": "markdown", "source": "", "metadata": {}}
-        for cell in notebook.cells
-    ]
+def notebook_bytes(
+    notebook: types.NotebookDocument, documents: Mapping[str, TextDocument]
+) -> bytes:
+    """Return the notebook as Jupyter would write its sources; a client sends Python's only."""
+    cells: list[dict[str, object]] = []
+    for cell in notebook.cells:
+        if cell.kind == types.NotebookCellKind.Code:
+            source = documents[cell.document].source if cell.document in documents else ""
+            cells.append({"cell_type": "code", "source": source, "metadata": {}, "outputs": []})
+        else:
+            cells.append({"cell_type": "markdown", "source": "", "metadata": {}})
     written = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(written).encode()
-
-
-def cell_uri(notebook: types.NotebookDocument, number: int) -> str | None:
-    """Return the document of the cell with this number, 1-based over all cells."""
-    if 0 < number <= len(notebook.cells):
-        return notebook.cells[number - 1].document
-    return None
-
-
-def cell_number(notebook: types.NotebookDocument, uri: str) -> int | None:
-    """Return the number of the cell that the document at `uri` is."""
-    for number, cell in enumerate(notebook.cells, 1):
-        if cell.document == uri:
-            return number
-    return None

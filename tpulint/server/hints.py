@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from lsprotocol import types
 
@@ -14,7 +15,7 @@ from tpulint.codes import CODES, SHAPE
 from tpulint.finding import Location, Span
 from tpulint.server.diagnostics import findings_of
 from tpulint.server.documents import meet, position_in, range_in
-from tpulint.server.language_server import Document, Server
+from tpulint.server.language_server import Server
 
 # Hover: the page of the rule, at a finding and at a code in a suppression comment.
 
@@ -22,52 +23,33 @@ CODE = re.compile(SHAPE)
 RULE = "\n\n---\n\n"
 
 
-def register_hover(server: Server) -> None:
-    server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
-
-
 async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     """Answer with the pages of all findings at the position."""
-    uri = params.text_document.uri
-    code, where = code_at(ls, uri, params.position)
-    if code is not None:
-        return types.Hover(contents=markdown(page(code)), range=where)
-    document = await ls.document(uri)
-    if document is None:
+    uri, here = params.text_document.uri, types.Range(params.position, params.position)
+    written = codes_in_comment(ls, uri, params.position.line)
+    places = [place for place in written if meet(place[1], here)][:1]
+    if not places and (document := await ls.document(uri)):
+        places = [
+            (finding.code, where)
+            for finding in findings_of(document.snapshot, document.place)
+            if meet(where := range_in(document.source, finding.span, ls.units), here)
+        ]
+    if not places:
         return None
-    codes_there = at(ls, document, params.position)
-    if not codes_there:
-        return None
-    pages = [page(code) for code in dict.fromkeys(code for code, _ in codes_there)]
-    return types.Hover(contents=markdown(RULE.join(pages)), range=codes_there[0][1])
+    pages = RULE.join(map(page, dict.fromkeys(code for code, _ in places)))
+    contents = types.MarkupContent(kind=types.MarkupKind.Markdown, value=pages)
+    return types.Hover(contents=contents, range=places[0][1])
 
 
-def at(ls: Server, document: Document, position: types.Position) -> list[tuple[str, types.Range]]:
-    """Return the codes of the findings at a position, with their ranges."""
-    source = document.snapshot.sources.get(document.place.path)
-    here = types.Range(position, position)
-    codes_there = [
-        (finding.code, range_in(source, finding.span, ls.units))
-        for finding in findings_of(document.snapshot, document.place)
-    ]
-    return [code for code in codes_there if meet(code[1], here)]
-
-
-def code_at(
-    ls: Server, uri: str, position: types.Position
-) -> tuple[str | None, types.Range | None]:
-    """Return the code that is written at a position in a comment."""
+def codes_in_comment(ls: Server, uri: str, row: int) -> Iterator[tuple[str, types.Range]]:
+    """Yield the codes that are written in the comment of a row, with their ranges."""
     lines = ls.workspace.get_text_document(uri).lines
-    line = lines[position.line] if position.line < len(lines) else ""
+    line = lines[row] if row < len(lines) else ""
     comment = line.find("#")
-    for code_match in CODE.finditer(line, comment) if comment >= 0 else ():
-        start, end = (ls.units(line[:column]) for column in code_match.span())
-        if start <= position.character <= end and code_match.group() in CODES:
-            row = position.line
-            return code_match.group(), types.Range(
-                types.Position(row, start), types.Position(row, end)
-            )
-    return None, None
+    for match in CODE.finditer(line, comment) if comment >= 0 else ():
+        if match.group() in CODES:
+            ends = (types.Position(row, ls.units(line[:column])) for column in match.span())
+            yield match.group(), types.Range(*ends)
 
 
 def page(code: str) -> str:
@@ -78,19 +60,10 @@ def page(code: str) -> str:
     return f"{text}\n\n[{code}]({url})" if url else text
 
 
-def markdown(text: str) -> types.MarkupContent:
-    return types.MarkupContent(kind=types.MarkupKind.Markdown, value=text)
-
-
 # Code lenses above functions: who runs them, the device or the host.
 
 ORDER = ("device", "host cluster", "host", "input pipeline")
 LANE_WORDS = {"host cluster": "host (host cluster)", "input pipeline": "host (input pipeline)"}
-
-
-def register_hints(server: Server) -> None:
-    server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions())(lenses)
-    server.feature(types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintOptions())(hints)
 
 
 async def lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
@@ -105,7 +78,8 @@ async def lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLen
     for row, names in sorted(lanes.items()):
         if source is not None and place.cell == source.place(row)[0]:
             start = position_in(source, Location(row, 1), ls.units)
-            command = types.Command(title=title_of(names), command="")
+            words = [LANE_WORDS.get(lane, lane) for lane in ORDER if lane in names]
+            command = types.Command(title=f"runs on {' and '.join(words)}", command="")
             lenses.append(types.CodeLens(range=types.Range(start, start), command=command))
     return lenses
 
@@ -121,12 +95,6 @@ def lanes_of(programs: Sequence[ReadProgram], path: str) -> dict[int, set[str]]:
             for row, lanes in program.lanes.by_row(path).items():
                 lanes_by_row.setdefault(row, set()).update(lanes)
     return lanes_by_row
-
-
-def title_of(lanes: set[str]) -> str:
-    """Return the words of one lens."""
-    words = [LANE_WORDS.get(lane, lane) for lane in ORDER if lane in lanes]
-    return f"runs on {' and '.join(words)}"
 
 
 # Inlay hints behind the callable of a host cluster: what crosses, and whether the device waits.
@@ -160,18 +128,12 @@ async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHi
 def clusters_in(programs: Sequence[ReadProgram], path: str) -> dict[Span, str]:
     """Return the words about the clusters in a file, by the span that names the callable."""
     by_span: dict[Span, list[Cluster]] = {}
-    for cluster in every_cluster(programs):
-        site = cluster.given.site if cluster.given is not None else cluster.named
-        if os.path.abspath(site.module.filename) == path:
-            by_span.setdefault(site.span, []).append(cluster)
+    for program in [read.program for read in programs if read.program is not None]:
+        for cluster in chain(program.clusters(), program.orphan_clusters):
+            site = cluster.given.site if cluster.given is not None else cluster.named
+            if os.path.abspath(site.module.filename) == path:
+                by_span.setdefault(site.span, []).append(cluster)
     return {span: words_of(clusters) for span, clusters in by_span.items()}
-
-
-def every_cluster(programs: Iterable[ReadProgram]) -> Iterator[Cluster]:
-    for program in programs:
-        if program.program is not None:
-            yield from program.program.clusters()
-            yield from program.program.orphan_clusters
 
 
 def words_of(clusters: Sequence[Cluster]) -> str:

@@ -14,6 +14,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -26,7 +28,7 @@ from tpulint.check.request import project_of
 from tpulint.collector import collect_and_freeze, collect_new
 from tpulint.config import ConfigError
 from tpulint.incremental.model import describe
-from tpulint.server.documents import SYNC, DocumentPlace, Documents, Units, units_of
+from tpulint.server.documents import SYNC, DocumentPlace, Documents, Units
 from tpulint.server.project import ClientSettings, ServerProject, Snapshot
 from tpulint.source import Source, UnreadableSource, read_source
 
@@ -40,6 +42,7 @@ Unsaved = Callable[[ServerProject], Mapping[str, bytes]]
 Done = Callable[[ServerProject, Snapshot], None]
 
 
+@dataclass(eq=False)
 class Scheduled:
     """A project with its last snapshot; `wanted` and `done` count changes.
 
@@ -47,17 +50,16 @@ class Scheduled:
     last one, None among them for what is no edit. recent: those of the last edits, newest last.
     """
 
-    def __init__(self, project: ServerProject) -> None:
-        self.project = project
-        self.snapshot = Snapshot()
-        self.wanted = 0
-        self.done = 0
-        self.looked = time.monotonic()
-        self.first: list[Callable[[], None]] = []
-        self.edited: set[str | None] = set()
-        self.recent: list[str] = []
-        self.changed = asyncio.Event()
-        self.task: asyncio.Task[None] | None = None
+    project: ServerProject
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    wanted: int = 0
+    done: int = 0
+    looked: float = field(default_factory=time.monotonic)
+    first: list[Callable[[], None]] = field(default_factory=list)
+    edited: set[str | None] = field(default_factory=set)
+    recent: list[str] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
 
     def urgent(self, edited: Collection[str | None]) -> str | None:
         """Return the one file that was edited since all findings were those of the newest text."""
@@ -186,29 +188,17 @@ class Worker:
 
     async def do(self, work: Callable[[], T]) -> T:
         """Return `work()`, or raise what it raises; work of a cancelled request is not begun."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-
-        def answer(result: T | None, error: Exception | None) -> None:
-            if future.cancelled():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(result)  # type: ignore[arg-type]
+        future: Future[T] = Future()
 
         def run() -> None:
-            if future.cancelled():
-                return
-            try:
-                result = work()
-            except Exception as error:
-                loop.call_soon_threadsafe(answer, None, error)
-            else:
-                loop.call_soon_threadsafe(answer, result, None)
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except Exception as error:
+                    future.set_exception(error)
 
         self._work.put(run)
-        return await future
+        return await asyncio.wrap_future(future)
 
 
 Listener = Callable[["Server", ServerProject, Snapshot], None]
@@ -217,24 +207,24 @@ Listener = Callable[["Server", ServerProject, Snapshot], None]
 class Document(NamedTuple):
     """An open document, and the last analysis of its project."""
 
-    uri: str
     place: DocumentPlace
-    scheduled: Scheduled
+    project: ServerProject
     snapshot: Snapshot
+
+    @property
+    def source(self) -> Source | None:
+        return self.snapshot.sources.get(self.place.path)
 
 
 class Server(LanguageServer):
-    """The state that all features share.
+    """The state that all features share. exit_status: 1 until the client shuts it down."""
 
-    listeners: told the result of each analysis. exit_status: 1 until the client shuts it down.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, listener: Listener) -> None:
         super().__init__("tpulint", __version__, notebook_document_sync=SYNC)
         self.settings = ClientSettings()
         self.exit_status = 1
-        self.listeners: list[Listener] = []
         self.worker = Worker()
+        self._listener = listener
         self.schedule = AnalysisSchedule(self.worker, self._unsaved_of, self._analyzed)
         self.scheduled: dict[str, Scheduled] = {}  # by the root of the project
         self.refreshed: dict[str, dict[str, str]] = {}  # results that the client was told of
@@ -247,7 +237,7 @@ class Server(LanguageServer):
 
     @property
     def units(self) -> Units:
-        return units_of(self.workspace.position_encoding)
+        return self.workspace.position_codec.client_num_units
 
     # The project of a file
 
@@ -256,17 +246,14 @@ class Server(LanguageServer):
 
         A file in none of them is a project by itself: it may be a library's.
         """
-        inside = [
-            folder
-            for folder in self.documents.folders()
-            if path.startswith(os.path.join(folder, ""))
-        ]
-        if inside:
-            folder = max(inside, key=len)
-            if folder not in self._roots:
-                self._roots[folder] = project_of(folder) or folder
-            return self._roots[folder]
-        return path
+        folders = self.documents.folders()
+        inside = [folder for folder in folders if path.startswith(os.path.join(folder, ""))]
+        if not inside:
+            return path
+        folder = max(inside, key=len)
+        if folder not in self._roots:
+            self._roots[folder] = project_of(folder) or folder
+        return self._roots[folder]
 
     def scheduled_of(self, path: str) -> Scheduled:
         """Return the project of a file, made at the first question."""
@@ -317,14 +304,13 @@ class Server(LanguageServer):
         if place is None:
             return None
         scheduled = self.scheduled_of(place.path)
-        snapshot = await self.schedule.current(scheduled)
-        return Document(uri, place, scheduled, snapshot)
+        return Document(place, scheduled.project, await self.schedule.current(scheduled))
 
     async def of_programs(
         self, document: Document, question: Callable[[Sequence[ReadProgram], str], T]
     ) -> T:
         """Return the answer, on the worker's thread, of the programs that read the document."""
-        path, project = document.place.path, document.scheduled.project
+        path, project = document.place.path, document.project
         return await self.worker.do(lambda: question(project.programs_of(path), path))
 
     def source(self, path: str) -> Source | None:
@@ -337,11 +323,10 @@ class Server(LanguageServer):
     def _analyzed(self, project: ServerProject, snapshot: Snapshot) -> None:
         for message in snapshot.messages:
             if message not in self._said:
-                self._said.add(message)
-                self.window_show_message(
-                    types.ShowMessageParams(types.MessageType.Error, f"tpulint: {message}")
-                )
-        if not snapshot.messages:
-            self._said.clear()
-        for listener in self.listeners:
-            listener(self, project, snapshot)
+                self.show_error(message)
+        self._said = {*self._said, *snapshot.messages} if snapshot.messages else set()
+        self._listener(self, project, snapshot)
+
+    def show_error(self, message: str) -> None:
+        params = types.ShowMessageParams(types.MessageType.Error, f"tpulint: {message}")
+        self.window_show_message(params)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
 
 from lsprotocol import types
@@ -23,21 +24,6 @@ PATTERNS = (
     "**/{.gitignore,Pipfile,README.md}",
     "**/*.{toml,cfg,txt,in,yml,yaml}",
 )
-
-
-def register_watching(server: Server) -> None:
-    server.feature(types.INITIALIZE)(initialize)
-    server.feature(types.INITIALIZED)(initialized)
-    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(changed_text)
-    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(changed_text)
-    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
-    server.feature(types.TEXT_DOCUMENT_DID_SAVE)(saved)
-    server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(changed_notebook)
-    server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(changed_notebook)
-    server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(changed_notebook)
-    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(changed_files)
-    server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(changed_folders)
-    server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(changed_settings)
 
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
@@ -68,10 +54,8 @@ def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
     """Take the disk's text again, and take away what was pushed."""
     uri = params.text_document.uri
     path = ls.documents.path(uri)
-    if path is not None:
-        root = ls.root_of(path)
-        if root in ls.scheduled:
-            ls.schedule.change(ls.scheduled[root])
+    if path is not None and (scheduled := ls.scheduled.get(ls.root_of(path))):
+        ls.schedule.change(scheduled)
     if get_capability(ls.client_capabilities, "text_document.diagnostic") is None:
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
@@ -95,9 +79,9 @@ def changed_notebook(
 
 def changed_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
     """Look at the disk again; after a change of the configuration, start from scratch."""
-    paths = [path for change in params.changes if (path := ls.documents.path(change.uri))]
-    for path in paths:
-        look_at(ls, path)
+    for change in params.changes:
+        if path := ls.documents.path(change.uri):
+            look_at(ls, path)
 
 
 def look_at(ls: Server, path: str) -> None:
@@ -127,8 +111,7 @@ def take_settings(ls: Server, settings: object) -> None:
     try:
         ls.settings = settings_of(settings)
     except ConfigError as error:
-        message = f"tpulint: settings: {error}"
-        ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
+        ls.show_error(f"settings: {error}")
 
 
 def serve(port: int | None = None) -> int:
@@ -138,7 +121,9 @@ def serve(port: int | None = None) -> int:
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it: no thread is waited for
     collect_by_hand()
-    server = made()
+    server = Server(diagnostics.publish)
+    for method, feature, options in FEATURES:
+        server.feature(method, options)(feature)
     if port is not None:
         server.start_tcp("127.0.0.1", port)
     else:
@@ -146,19 +131,6 @@ def serve(port: int | None = None) -> int:
         stdout, sys.stdout = sys.stdout, sys.stderr
         server.start_io(sys.stdin.buffer, stdout.buffer)
     return server.exit_status
-
-
-def made() -> Server:
-    """Return a server with all features."""
-    server = Server()
-    register_watching(server)
-    diagnostics.register_actions(server)
-    diagnostics.register(server)
-    hints.register_hover(server)
-    hints.register_hints(server)
-    server.feature(types.SHUTDOWN)(shut_down)
-    server.feature(types.EXIT)(leave)
-    return server
 
 
 def shut_down(ls: Server, params: None) -> None:
@@ -169,3 +141,27 @@ def leave(ls: Server, params: None) -> None:
     """End at once: a thread waits for input that will not come, another may be analyzing."""
     sys.stderr.flush()
     os._exit(ls.exit_status)
+
+
+FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
+    (types.INITIALIZE, initialize, None),
+    (types.INITIALIZED, initialized, None),
+    (types.TEXT_DOCUMENT_DID_OPEN, changed_text, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, changed_text, None),
+    (types.TEXT_DOCUMENT_DID_CLOSE, closed, None),
+    (types.TEXT_DOCUMENT_DID_SAVE, saved, None),
+    (types.NOTEBOOK_DOCUMENT_DID_OPEN, changed_notebook, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CHANGE, changed_notebook, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CLOSE, changed_notebook, None),
+    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, changed_files, None),
+    (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, changed_folders, None),
+    (types.WORKSPACE_DID_CHANGE_CONFIGURATION, changed_settings, None),
+    (types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostics.pull, diagnostics.OPTIONS),
+    (types.WORKSPACE_DIAGNOSTIC, diagnostics.pull_all, None),
+    (types.TEXT_DOCUMENT_CODE_ACTION, diagnostics.actions, diagnostics.ACTION_OPTIONS),
+    (types.TEXT_DOCUMENT_HOVER, hints.hover, None),
+    (types.TEXT_DOCUMENT_CODE_LENS, hints.lenses, types.CodeLensOptions()),
+    (types.TEXT_DOCUMENT_INLAY_HINT, hints.hints, types.InlayHintOptions()),
+    (types.SHUTDOWN, shut_down, None),
+    (types.EXIT, leave, None),
+)
