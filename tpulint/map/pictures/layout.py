@@ -5,10 +5,12 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass, field, replace
 
+from tpulint.absint.domain.site import shared_length
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.map.pictures import model
 from tpulint.output.context import RenderContext
-from tpulint.output.text import columns, cut, shown
+from tpulint.output.text import columns as columns_of
+from tpulint.output.text import cut, shown
 
 # The parts of a drawn picture: boxes, arrows, frames and words, with their coordinates.
 
@@ -100,11 +102,6 @@ class Said:
     span: Span | None = None
 
 
-def width_of(lines: list[Said]) -> float:
-    """Return the width that the lines take."""
-    return max((columns(shown(line.text)) for line in lines), default=0) * SIZE * ADVANCE + 1
-
-
 def boxed(
     lines: list[Said], x: float, y: float, width: float, style: str, span: Span | None = None
 ) -> Box:
@@ -121,10 +118,10 @@ def boxed(
 def _rows(text: str, width: float) -> list[tuple[str, str]]:
     """Return the rows of a line; where some are cut away, the last one has the whole with it."""
     most, text = letters(width), shown(text)
-    if columns(text) <= most:
+    if columns_of(text) <= most:
         return [(text, "")]
     rows = textwrap.wrap(text, most, subsequent_indent="  ")
-    if len(rows) <= ROWS and all(columns(row) <= most for row in rows):
+    if len(rows) <= ROWS and all(columns_of(row) <= most for row in rows):
         return [(row, "") for row in rows]
     last = " ".join([rows[ROWS - 1], *(row.strip() for row in rows[ROWS:])])
     shown_rows = [fitted(row, width)[0] for row in rows[: ROWS - 1]]
@@ -172,93 +169,101 @@ def columns_for(drawn: model.ComputationMap, narrow: bool) -> Columns:
     return Columns(edge, box, edge + box + gap, width, False, nest, depth)
 
 
-# The boxes of both lanes row by row, the arrows between them, and the frames around them.
-
 ROW = 13  # of words on an arrow
 
 
-@dataclass
-class LaneBoxes:
-    """Draws the rows into `picture`.
+def drawing(
+    drawn: model.ComputationMap, context: RenderContext, *, narrow: bool = False
+) -> Drawing:
+    """Return the picture of a computation.
 
-    boxes: by the node's key. sent: where arrows leave their calls. y: where the next row begins.
+    In a wide picture a call and its host cluster are side by side; in a narrow one the cluster is
+    below the call.
+    """
+    return _Layout(drawn, context, narrow).finished()
+
+
+class _Layout:
+    """Draws the boxes of both lanes row by row, the variables below them, the cycles around both.
+
+    y: where the next row begins. boxes: by the node's key. sent: where arrows leave their calls.
+    sides: the boxes at whose outer edges the device and the host come to a variable, by its key.
     """
 
-    drawn: model.ComputationMap
-    context: RenderContext
-    columns: Columns
-    picture: Drawing
-    y: float = 12.0
-    boxes: dict[str, Box] = field(default_factory=dict)
-    sent: dict[str, tuple[float, float]] = field(default_factory=dict)
-    entering: list[tuple[Box, model.MapEdge]] = field(default_factory=list)
-    open: list[tuple[str, float]] = field(default_factory=list)
-    last: Box | None = None
+    def __init__(self, drawn: model.ComputationMap, context: RenderContext, narrow: bool) -> None:
+        self.drawn = drawn
+        self.context = context
+        self.columns = columns_for(drawn, narrow)
+        self.picture = Drawing(self.columns.width, title=drawn.title)
+        self.alarmed = model.alarmed(drawn)
+        self.titles = {region.key: region for region in drawn.regions}
+        self.y = 20.0
+        self.boxes: dict[str, Box] = {}
+        self.sent: dict[str, tuple[float, float]] = {}
+        self.sides: dict[str, tuple[Box, Box]] = {}
+        self.entering: list[tuple[Box, model.MapEdge]] = []
+        self.open: list[tuple[str, float]] = []
+        self.last: Box | None = None
 
-    def __post_init__(self) -> None:
-        self.alarmed = model.alarmed(self.drawn)
-        self.titles = {region.key: region for region in self.drawn.regions}
-
-    def draw(self) -> None:
-        self.heading()
+    def finished(self) -> Drawing:
+        columns = self.columns
+        self.write(columns.edge, self.y, "device (compiled by XLA)", "device")
+        if columns.narrow:
+            self.write(columns.host + columns.box, self.y, "host", "host", "end")
+        else:
+            self.write(columns.host, self.y, "host", "host")
+        self.y += 14
         for row in model.rows(self.drawn):
             self.borders(row.regions)
             self.row(row)
         self.borders(())
+        if self.drawn.variables:
+            self.write(columns.edge, self.y + 16, "variables", "title")
+            self.y += 30
+        for variable in self.drawn.variables:
+            (self.stacked if columns.narrow else self.spread)(variable)
+        for number, cycle in enumerate(self.drawn.cycles):
+            self.cycle(number, cycle)
+        self.captions()
+        self.picture.height = self.y + 8
+        return self.picture
 
-    def heading(self) -> None:
-        columns = self.columns
-        self.y += 8
-        self.add_words(columns.edge, self.y, "device (compiled by XLA)", "device")
-        right = columns.host + columns.box
-        self.add_words(
-            right if columns.narrow else columns.host, self.y, "host", "host", columns.narrow
-        )
-        self.y += 14
-
-    def add_words(
-        self, x: float, y: float, text: str, style: str, from_right: bool = False
+    def write(
+        self, x: float, y: float, text: str, style: str, anchor: str = "start", full: str = ""
     ) -> None:
-        self.picture.words.append(Words(x, y, text, style, "end" if from_right else "start"))
+        self.picture.words.append(Words(x, y, text, style, anchor, full))
 
     def borders(self, now: tuple[str, ...]) -> None:
         """Close the frames of regions that end here, and open those that begin."""
-        common = 0
-        while common < min(len(self.open), len(now)) and self.open[common][0] == now[common]:
-            common += 1
+        columns = self.columns
+        common = shared_length([key for key, _ in self.open], now)
         while len(self.open) > common:
             _, top = self.open.pop()
-            x = self.columns.edge - self.columns.nest * (self.columns.depth - len(self.open))
-            bottom = self.y - SPACE + 10
-            self.picture.frames.append(
-                Box(x, top, self.columns.width - 2 * x, bottom - top, "region", ())
-            )
+            x = columns.edge - columns.nest * (columns.depth - len(self.open))
+            height = self.y - SPACE + 10 - top
+            self.picture.frames.append(Box(x, top, columns.width - 2 * x, height, "region", ()))
             self.y += 8
         for key in now[common:]:
             region = self.titles[key]
             self.open.append((key, self.y - 6))
             where = model.place(region.span, self.drawn.span, self.context)
-            text, full = fitted(f"{region.title} {where}", self.columns.width - 60)
-            self.picture.words.append(
-                Words(self.columns.edge + 4, self.y + 10, text, "muted", full=full)
-            )
+            text, full = fitted(f"{region.title} {where}", columns.width - 60)
+            self.write(columns.edge + 4, self.y + 10, text, "muted", full=full)
             self.y += 24
 
     def row(self, row: model.BoxRow) -> None:
-        columns = self.columns
-        if row.device is None:
-            if row.host is not None:
-                self.entry(row.host, row.sends)
+        node, host = row.device, row.host
+        if node is None:
+            if host is not None:
+                self.entry(host, row.sends)
             return
-        device = self.box(row.device, columns.edge, self.y)
-        if row.host is None:
-            self.put(row.device, device)
+        device = self.box(node, self.columns.edge, self.y)
+        if host is None:
+            self.put(node, device)
             self.y = device.bottom + SPACE
-        elif columns.narrow:
-            self.below(row, device)
         else:
-            self.beside(row, device)
-        self.then(self.boxes[row.device.key])
+            (self.below if self.columns.narrow else self.beside)(row, node, device, host)
+        self.then(self.boxes[node.key])
 
     def box(self, node: model.MapNode, x: float, y: float) -> Box:
         style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.alarmed else "")
@@ -283,12 +288,13 @@ class LaneBoxes:
         box = self.box(node, self.columns.host, self.y)
         self.put(node, box)
         self.y = box.bottom + SPACE
-        if edge is not None:
-            self.entering.append((box, edge))
-            if not self.columns.narrow:
-                label = model.arrow_words(edge)
-                self.y = max(self.y, box.y + ROW * len(label) + 2 * SPACE)
-                self.label(label, box.x - 12, box.y + 12 + ROW * len(label) - 6, edge.alarm, "end")
+        if edge is None:
+            return
+        self.entering.append((box, edge))
+        if not self.columns.narrow:
+            label = model.arrow_words(edge)
+            self.y = max(self.y, box.y + ROW * len(label) + 2 * SPACE)
+            self.label(label, box.x - 12, box.y + 12 + ROW * len(label) - 6, edge.alarm, "end")
 
     def then(self, device: Box) -> None:
         """Lead the device's time from the box before to this one, and inputs into the first."""
@@ -303,42 +309,39 @@ class LaneBoxes:
         self.entering = []
         self.last = device
 
-    def beside(self, row: model.BoxRow, device: Box) -> None:
+    def beside(
+        self, row: model.BoxRow, node: model.MapNode, device: Box, host_node: model.MapNode
+    ) -> None:
         """Draw a call and its host cluster, with what crosses between them."""
-        assert row.device is not None
-        assert row.host is not None
-        host = self.box(row.host, self.columns.host, self.y)
-        sends = self.arrow_label(row.sends)
-        returns = self.arrow_label(row.returns)
+        host = self.box(host_node, self.columns.host, self.y)
+        sends, returns = model.arrow_words(row.sends), model.arrow_words(row.returns)
         sent_y = self.y + 12 + ROW * len(sends)
         returned_y = sent_y + 14 + ROW * len(returns)
         lowest = returned_y if row.returns is not None else sent_y
         height = max(device.height, host.height, lowest - self.y + 10)
-        self.put(row.device, replace(device, height=height))
-        self.put(row.host, replace(host, height=height))
+        self.put(node, replace(device, height=height))
+        self.put(host_node, replace(host, height=height))
         center = (device.right + host.x) / 2
         for edge, words, y in ((row.sends, sends, sent_y), (row.returns, returns, returned_y)):
             if edge is not None:
-                points = ((device.right, y), (host.x, y))
-                self.arrow(edge, points if edge is row.sends else points[::-1])
+                self.arrow(edge, ((device.right, y), (host.x, y)), back=edge is row.returns)
                 self.label(words, center, y - 5, edge.alarm, "middle")
-        self.sent[row.device.key] = (device.right + 6, sent_y - 5)
+        self.sent[node.key] = (device.right + 6, sent_y - 5)
         self.y += height + SPACE
 
-    def below(self, row: model.BoxRow, device: Box) -> None:
-        assert row.device is not None
-        assert row.host is not None
-        sends, returns = self.arrow_label(row.sends), self.arrow_label(row.returns)
-        self.put(row.device, device)
+    def below(
+        self, row: model.BoxRow, node: model.MapNode, device: Box, host_node: model.MapNode
+    ) -> None:
+        sends, returns = model.arrow_words(row.sends), model.arrow_words(row.returns)
+        self.put(node, device)
         between = ROW * (len(sends) + len(returns)) + 24
-        host = self.box(row.host, self.columns.host, device.bottom + between)
-        self.put(row.host, host)
+        host = self.box(host_node, self.columns.host, device.bottom + between)
+        self.put(host_node, host)
         x = self.columns.host + 20
         for edge, at in ((row.sends, x), (row.returns, x + 18)):
             if edge is not None:
-                points = ((at, device.bottom), (at, host.y))
-                self.arrow(edge, points if edge is row.sends else points[::-1])
-        self.sent[row.device.key] = (x - 12, device.bottom + 16)
+                self.arrow(edge, ((at, device.bottom), (at, host.y)), back=edge is row.returns)
+        self.sent[node.key] = (x - 12, device.bottom + 16)
         y = device.bottom + 12 + ROW * len(sends)
         alarm = row.sends is not None and row.sends.alarm
         down, up = "\N{DOWNWARDS ARROW}", "\N{UPWARDS ARROW}"
@@ -347,50 +350,21 @@ class LaneBoxes:
         self.label([f"{up} {line}" for line in returns], x + 28, y, False, "start")
         self.y = host.bottom + SPACE
 
-    def arrow(self, edge: model.MapEdge, points: tuple[tuple[float, float], ...]) -> None:
-        self.picture.arrows.append(Arrow(points, "alarm" if edge.alarm else edge.kind))
-
-    def arrow_label(self, edge: model.MapEdge | None) -> list[str]:
-        return model.arrow_words(edge) if edge is not None else []
+    def arrow(
+        self, edge: model.MapEdge, points: tuple[tuple[float, float], ...], *, back: bool
+    ) -> None:
+        style = "alarm" if edge.alarm else edge.kind
+        self.picture.arrows.append(Arrow(points[::-1] if back else points, style))
 
     def label(self, words: list[str], x: float, y: float, alarm: bool, anchor: str) -> None:
-        """Words above `y`, the last line nearest."""
+        """Write words above `y`, the last line nearest."""
         columns = self.columns
         wide = columns.width - columns.edge - x if columns.narrow else columns.gap - 20
         for number, word in enumerate(reversed(words)):
             text, full = fitted(word, wide, SMALL)
-            style = "small alarm" if alarm else "small"
-            self.picture.words.append(Words(x, y - ROW * number, text, style, anchor, full))
+            self.write(x, y - ROW * number, text, "small alarm" if alarm else "small", anchor, full)
 
-
-# The variables of a picture, and beside each what the lanes do with it.
-
-
-@dataclass
-class VariableRows:
-    """Draws the variables into `picture` from `y` on.
-
-    sides: the boxes at whose outer edges the device and the host come to a variable, by its key.
-    """
-
-    drawn: model.ComputationMap
-    context: RenderContext
-    columns: Columns
-    picture: Drawing
-    y: float
-    sides: dict[str, tuple[Box, Box]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.alarmed = model.alarmed(self.drawn)
-
-    def draw(self) -> None:
-        if not self.drawn.variables:
-            return
-        self.y += 6
-        self.picture.words.append(Words(self.columns.edge, self.y + 10, "variables", "title"))
-        self.y += 24
-        for variable in self.drawn.variables:
-            (self.stacked if self.columns.narrow else self.spread)(variable)
+    # The variables of a picture, and beside each what the lanes do with it.
 
     def name_of(self, variable: model.MapVariable) -> list[Said]:
         where = model.place(variable.span, self.drawn.span, self.context)
@@ -400,62 +374,51 @@ class VariableRows:
 
     def touched(self, variable: model.MapVariable, lane: str, before: str = "") -> list[Said]:
         waits = {
-            wait.span: wait.text
+            wait.span
             for cycle in self.drawn.cycles
             if cycle.variable == variable.key
             for wait in cycle.waits
             if wait.lane == lane and variable.key in (wait.source, wait.target)
         }
-        return [
-            Said(
-                before + model.touch_words(touch, self.drawn.span, self.context),
-                "alarm" if touch.span in waits else "",
-                touch.span,
-            )
-            for touch in model.touches_of(variable, lane)
-        ]
+        lines = []
+        for touch in model.touches_of(variable, lane):
+            words = before + model.touch_words(touch, self.drawn.span, self.context)
+            lines.append(Said(words, "alarm" if touch.span in waits else "", touch.span))
+        return lines
 
     def spread(self, variable: model.MapVariable) -> None:
         """Draw the variable between the lanes, and beside it what each of them does with it."""
-        columns, y = self.columns, self.y
+        columns, y, inset = self.columns, self.y, 24.0
         alarm = " alarm" if variable.key in self.alarmed else ""
-        inset = 24.0
-        name = boxed(
-            self.name_of(variable),
-            columns.edge + columns.box + inset,
-            y,
-            columns.gap - 2 * inset,
-            f"variable{alarm}",
-            variable.span,
-        )
-        sides: list[Box | None] = []
+        x, width = columns.edge + columns.box + inset, columns.gap - 2 * inset
+        name = boxed(self.name_of(variable), x, y, width, f"variable{alarm}", variable.span)
+        sides: dict[str, Box] = {}
         for lane in (DEVICE_LANE, HOST_LANE):
-            touches = self.touched(variable, lane)
-            wide = min(columns.box, 2 * PAD + width_of(touches))
-            x = columns.host if lane == HOST_LANE else columns.edge + columns.box - wide
-            sides.append(boxed(touches, x, y, wide, f"{lane} touches{alarm}") if touches else None)
-        height = max(box.height for box in (name, *sides) if box is not None)
+            if touches := self.touched(variable, lane):
+                letters_wide = max(columns_of(shown(touch.text)) for touch in touches)
+                width = min(columns.box, 2 * PAD + letters_wide * SIZE * ADVANCE + 1)
+                x = columns.host if lane == HOST_LANE else columns.edge + columns.box - width
+                sides[lane] = boxed(touches, x, y, width, f"{lane} touches{alarm}")
+        height = max(box.height for box in (name, *sides.values()))
         name = replace(name, height=height)
         self.picture.boxes.append(name)
-        ends = []
-        for lane, side in zip((DEVICE_LANE, HOST_LANE), sides):
-            side = replace(side, height=height) if side is not None else name
-            ends.append(side)
-            if side is not name:
-                self.picture.boxes.append(side)
-                self.picture.arrows.append(self.touching(variable, lane, side, name))
-        self.sides[variable.key] = (ends[0], ends[1])
+        for lane, side in sides.items():
+            sides[lane] = replace(side, height=height)
+            self.picture.boxes.append(sides[lane])
+            self.touching(variable, lane, sides[lane], name)
+        self.sides[variable.key] = (sides.get(DEVICE_LANE, name), sides.get(HOST_LANE, name))
         self.y += height + 12
 
-    def touching(self, variable: model.MapVariable, lane: str, side: Box, name: Box) -> Arrow:
+    def touching(self, variable: model.MapVariable, lane: str, side: Box, name: Box) -> None:
         """Lead what is written to the variable, and what is read from it; a cycle goes around."""
         modes = {touch.mode for touch in model.touches_of(variable, lane)}
         heads = "end" if modes == {"write"} else "start" if modes == {"read"} else "both"
+        style = "touch"
         if variable.key in self.alarmed:
-            heads = "start" if lane == DEVICE_LANE else "end"
+            heads, style = "start" if lane == DEVICE_LANE else "end", "alarm"
         inward = (side.right, name.x) if lane == DEVICE_LANE else (side.x, name.right)
         points = tuple((x, side.middle) for x in inward)
-        return Arrow(points, "alarm" if variable.key in self.alarmed else "touch", heads)
+        self.picture.arrows.append(Arrow(points, style, heads))
 
     def stacked(self, variable: model.MapVariable) -> None:
         lines = self.name_of(variable)
@@ -468,77 +431,38 @@ class VariableRows:
         self.sides[variable.key] = (box, box)
         self.y = box.bottom + 12
 
-
-# Coordinates for a computation's map: two lanes, variables below them, cycles around both.
-#
-# In a wide picture a call and its host cluster are side by side; in a narrow one the cluster is
-# below the call.
-
-
-def drawing(
-    drawn: model.ComputationMap, context: RenderContext, *, narrow: bool = False
-) -> Drawing:
-    """Return the picture of a computation."""
-    return _Layout(drawn, context, narrow).finished()
-
-
-class _Layout:
-    def __init__(self, drawn: model.ComputationMap, context: RenderContext, narrow: bool) -> None:
-        self.drawn = drawn
-        self.context = context
-        self.columns = columns_for(drawn, narrow)
-        self.picture = Drawing(self.columns.width, title=drawn.title)
-        self.lanes = LaneBoxes(drawn, context, self.columns, self.picture)
-        self.lanes.draw()
-        self.variables = VariableRows(drawn, context, self.columns, self.picture, self.lanes.y)
-        self.variables.draw()
-        self.y = self.variables.y
-
-    def finished(self) -> Drawing:
-        for number, _ in enumerate(self.drawn.cycles):
-            self.cycle(number)
-        self.captions()
-        self.picture.height = self.y + 8
-        return self.picture
-
-    def cycle(self, number: int) -> None:
+    def cycle(self, number: int, cycle: model.Cycle) -> None:
         """Draw the legs around the lanes: the host wants the variable, the device holds it."""
-        cycle = self.drawn.cycles[number]
-        held = self.variables.sides.get(cycle.variable)
+        if cycle.variable not in self.sides:
+            return
+        device_side, host_side = self.sides[cycle.variable]
         inset = 7.0 + RAIL * min(number, CYCLES - 1)
         style = "alarm" if cycle.certainty is Certainty.DEFINITE else "alarm possible"
         for leg, wait in enumerate(cycle.waits, 1):
-            source, target = self.lanes.boxes.get(wait.source), self.lanes.boxes.get(wait.target)
-            if held is None:
-                continue
+            source, target = self.boxes.get(wait.source), self.boxes.get(wait.target)
             if source is not None and wait.target == cycle.variable:
-                goal, rail = held[1], self.picture.width - inset
-                ends = (source.right, source.middle), (goal.right, goal.middle)
+                rail = self.picture.width - inset
+                ends = (source.right, source.middle), (host_side.right, host_side.middle)
             elif target is not None and wait.source == cycle.variable:
-                goal, rail = held[0], inset
-                ends = (goal.x, goal.middle), (target.x, target.middle)
+                rail = inset
+                ends = (device_side.x, device_side.middle), (target.x, target.middle)
             else:
-                self.number(leg, wait.source)
+                # It crosses from a call to its host cluster.
+                if wait.source in self.sent:
+                    self.write(*self.sent.pop(wait.source), str(leg), "small alarm")
                 continue
             (_, first), (_, last) = ends
             points = (ends[0], (rail, first), (rail, last), ends[1])
             self.picture.arrows.append(Arrow(points, style))
             if number == 0:
                 x = rail + 3 if rail < self.picture.width / 2 else rail - 10
-                self.picture.words.append(Words(x, (first + last) / 2, str(leg), "small alarm"))
-
-    def number(self, leg: int, call: str) -> None:
-        """Give a number to the leg of a cycle that crosses from a call to its host cluster."""
-        if call in self.lanes.sent:
-            x, y = self.lanes.sent.pop(call)
-            self.picture.words.append(Words(x, y, str(leg), "small alarm"))
+                self.write(x, (first + last) / 2, str(leg), "small alarm")
 
     def captions(self) -> None:
         """Write the cycles in words, and what is not in the picture."""
         lines: list[tuple[str, str]] = []
         for cycle in self.drawn.cycles:
-            hedge = "" if cycle.certainty is Certainty.DEFINITE else "possible "
-            lines.append((f"{hedge}deadlock: each of these waits for the next", "alarm title"))
+            lines.append((model.deadlock_words(cycle), "alarm title"))
             for number, wait in enumerate(cycle.waits, 1):
                 where = model.place(wait.span, self.drawn.span, self.context)
                 lines.append((f"{number} {wait.lane} {wait.text} ({where})", "alarm"))

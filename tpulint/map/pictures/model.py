@@ -115,10 +115,6 @@ class MapVariable:
     touches: tuple[MapTouch, ...]
     more: int = 0
 
-    @property
-    def lanes(self) -> frozenset[str]:
-        return frozenset(touch.lane for touch in self.touches)
-
 
 @dataclass(frozen=True)
 class MapWait:
@@ -138,10 +134,6 @@ class Cycle:
     variable: str
     certainty: Certainty
     waits: tuple[MapWait, ...]
-
-    @property
-    def nodes(self) -> frozenset[str]:
-        return frozenset(wait.source for wait in self.waits)
 
 
 @dataclass(frozen=True)
@@ -225,8 +217,10 @@ def rows(drawn: ComputationMap) -> Iterator[BoxRow]:
             yield BoxRow(None, node, edges.get((node.key, SENDS)))
 
 
-def arrow_words(edge: MapEdge) -> list[str]:
+def arrow_words(edge: MapEdge | None) -> list[str]:
     """Return what the edge carries, a line a tensor; a long list ends in how many more."""
+    if edge is None:
+        return []
     words = [in_words(crossing) for crossing in edge.crossings]
     if len(words) > MOST:
         words = [*words[: MOST - 1], f"and {len(words) - MOST + 1} more"]
@@ -235,7 +229,12 @@ def arrow_words(edge: MapEdge) -> list[str]:
 
 def alarmed(drawn: ComputationMap) -> frozenset[str]:
     """Return the keys of the nodes and variables in a cycle."""
-    return frozenset(node for cycle in drawn.cycles for node in cycle.nodes)
+    return frozenset(wait.source for cycle in drawn.cycles for wait in cycle.waits)
+
+
+def deadlock_words(cycle: Cycle) -> str:
+    hedge = "" if cycle.certainty is Certainty.DEFINITE else "possible "
+    return f"{hedge}deadlock: each of these waits for the next"
 
 
 def place(span: Span | None, home: Span | None, context: RenderContext) -> str:

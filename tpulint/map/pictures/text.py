@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -9,7 +10,7 @@ from tpulint.absint.domain.site import shared_length
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Span
 from tpulint.map.pictures import model
 from tpulint.output.context import RenderContext
-from tpulint.output.text import BOLD, CYAN, RED, YELLOW, columns, cut, paint, shown
+from tpulint.output.text import BOLD, CYAN, RED, YELLOW, columns, cut, shown, styled
 
 GAP = " | "
 TextCell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles
@@ -17,10 +18,7 @@ TextCell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles
 
 def render_text(program: model.ProgramMap, context: RenderContext) -> str:
     """Return the map as text."""
-    blocks = [
-        "\n".join(_Text(computation, context).lines()) + "\n"
-        for computation in program.computations
-    ]
+    blocks = ["\n".join(_Text(drawn, context).lines()) + "\n" for drawn in program.computations]
     if program.left_out:
         more = "".join(f"  {shown(line)}\n" for line in program.left_out)
         blocks.append(f"not shown: {len(program.left_out)} more computations\n{more}")
@@ -84,14 +82,9 @@ class _Text:
         if row.device is not None:
             left += arrows
         else:
-            right += [
-                (arrow_text.strip(), styles)
-                for arrow_text, styles in arrows
-                if len(arrow_text.strip()) > 3
-            ]
-        left += [("", ())] * (len(right) - len(left))
-        right += [("", ())] * (len(left) - len(right))
-        for cell, other in zip(left, right):
+            right += [(text.strip(), styles) for text, styles in arrows if len(text.strip()) > 3]
+        empty: TextCell = ("", ())
+        for cell, other in itertools.zip_longest(left, right, fillvalue=empty):
             yield self.joined(cell, other)
 
     def box(self, node: model.MapNode | None, indent: str) -> list[TextCell]:
@@ -109,30 +102,29 @@ class _Text:
         return cells
 
     def variable(self, variable: model.MapVariable) -> Iterator[str]:
-        held = variable.key in self.alarmed
+        red = (RED,) if variable.key in self.alarmed else ()
         name = f"  {variable.name} ({variable.sort}) {self.place(variable.span)}"
-        yield self.styled(name.rstrip(), *((RED, BOLD) if held else ()))
+        yield self.styled(name.rstrip(), *red, *((BOLD,) if red else ()))
         for lane in (DEVICE_LANE, HOST_LANE):
             words = [
                 model.touch_words(touch, self.drawn.span, self.context)
                 for touch in model.touches_of(variable, lane)
             ]
             if words:
-                line = f"    {lane}: {', '.join(words)}"
-                for part in textwrap.wrap(line, self.context.width, subsequent_indent="      "):
-                    yield self.styled(part, *((RED,) if held else ()))
+                yield from self.wrapped(f"    {lane}: {', '.join(words)}", "      ", *red)
         if variable.more:
             yield f"    ... and {variable.more} more places"
 
     def cycle(self, cycle: model.Cycle) -> Iterator[str]:
-        hedge = "" if cycle.certainty.value == "definite" else "possible "
-        yield self.styled(f"{hedge}deadlock: each of these waits for the next", RED, BOLD)
+        yield self.styled(model.deadlock_words(cycle), RED, BOLD)
         for number, wait in enumerate(cycle.waits, 1):
-            where = self.place(wait.span)
-            line = f"  {number} {wait.lane} {wait.text} ({where})"
-            for part in textwrap.wrap(line, self.context.width, subsequent_indent="    "):
-                yield self.styled(part, RED)
+            line = f"  {number} {wait.lane} {wait.text} ({self.place(wait.span)})"
+            yield from self.wrapped(line, "    ", RED)
         yield self.styled("  and so back to 1", RED)
+
+    def wrapped(self, line: str, indent: str, *styles: str) -> Iterator[str]:
+        for part in textwrap.wrap(line, self.context.width, subsequent_indent=indent):
+            yield self.styled(part, *styles)
 
     def place(self, span: Span | None) -> str:
         return model.place(span, self.drawn.span, self.context)
@@ -146,14 +138,15 @@ class _Text:
         return GAP.join(cells).rstrip()
 
     def styled(self, text: str, *styles: str) -> str:
-        text = shown(text)
-        return paint(text, *styles) if self.context.color and styles else text
+        return styled(self.context, shown(text), *styles)
 
 
 # The map as a Mermaid flowchart, for Markdown that shows one.
 
 # Characters that mean something to Mermaid, as it writes them itself.
-CODES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "'", "\\": "#92;"}
+CODES = str.maketrans(
+    {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "'", "\\": "#92;"}
+)
 ALARM = "stroke:#cf222e,stroke-width:2px"
 STYLES = (
     "classDef device stroke:#0969da",
@@ -170,8 +163,9 @@ def render_mermaid(program: model.ProgramMap, context: RenderContext) -> str:
     lines = ["flowchart TB", *chart.lines, *chart.edges, *STYLES]
     if chart.alarms:
         lines.append(f"linkStyle {','.join(map(str, chart.alarms))} {ALARM}")
-    lines += [f"%% not shown: {_comment(line)}" for line in chart.left_out]
-    lines += [f"%% not shown: {_comment(line)}" for line in program.left_out]
+    for line in [*chart.left_out, *program.left_out]:
+        comment = shown(line).replace("{", "(").replace("}", ")")
+        lines.append(f"%% not shown: {comment}")
     return "\n".join(lines) + "\n"
 
 
@@ -186,9 +180,8 @@ class _Chart:
     def add(self, drawn: model.ComputationMap, key: str) -> None:
         red = model.alarmed(drawn)
         names = {node.key: f"{key}n{number}" for number, node in enumerate(drawn.nodes)}
-        names |= {
-            variable.key: f"{key}v{number}" for number, variable in enumerate(drawn.variables)
-        }
+        for number, variable in enumerate(drawn.variables):
+            names[variable.key] = f"{key}v{number}"
         self.lines.append(f'subgraph {key} ["{_text(drawn.title)}"]')
         for lane, label in ((DEVICE_LANE, "device (compiled by XLA)"), (HOST_LANE, "host")):
             nodes = [node for node in drawn.nodes if node.lane == lane]
@@ -203,9 +196,11 @@ class _Chart:
             self.lines.append(f'  {names[variable.key]}[("{label}")]{style}')
         self.lines.append("end")
         for edge in drawn.edges:
-            self.edge(names[edge.source], names[edge.target], _label(edge), edge.alarm)
+            words = "\n".join(model.arrow_words(edge)) or edge.kind
+            label = "" if edge.kind == model.THEN else _text(words)
+            self.edge(names[edge.source], names[edge.target], label, edge.alarm)
         for variable in drawn.variables:
-            self.touches(drawn, variable.key, names)
+            self.touches(variable, names)
         for cycle in drawn.cycles:
             for wait in cycle.waits:
                 if drawn.edge(wait.source, wait.target) is None:
@@ -251,19 +246,20 @@ class _Chart:
             lines.append(f"... and {node.more} more")
         return _text("\n".join(lines))
 
-    def touches(self, drawn: model.ComputationMap, key: str, names: dict[str, str]) -> None:
+    def touches(self, variable: model.MapVariable, names: dict[str, str]) -> None:
         """Draw an edge for each node that touches the variable: to it for a write, else from it."""
-        variable = next(variable for variable in drawn.variables if variable.key == key)
         modes: dict[str, set[str]] = {}
         for touch in variable.touches:
             if touch.node in names:
                 modes.setdefault(touch.node, set()).add(touch.mode)
+        name = names[variable.key]
         for node, touch_modes in modes.items():
-            words = "reads and writes" if len(touch_modes) > 1 else _verb(*touch_modes)
             if touch_modes == {"read"}:
-                self.edge(names[key], names[node], "read by", False, "-.->")
+                self.edge(name, names[node], "read by", False, "-.->")
             else:
-                self.edge(names[node], names[key], words, False, "-.->")
+                verb = "writes" if touch_modes == {"write"} else "may write"
+                words = "reads and writes" if len(touch_modes) > 1 else verb
+                self.edge(names[node], name, words, False, "-.->")
 
     def edge(self, source: str, target: str, label: str, alarm: bool, line: str = "-->") -> None:
         if alarm:
@@ -272,21 +268,5 @@ class _Chart:
         self.edges.append(f"{source} {line}{words} {target}")
 
 
-def _verb(mode: str) -> str:
-    return "writes" if mode == "write" else "may write"
-
-
-def _label(edge: model.MapEdge) -> str:
-    return "" if edge.kind == model.THEN else _text("\n".join(model.arrow_words(edge)) or edge.kind)
-
-
 def _text(text: str) -> str:
-    lines = (
-        "".join(CODES.get(character, character) for character in shown(line))
-        for line in text.split("\n")
-    )
-    return "<br/>".join(lines)
-
-
-def _comment(text: str) -> str:
-    return shown(text).replace("{", "(").replace("}", ")")
+    return "<br/>".join(shown(line).translate(CODES) for line in text.split("\n"))
