@@ -32,7 +32,7 @@ from tpulint.map.lanes import (
     OpenBox,
     Part,
     Regions,
-    depends_on_mode,
+    asked_modes,
     segment_node,
     timeline,
 )
@@ -62,24 +62,18 @@ def maps_of(
     fed = {feed.kind for feed in _feeds(program, computation)}
     run = MODES.keys() if computation.predicts else MODES.keys() - {"predict"}
     modes = fed & MODES.keys() or run
-    names = [
-        name
-        for name in MODES
-        if name in modes and not MODES[name] & computation.host_modes
-        if _asks_for_mode(computation)
-    ]
-    for name in names:
-        yield _Drawing(program, computation, part.in_mode(name, MODES[name])).finished()
-    if not names:
-        yield _Drawing(program, computation, part).finished()
-
-
-def _asks_for_mode(computation: Computation) -> bool:
-    if not has_modes(computation):
-        return False
-    contexts = {event.context for event in timeline(computation)}
-    has_metrics = any(cluster.kind == EVALUATED for cluster in computation.clusters)
-    return has_metrics or any(map(depends_on_mode, contexts))
+    parts = [part]
+    if has_modes(computation) and (
+        any(cluster.kind == EVALUATED for cluster in computation.clusters)
+        or any(asked_modes(event.context) for event in timeline(computation))
+    ):
+        parts = [
+            part.in_mode(name, values)
+            for name, values in MODES.items()
+            if name in modes and not values & computation.host_modes
+        ]
+    for part_in_mode in parts or [part]:
+        yield _Drawing(program, computation, part_in_mode).finished()
 
 
 def _feeds(program: Program, computation: Computation) -> Sequence[Feed]:
@@ -114,11 +108,10 @@ class _Drawing:
 
     def _fold(self) -> None:
         """Keep the control flow that holds a host cluster; where it is little, all on tensors."""
-        around = [lane.regions for lane in self.lanes if lane.kind in (model.CLUSTER, model.OUTFED)]
-        holding = frozenset(key for keys in around for key in keys)
+        hosts = [lane for lane in self.lanes if lane.kind in (model.CLUSTER, model.OUTFED)]
+        holding = frozenset(key for lane in hosts for key in lane.regions)
         on_tensors = self.regions.on_tensors()
-        remaining = holding | on_tensors
-        self._read_again(remaining)
+        self._read_again(holding | on_tensors)
         if len(self.lanes.boxes) <= FOLDED:
             return
         self._read_again(holding)
@@ -143,11 +136,11 @@ class _Drawing:
         cycles = cycles_of(self.program, self.computation, self.lanes, self.keys, accesses)
         red = {(wait.source, wait.target) for cycle in cycles for wait in cycle.waits}
         edges = tuple(self._edges(red))
-        name = _plain(self.computation.callee)
         article = "a " if has_modes(self.computation) else ""
+        maker = f"{article}{maker_of(self.computation)}"
         purpose = f" to {self.part.mode}" if self.part.mode else ""
         return model.ComputationMap(
-            f"{name}, compiled by {article}{maker_of(self.computation)}{purpose}",
+            f"{_plain(self.computation.callee)}, compiled by {maker}{purpose}",
             self.computation.site.span,
             (_DOUBT,) if self.computation.certainty is Certainty.POSSIBLE else (),
             tuple(self.nodes),
@@ -172,35 +165,28 @@ class _Drawing:
                 node = self._call_node(box)
             else:
                 node = _cluster_node(box)
-            if node is None:
-                continue
-            shown += 1
-            if shown <= MOST:
+            shown += node is not None
+            if node is not None and shown <= MOST:
                 yield node
         if shown > MOST:
             self.left_out.append(f"{shown - MOST} more boxes: name a function to see its part")
 
     def _entry(self) -> model.MapNode:
         computation = self.computation
-        name = _plain(computation.callee)
         where = computation.context.call_chain
         inside = f"called in {where[-1].name}" if where else "called by the module"
-        lines = [model.Line(f"compiles {name}"), model.Line(inside)]
-        results = results_of(computation)
+        lines = [f"compiles {_plain(computation.callee)}", inside]
+        results = list(tensors(computation.result)) if computation.result is not None else []
         if results:
-            lines.append(model.Line(f"gets {len(results)} result{'s' if len(results) > 1 else ''}"))
-        return model.MapNode(
-            "entry",
-            HOST_LANE,
-            model.ENTRY,
-            maker_of(computation),
-            computation.site.span,
-            tuple(lines),
-        )
+            lines.append(f"gets {len(results)} result{'s' if len(results) > 1 else ''}")
+        title, span = maker_of(computation), computation.site.span
+        shown = tuple(map(model.Line, lines))
+        return model.MapNode("entry", HOST_LANE, model.ENTRY, title, span, shown)
 
     def _call_node(self, box: OpenBox) -> model.MapNode:
         if box.moved:
-            return moved_call(box)
+            line = model.Line("has no TPU kernel: soft placement moves it to the host")
+            return box.node(box.moved[0].last, _span(box.moved[0].site), (line,))
         cluster = box.opened[0]
         name = _plain(cluster.callee)
         words = {Truth.YES: f"waits for {name}", Truth.MAYBE: f"may wait for {name}"}
@@ -211,17 +197,8 @@ class _Drawing:
             waits = order.waits_for(cluster)
             parts = {placement.when for placement in order.placements(cluster)}
             text = words.get(waits) or _unawaited(name, parts)
-        times = len(box.opened)
-        return model.MapNode(
-            box.key,
-            box.lane,
-            box.kind,
-            f"{cluster.kind}({name})",
-            _span(cluster.site),
-            (model.Line(text, _span(cluster.site)),),
-            box.regions,
-            times,
-        )
+        span = _span(cluster.site)
+        return box.node(f"{cluster.kind}({name})", span, (model.Line(text, span),))
 
     def _edges(self, red: set[tuple[str, str]]) -> Iterator[model.MapEdge]:
         order = [node for node in self.nodes if node.lane == DEVICE_LANE]
@@ -236,7 +213,7 @@ class _Drawing:
                 continue
             call = self.lanes.call_of(box.key)
             if box.moved:
-                yield from moved_edges(box, call)
+                yield from _moved_edges(box, call)
                 continue
             cluster = box.opened[0]
             if cluster.parent is not None:
@@ -262,7 +239,10 @@ def _unawaited(name: str, parts: set[Phase]) -> str:
 
 def _cluster_node(box: OpenBox) -> model.MapNode:
     if box.moved:
-        return moved_host(box)
+        call = box.moved[0]
+        operations = ", ".join(operations_on_host(call.path))
+        lines = (model.Line(operations),) if operations else ()
+        return box.node(call.last, _span(call.site), lines)
     cluster = box.opened[0]
     shown, more = box.shown()
     taken = dict.fromkeys(
@@ -272,38 +252,23 @@ def _cluster_node(box: OpenBox) -> model.MapNode:
         shown += (model.Line(f"takes results of {', '.join(taken)}"),)
     function = function_of(cluster.callee)
     span = _span(Site(function.module, function.code.place)) if function is not None else None
-    return model.MapNode(
-        box.key,
-        box.lane,
-        box.kind,
-        _plain(cluster.callee),
-        span or _span(cluster.named),
-        shown,
-        box.regions,
-        len(box.opened),
-        more,
-    )
+    return box.node(_plain(cluster.callee), span or _span(cluster.named), shown, more)
 
 
 def _input_node(program: Program, feed: Feed, number: int) -> model.MapNode:
     """Return an input pipeline, with the steps of its dataset as they were written."""
-    names = _step_names(data_of(program, feed))
-    if len(names) > CHAIN:
-        names[CHAIN:] = ["..."]
-    chain = " \N{RIGHTWARDS ARROW} ".join(reversed(names))
-    lines = [model.Line(chain)] if chain else []
+    lines = []
     function = function_of(feed.function) if feed.function is not None else None
     if function is not None:
         site = Site(function.module, function.code.place)
-        lines.insert(0, model.Line(function.name, _span(site)))
-    return model.MapNode(
-        f"input {number}",
-        HOST_LANE,
-        model.INPUT,
-        f"input pipeline of {feed.kind}",
-        _span(feed.site),
-        tuple(lines),
-    )
+        lines.append(model.Line(function.name, _span(site)))
+    names = _step_names(data_of(program, feed))
+    if len(names) > CHAIN:
+        names[CHAIN:] = ["..."]
+    if names:
+        lines.append(model.Line(" \N{RIGHTWARDS ARROW} ".join(reversed(names))))
+    key, title, span = f"input {number}", f"input pipeline of {feed.kind}", _span(feed.site)
+    return model.MapNode(key, HOST_LANE, model.INPUT, title, span, tuple(lines))
 
 
 def _step_names(data: Value) -> list[str]:
@@ -391,21 +356,7 @@ def moved_calls(program: Program, computation: Computation) -> frozenset[int]:
     )
 
 
-def moved_call(box: OpenBox) -> model.MapNode:
-    """Return the device's side."""
-    call = box.moved[0]
-    line = model.Line("has no TPU kernel: soft placement moves it to the host")
-    return _node(box, call.last, (line,))
-
-
-def moved_host(box: OpenBox) -> model.MapNode:
-    """Return the host's side."""
-    operations = operations_on_host(box.moved[0].path)
-    lines = (model.Line(", ".join(operations)),) if operations else ()
-    return _node(box, box.moved[0].last, lines)
-
-
-def moved_edges(box: OpenBox, call: str) -> Iterator[model.MapEdge]:
+def _moved_edges(box: OpenBox, call: str) -> Iterator[model.MapEdge]:
     """Yield the arrows between both sides: the tensors that are given, and those that come back."""
     first = box.moved[0]
     sent: list[model.Crossing] = []
@@ -416,13 +367,6 @@ def moved_edges(box: OpenBox, call: str) -> Iterator[model.MapEdge]:
     back = tuple(crossing(tensor, "") for tensor in tensors(first.result))
     if back:
         yield model.MapEdge(box.key, call, model.RETURNS, back)
-
-
-def _node(box: OpenBox, title: str, lines: tuple[model.Line, ...]) -> model.MapNode:
-    span = _span(box.moved[0].site)
-    return model.MapNode(
-        box.key, box.lane, box.kind, title, span, lines, box.regions, len(box.moved)
-    )
 
 
 # The tensors that cross between device and host, and their sizes where dtype and shape are known.
@@ -493,48 +437,31 @@ def _given(computation: Computation) -> Sequence[Value]:
     return passed.items if is_whole else computation.parameters
 
 
-def results_of(computation: Computation) -> tuple[model.Crossing, ...]:
-    """Return the tensors that a computation gives out."""
-    value = computation.result
-    return tuple(crossing(tensor, "") for tensor in tensors(value)) if value is not None else ()
-
-
 def crossing(tensor: Tensor, name: str) -> model.Crossing:
     """Return what is known of the tensor, under that name."""
-    shape = "" if tensor.shape is None else f"({', '.join(map(_dimension, tensor.shape))})"
+    sizes = [] if tensor.shape is None else tensor.shape
+    listed = ", ".join("?" if size is None else str(size) for size in sizes)
+    shape = "" if tensor.shape is None else f"({listed})"
     words = " ".join(filter(None, [tensor.dtype, shape])) or SORTS.get(tensor.sort, tensor.sort)
     return model.Crossing(name, words, _bytes(tensor))
 
 
-def _dimension(size: int | None) -> str:
-    return "?" if size is None else str(size)
-
-
 def _bytes(tensor: Tensor) -> int | None:
+    """Return the size; None where the bytes of an element vary, as those of a string do."""
     if tensor.sort != "tensor" or tensor.dtype is None or tensor.shape is None:
         return None
+    bits = BITS.fullmatch(tensor.dtype)
+    width = int(bits[1]) // 8 if bits else int(tensor.dtype == "bool")
     sizes = [size for size in tensor.shape if size is not None]
-    width = _width(tensor.dtype)
-    return None if width is None or len(sizes) < len(tensor.shape) else width * math.prod(sizes)
-
-
-def _width(dtype: str) -> int | None:
-    """Return the bytes of an element; None where they vary, as those of a string do."""
-    if dtype == "bool":
-        return 1
-    match = BITS.fullmatch(dtype)
-    return int(match[1]) // 8 if match else None
+    is_known = width > 0 and len(sizes) == len(tensor.shape)
+    return width * math.prod(sizes) if is_known else None
 
 
 def name_at(site: Site, *, anything: bool) -> str:
     """Return the source text at `site`, if it reads as a name or is an argument."""
-    if site.place < 0:
+    if site.place < 0 or site.span.start.row != site.span.end.row:
         return ""
-    span = site.span
-    if span.start.row != span.end.row:
-        return ""
-    rows = site.module.text.splitlines()
-    text = rows[span.start.row - 1][span.start.column - 1 : span.end.column - 1]
-    if NAME.fullmatch(text) or (anything and len(text) <= LONGEST):
-        return text
-    return ""
+    start, end = site.span.start, site.span.end
+    text = site.module.text.splitlines()[start.row - 1][start.column - 1 : end.column - 1]
+    is_shown = NAME.fullmatch(text) or (anything and len(text) <= LONGEST)
+    return text if is_shown else ""

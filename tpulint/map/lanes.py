@@ -75,21 +75,18 @@ class Part:
     def runs(self, context: Context) -> bool:
         """Return whether what happens there happens in the mode of the part."""
         return self.mode is None or all(
-            (value in self._values) == branch for value, branch in _asked_modes(context)
+            (value in self._values) == branch for value, branch in asked_modes(context)
         )
 
     def has(self, context: Context, site: Site | None) -> bool:
         """Return whether the part holds that place, or a call on the way to it."""
         if not self.runs(context):
             return False
-        if not self.meant:
-            return True
-        if site is not None and self._holds(site):
-            return True
         calls = context.call_chain
         if site is None and calls and calls[-1].name in self._names:
             return True
-        return any(self._holds(call.site) for call in calls)
+        sites = [*([site] if site is not None else []), *(call.site for call in calls)]
+        return not self.meant or any(map(self._holds, sites))
 
     def has_cluster(self, cluster: Cluster) -> bool:
         """Return whether it opens the cluster, or is the host function.
@@ -98,12 +95,14 @@ class Part:
         """
         if cluster.kind == EVALUATED and self.mode not in (None, "evaluate"):
             return False
-        function = function_of(cluster.callee)
         if self.has(cluster.context, cluster.site):
             return True
-        if not self.runs(cluster.context):
-            return False
-        return function is not None and self._holds(Site(function.module, function.code.place))
+        function = function_of(cluster.callee)
+        return (
+            self.runs(cluster.context)
+            and function is not None
+            and self._holds(Site(function.module, function.code.place))
+        )
 
     def builds(self, computation: Computation) -> bool:
         """Return whether it holds the call that builds the computation, or leads there."""
@@ -116,17 +115,13 @@ class Part:
         return any(row in definition.rows for definition in self.meant)
 
 
-def depends_on_mode(context: Context) -> bool:
-    """Return whether the mode decides if a place is reached."""
-    return any(True for _ in _asked_modes(context))
-
-
-def _asked_modes(context: Context) -> Iterator[tuple[str, object]]:
-    """Yield the modes that are asked for on the way to a place, and the answers."""
-    for key, branch in context.conditions:
-        value = key.answer.compared if key.answer is not None else None
-        if value is not None and value in ALL_MODES:
-            yield value, branch
+def asked_modes(context: Context) -> list[tuple[str, object]]:
+    """Return the modes that are asked for on the way to a place, and the answers."""
+    return [
+        (key.answer.compared, branch)
+        for key, branch in context.conditions
+        if key.answer is not None and key.answer.compared in ALL_MODES
+    ]
 
 
 # The events of a computation in program order.
@@ -157,8 +152,15 @@ def timeline(computation: Computation) -> list[TimelineEvent]:
         TimelineEvent(operation.number, 1, operation.context, None, operation)
         for operation in operations
     ]
-    events += _accesses(computation)
-    firsts = _firsts(computation)
+    last = 0
+    for access in computation.accesses:
+        last = access.operation.number if access.operation is not None else last
+        events.append(TimelineEvent(last, 1, access.context, access.site, access))
+    firsts: dict[int, int] = {}  # of the operations in each cluster, by its identity
+    for operation in operations:
+        for scope in operation.context.scopes:
+            if isinstance(scope.payload, Cluster):
+                firsts.setdefault(id(scope.payload), operation.number)
     opened = {id(cluster.call): cluster for cluster in computation.clusters}
     after = end = operations[-1].number + 1 if operations else 0
     for call in reversed(computation.calls):
@@ -174,23 +176,6 @@ def timeline(computation: Computation) -> list[TimelineEvent]:
         number = firsts.get(id(cluster), end)
         events.append(TimelineEvent(number, 0, cluster.context, cluster.site, cluster))
     return sorted(events, key=lambda event: (event.number, event.rank))
-
-
-def _firsts(computation: Computation) -> dict[int, int]:
-    """Return the number of the first operation in each cluster, by the cluster's identity."""
-    firsts: dict[int, int] = {}
-    for operation in computation.operations:
-        for scope in operation.context.scopes:
-            if isinstance(scope.payload, Cluster):
-                firsts.setdefault(id(scope.payload), operation.number)
-    return firsts
-
-
-def _accesses(computation: Computation) -> Iterator[TimelineEvent]:
-    last = 0
-    for access in computation.accesses:
-        last = access.operation.number if access.operation is not None else last
-        yield TimelineEvent(last, 1, access.context, access.site, access)
 
 
 def own_number(call: ApiCall) -> int | None:
@@ -245,12 +230,14 @@ class OpenBox:
     works: dict[tuple[str, str], Work] = field(default_factory=dict)
 
     def add(self, event: TimelineEvent) -> None:
-        name = _function(event.context)
-        what = event.what
-        filename = event.site.module.filename if event.site is not None else ""
-        if event.site is None:  # an operation is in the function whose places come with it
-            same_name = [work for work in self.works.values() if work.name == name]
-            filename = same_name[0].filename if same_name else ""
+        calls, what = event.context.call_chain, event.what
+        name = calls[-1].name if calls else "the module"
+        name = "the lambda" if name in ("<lambda>", "lambda") else name
+        if event.site is not None:
+            filename = event.site.module.filename
+        else:  # an operation is in the function whose places come with it
+            same_name = (work.filename for work in self.works.values() if work.name == name)
+            filename = next(same_name, "")
         work = self.works.setdefault((name, filename), Work(name, filename))
         if isinstance(what, Operation):
             work.operations.add(what.number)
@@ -258,7 +245,18 @@ class OpenBox:
             span = event.site.span
             work.rows += [span.start.row, span.end.row]
         if isinstance(what, ApiCall) and builds(what):
-            work.names.setdefault(_name(what))
+            # Of an object that is called, its class builds the operations.
+            *_, owner, last = ["", *what.path.split(".")]
+            work.names.setdefault(owner if last == "__call__" else last)
+
+    def node(
+        self, title: str, span: Span | None, lines: tuple[Line, ...], more: int = 0
+    ) -> MapNode:
+        """Return the node of the filled box."""
+        times = len(self.opened) or len(self.moved) or 1
+        return MapNode(
+            self.key, self.lane, self.kind, title, span, lines, self.regions, times, more
+        )
 
     def shown(self) -> tuple[tuple[Line, ...], int]:
         """Return a line for each function, and how many are left out: those that build least."""
@@ -268,9 +266,10 @@ class OpenBox:
             if not work.rows and first is not work:  # of operators, only the function is known
                 first.operations |= work.operations
         with_operations = [
-            work for work in self.works.values() if work.rows or placed[work.name] is work
+            work
+            for work in self.works.values()
+            if (work.rows or placed[work.name] is work) and (work.operations or work.names)
         ]
-        with_operations = [work for work in with_operations if work.operations or work.names]
         largest = sorted(with_operations, key=lambda work: -len(work.operations))[:LINES]
         shown = [work for work in with_operations if any(work is large for large in largest)]
         return tuple(work.line() for work in shown), len(with_operations) - len(shown)
@@ -285,23 +284,12 @@ def segment_node(box: OpenBox, number: int) -> MapNode | None:
     title = f"device segment {number}"
     if operations:
         title += f": {operations} operation{'s' if operations > 1 else ''}"
-    return MapNode(box.key, box.lane, box.kind, title, None, shown, box.regions, more=more)
-
-
-def _name(call: ApiCall) -> str:
-    """Return what builds the operations; of an object that is called, its class."""
-    *_, owner, last = ["", *call.path.split(".")]
-    return owner if last == "__call__" else last
+    return box.node(title, None, shown, more)
 
 
 def builds(call: ApiCall) -> bool:
     """Return whether the call builds an operation, and not a layer, a scope or a line of log."""
     return may_build(call) and (own_number(call) is not None or bool(operations_on_host(call.path)))
-
-
-def _function(context: Context) -> str:
-    name = context.call_chain[-1].name if context.call_chain else "the module"
-    return "the lambda" if name in ("<lambda>", "lambda") else name
 
 
 # The control flow around an event, as regions of a picture.
@@ -320,12 +308,9 @@ class Regions:
 
     def around(self, context: Context) -> tuple[str, ...]:
         """Return the keys of the regions around a place, outermost first."""
-        keys = [
-            self._key(scope) for scope in scopes_of(context) if scope.kind in (COND, WHILE, LOOP)
-        ]
-        if self.kept is not None:
-            keys = [key for key in keys if key in self.kept]
-        return tuple(dict.fromkeys(keys))[:DEPTH]
+        scopes = [scope for scope in scopes_of(context) if scope.kind in (COND, WHILE, LOOP)]
+        keys = dict.fromkeys(map(self._key, scopes))
+        return tuple(key for key in keys if self.kept is None or key in self.kept)[:DEPTH]
 
     def on_tensors(self) -> frozenset[str]:
         """Return the keys of the bodies that are traced: not those of Python's own loops."""
@@ -341,10 +326,15 @@ class Regions:
         branch = self._branch(scope) if scope.kind == COND else 0
         where = f"{span.filename}:{span.start.row}:{span.start.column}" if span else "?"
         key = f"{scope.kind}{branch or ''} {where}"
-        if key not in self.met:
-            self.met[key] = MapRegion(key, _title(scope, branch), span)
-            if scope.kind == LOOP:
-                self._unrolled.add(key)
+        if scope.kind == COND:
+            title = "an `if`" if scope.converted else "a conditional"
+            title = f"branch {branch} of {title} on a tensor"
+        elif scope.kind == LOOP:
+            title = "Python loop, unrolled"
+            self._unrolled.add(key)
+        else:
+            title = "loop on a tensor" if scope.converted else "loop on the device"
+        self.met.setdefault(key, MapRegion(key, title, span))
         return key
 
     def _branch(self, scope: Scope) -> int:
@@ -353,14 +343,6 @@ class Regions:
         if not any(branch is scope for branch in branches):
             branches.append(scope)
         return next(number for number, branch in enumerate(branches, 1) if branch is scope)
-
-
-def _title(scope: Scope, branch: int) -> str:
-    if scope.kind == COND:
-        return f"branch {branch} of {'an `if`' if scope.converted else 'a conditional'} on a tensor"
-    if scope.kind == LOOP:
-        return "Python loop, unrolled"
-    return "loop on a tensor" if scope.converted else "loop on the device"
 
 
 # The lanes of a computation: device segments, calls, and the host clusters opposite them.
@@ -398,64 +380,52 @@ class EventBoxes:
         return f"call of {cluster}"
 
     def _open(self, cluster: Cluster) -> None:
-        key = self._identity(cluster)
-        box = self._hosts.get(key)
-        if box is None:
-            kind = OUTFED if cluster.kind in HOST_FUNCTIONS else CLUSTER
-            around = self._regions.around(cluster.context)
-            box = OpenBox(f"cluster {len(self._hosts)}", HOST_LANE, kind, around)
-            self._hosts[key] = box
+        around = self._regions.around(cluster.context)
+        is_outer = cluster.parent is None
+        kind = OUTFED if cluster.kind in HOST_FUNCTIONS else CLUSTER
+        identity = cluster.kind, cluster.site, repr(cluster.callee), around, is_outer
+        box = self._host(kind, around, identity)
         box.opened.append(cluster)
         self.of_cluster[id(cluster)] = box.key
 
-    def _identity(self, cluster: Cluster) -> tuple[object, ...]:
-        around = self._regions.around(cluster.context)
-        return cluster.kind, cluster.site, repr(cluster.callee), around, cluster.parent is None
+    def _host(self, kind: str, around: tuple[str, ...], identity: tuple[object, ...]) -> OpenBox:
+        """Return the host's box with this identity."""
+        key = f"cluster {len(self._hosts)}"
+        return self._hosts.setdefault(identity, OpenBox(key, HOST_LANE, kind, around))
 
     def _take(self, event: TimelineEvent, part: Part) -> None:
         what = event.what
-        if isinstance(what, Cluster):
-            if id(what) in self.of_cluster:
-                self._place(what)
-            return
-        outer = event.context.cluster
+        outer = what if isinstance(what, Cluster) else event.context.cluster
+        box = None
         if outer is not None:
             key = self.of_cluster.get(id(outer))
             box = next((host for host in self._hosts.values() if host.key == key), None)
+            if isinstance(what, Cluster):
+                if box is not None:
+                    self._place(box, with_call=what.parent is None)
+                return
         elif part.has(event.context, event.site):
             if isinstance(what, ApiCall) and id(what) in self._moved:
-                self._move(what)
+                # Soft placement moves it to the host, opposite the call.
+                around = self._regions.around(what.context)
+                box = self._host(CLUSTER, around, ("moved", what.site, around))
+                box.moved.append(what)
+                self._place(box, with_call=True)
                 return
             box = self._segment_at(event)
-        else:
-            box = None
         if box is not None:
             box.add(event)
             self.of_event[id(what)] = box.key
 
-    def _place(self, cluster: Cluster) -> None:
-        """Put the cluster's box, and its call opposite, where it is opened first."""
-        box = self._hosts[self._identity(cluster)]
+    def _place(self, box: OpenBox, *, with_call: bool) -> None:
+        """Put a host's box, and its call opposite, where it is opened first."""
         if any(placed is box for placed in self.boxes):
             return
-        if cluster.parent is None:
-            call = OpenBox(self.call_of(box.key), DEVICE_LANE, CALL, box.regions, box.opened)
-            self.boxes.append(call)
+        if with_call:
+            key = self.call_of(box.key)
+            self.boxes.append(OpenBox(key, DEVICE_LANE, CALL, box.regions, box.opened, box.moved))
             self._segment = None
         self.boxes.append(box)
-
-    def _move(self, call: ApiCall) -> None:
-        """Add what soft placement moves to the host, opposite the call."""
-        around = self._regions.around(call.context)
-        key = ("moved", call.site, around)
-        box = self._hosts.get(key)
-        if box is None:
-            box = OpenBox(f"cluster {len(self._hosts)}", HOST_LANE, CLUSTER, around)
-            self._hosts[key] = box
-            moved = OpenBox(self.call_of(box.key), DEVICE_LANE, CALL, around, moved=box.moved)
-            self.boxes += [moved, box]
-            self._segment = None
-        box.moved.append(call)
 
     def _segment_at(self, event: TimelineEvent) -> OpenBox | None:
         """Return the segment of an event; one that builds nothing begins none."""
