@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tpulint.absint.domain.events import Cluster, Computation
+from tpulint.absint.domain.events import Computation
 from tpulint.check import driver
 from tpulint.check.request import Request
 from tpulint.config import ConfigError
@@ -40,26 +39,26 @@ def draw(request: Request, function: str | None) -> Found:
     """
     task = driver.discover(request)
     (filename,) = task.filenames
-    definitions_here = _read(filename)
+    here = _read(filename)
     path = os.path.abspath(filename)
-    part = Part(
-        path,
-        [
-            definition
-            for definition in definitions_here
-            if function and definition.is_called(function)
-        ],
-    )
-    programs, messages = _programs(task, filename)
+    part = Part(path, [there for there in here if function and there.is_called(function)])
+    batch, around = driver.programs_around(task, filename)
+    read = [driver.read_program(batch, job).program for job in around.programs.jobs]
+    programs = [program for program in read if program is not None]
+    messages = [str(failure) for program in programs for failure in program.failures]
     pairs = [(program, computation) for program in programs for computation in program.computations]
     if function is None:
         shown = _built_here(pairs, path)
     else:
         shown = _through(pairs, part) if part.meant else []
     if not shown:
-        raise ConfigError(_nothing(filename, function, pairs, path, definitions_here))
+        raise ConfigError(_nothing(filename, function, pairs, path, here))
     maps = _drawn(shown, part)
-    left_out = [f"{computation.title} ({_place(computation)})" for computation in maps[MOST:]]
+    left_out = [
+        f"{drawn.title} ({drawn.span.filename}:{drawn.span.start.row})"
+        for drawn in maps[MOST:]
+        if drawn.span is not None
+    ]
     subject = filename if function is None else f"{filename}:{function}"
     program = ProgramMap(subject, tuple(maps[:MOST]), tuple(left_out))
     return Found(program, read_all(sorted(_files(program)), {}), tuple(messages))
@@ -78,19 +77,6 @@ def _read(filename: str) -> list[Definition]:
         raise ConfigError(f"{filename}: cannot be parsed: {error.msg}{where}") from None
 
 
-def _programs(task: driver.Task, filename: str) -> tuple[list[Program], list[str]]:
-    """Read the programs that reach the file, and the lines for standard error."""
-    batch, around = driver.programs_around(task, filename)
-    read_programs: list[Program] = []
-    messages: list[str] = []
-    for job in around.programs.jobs:
-        built = driver.read_program(batch, job)
-        if built.program is not None:
-            messages += map(str, built.program.failures)
-            read_programs.append(built.program)
-    return read_programs, messages
-
-
 Pair = tuple[Program, Computation]
 
 
@@ -100,16 +86,15 @@ def _built_here(pairs: Sequence[Pair], path: str) -> list[Pair]:
     If there are none, those that reach it.
     """
     built = [pair for pair in pairs if pair[1].site.module.path == path]
-    return built or [pair for pair in pairs if _reaches(pair[1], path)]
+    return built or [
+        pair for pair in pairs if any(site.module.path == path for site in _sites(pair[1]))
+    ]
 
 
-def _reaches(computation: Computation, path: str) -> bool:
-    sites = itertools.chain(
-        (call.site for call in computation.calls),
-        (access.site for access in computation.accesses),
-        (cluster.site for cluster in computation.clusters),
-    )
-    return any(site.module.path == path for site in sites)
+def _sites(computation: Computation) -> Iterator[Site]:
+    yield from (call.site for call in computation.calls)
+    yield from (access.site for access in computation.accesses)
+    yield from (cluster.site for cluster in computation.clusters)
 
 
 def _through(pairs: Sequence[Pair], part: Part) -> list[Pair]:
@@ -133,9 +118,7 @@ def _drawn(pairs: Sequence[Pair], part: Part) -> list[ComputationMap]:
     for program, computation in pairs:
         for drawing in maps_of(program, computation, part):
             key = computation.site, repr(computation.callee), drawing.title
-            before = drawn.get(key)
-            if before is None or _weight(drawing) > _weight(before):
-                drawn[key] = drawing
+            drawn[key] = max(drawn.get(key, drawing), drawing, key=_weight)
     sites = {site for (site, _, _), drawing in drawn.items() if len(drawing.nodes) > LEAST}
     return [
         drawing
@@ -153,13 +136,11 @@ def _nothing(
     function: str | None,
     pairs: Sequence[Pair],
     path: str,
-    definitions_here: Sequence[Definition],
+    here: Sequence[Definition],
 ) -> str:
     """Return why there is nothing to show, and what to ask instead."""
     clusters = [cluster for _, computation in pairs for cluster in computation.clusters]
-    having = [
-        definition.name for definition in definitions_here if _opens(definition, clusters, path)
-    ]
+    having = [there.name for there in here if any(map(Part(path, [there]).has_cluster, clusters))]
     listed = ", ".join(having[:NAMED]) + (", ..." if len(having) > NAMED else "")
     hint = f"; functions with a host cluster: {listed}" if having else ""
     if function is None:
@@ -167,25 +148,13 @@ def _nothing(
             f"{filename}: nothing to map: no TPU computation that was read is built in it or"
             f" reaches it (`tpulint explain {filename}` shows what was read)"
         )
-    if not any(definition.is_called(function) for definition in definitions_here):
+    if not any(there.is_called(function) for there in here):
         near = nearest(
-            function, [name for definition in definitions_here for name in _names(definition)]
+            function,
+            [name for there in here for name in (there.name, there.name.rpartition(".")[2])],
         )
         return f"{filename}: there is no function '{function}'{near}{hint}"
     return f"{filename}: nothing to map: no TPU computation leads to '{function}'{hint}"
-
-
-def _names(definition: Definition) -> list[str]:
-    return [definition.name, definition.name.rpartition(".")[2]]
-
-
-def _opens(definition: Definition, clusters: Sequence[Cluster], path: str) -> bool:
-    part = Part(path, [definition])
-    return any(map(part.has_cluster, clusters))
-
-
-def _place(drawn: ComputationMap) -> str:
-    return f"{drawn.span.filename}:{drawn.span.start.row}" if drawn.span else ""
 
 
 def _files(program: ProgramMap) -> set[str]:

@@ -15,12 +15,11 @@ from tpulint.absint.domain.events import (
     ApiCall,
     Computation,
     Context,
-    Operation,
     Variable,
 )
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import Const
+from tpulint.absint.domain.values import Const, Value
 from tpulint.finding import DEVICE_LANE, HOST_LANE
 from tpulint.frontends.tensorflow.map_facts import (
     TAKEN,
@@ -55,10 +54,13 @@ def variables_of(
     inside: set[object] = set()
     for access in _touches(program, computation, lanes):
         if part.runs(access.context):
-            key = _identity(access.variable)
-            by_variable.setdefault(key, (access.variable, []))[1].append(access)
+            touched = access.variable
+            # To a reader, what has one name and is made at one place is one variable.
+            named = (touched.name, touched.sort, touched.site)
+            identity: object = named if touched.site else id(touched)
+            by_variable.setdefault(identity, (touched, []))[1].append(access)
             if id(access) in lanes.of_event and part.has(access.context, access.site):
-                inside.add(key)
+                inside.add(identity)
     rows = [row for key, row in by_variable.items() if key in inside]
     rows = _without_layers_of_models(rows, lanes)
     rows = _without_models_of_layers(rows, _Creations(program, computation), lanes)
@@ -91,7 +93,9 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
     """Yield the reads and writes of variables that are there, with those of optimizers."""
     creations = _Creations(program, computation)
     touches = [
-        _shown(access, lanes)
+        _moved(access, access.variable, SHOWN[access.mode], lanes)
+        if access.mode in SHOWN
+        else access
         for access in computation.accesses
         if (access.mode in TOUCHES and access.how not in TAKEN) or access.mode in SHOWN
         if creations.is_there(access.variable)
@@ -107,25 +111,25 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
         else:
             yield access
     for call in updates:
-        if not any(_is_written_by(access, call) for access in touches):
+        if not any(
+            (access.site, access.how) == (call.site, call.last) and access.variable.sort in TRAINED
+            for access in touches
+        ):
             for access in _read_before(call, touches):
                 if creations.is_trained(access.variable):
                     yield _written(access, call, lanes)
 
 
-def _shown(access: Access, lanes: EventBoxes) -> Access:
-    """Return the access with the mode that a reader sees, in its box."""
-    if access.mode not in SHOWN:
-        return access
-    return _moved(access, access.variable, SHOWN[access.mode], lanes)
-
-
 def _moved(access: Access, variable: Variable, mode: str, lanes: EventBoxes) -> Access:
     """Return the access as one of `variable` and with this mode, in the same box."""
     moved = Access(variable, mode, access.how, access.site, access.context)
-    if id(access) in lanes.of_event:
-        lanes.of_event[id(moved)] = lanes.of_event[id(access)]
-    return moved
+    return _in_box_of(access, moved, lanes)
+
+
+def _in_box_of(event: Access | ApiCall, access: Access, lanes: EventBoxes) -> Access:
+    if id(event) in lanes.of_event:
+        lanes.of_event[id(access)] = lanes.of_event[id(event)]
+    return access
 
 
 def _reads_of_layer_functions(computation: Computation, lanes: EventBoxes) -> Iterator[Access]:
@@ -135,13 +139,7 @@ def _reads_of_layer_functions(computation: Computation, lanes: EventBoxes) -> It
             weights = Variable(f"{call.last}.weights", "weights", call.site, call.context)
             operation = next((tensor.operation for tensor in tensors(call.result)), None)
             read = Access(weights, "read", call.last, call.site, call.context, operation)
-            if id(call) in lanes.of_event:
-                lanes.of_event[id(read)] = lanes.of_event[id(call)]
-            yield read
-
-
-def _is_written_by(access: Access, call: ApiCall) -> bool:
-    return access.site == call.site and access.how == call.last and access.variable.sort in TRAINED
+            yield _in_box_of(call, read, lanes)
 
 
 def _written(access: Access, update: Access | ApiCall, lanes: EventBoxes) -> Access:
@@ -149,9 +147,7 @@ def _written(access: Access, update: Access | ApiCall, lanes: EventBoxes) -> Acc
     how = update.how if isinstance(update, Access) else update.last
     how = "fit" if how == "train_step" else how
     write = Access(access.variable, "write", how, update.site, update.context)
-    if id(update) in lanes.of_event:
-        lanes.of_event[id(write)] = lanes.of_event[id(update)]
-    return write
+    return _in_box_of(update, write, lanes)
 
 
 def _read_before(update: ApiCall, touches: Iterable[Access]) -> Iterator[Access]:
@@ -159,8 +155,7 @@ def _read_before(update: ApiCall, touches: Iterable[Access]) -> Iterator[Access]
 
     A library's whole step gives it the loss of all that the model computes.
     """
-    sources = [tensor.operation for tensor in tensors(update.result)]
-    before = _ancestors(operation for operation in sources if operation is not None)
+    before = _ancestors(update.result)
     yielded: set[int] = set()
     for access in touches:
         is_before = is_whole_step(update) or id(access.operation) in before
@@ -169,8 +164,9 @@ def _read_before(update: ApiCall, touches: Iterable[Access]) -> Iterator[Access]
             yield access
 
 
-def _ancestors(operations: Iterable[Operation]) -> set[int]:
-    """Return the operations and those that they depend on, by identity."""
+def _ancestors(value: Value) -> set[int]:
+    """Return the operations of a value's tensors and those that they depend on, by identity."""
+    operations = [tensor.operation for tensor in tensors(value) if tensor.operation is not None]
     return set(map(id, reachable(operations, lambda operation: operation.sources, id)))
 
 
@@ -206,9 +202,8 @@ class _Creations:
         outputs = call.argument("outputs", 1) if call is not None else None
         if outputs is None or variable.name != "Model.weights":
             return set()
-        sources = [tensor.operation for tensor in tensors(outputs.value)]
         before: set[object] = {step.site for step in steps(outputs.value)}
-        return before | _ancestors(operation for operation in sources if operation is not None)
+        return before | _ancestors(outputs.value)
 
     def _of(self, variable: Variable) -> ApiCall | None:
         calls = self._results.get(id(variable), [])
@@ -231,36 +226,25 @@ def _without_layers_of_models(rows: Sequence[Row], lanes: EventBoxes) -> list[Ro
     The model has their weights: what else writes those, such as averages, writes the model.
     """
     remaining = []
+    models = [row for row in rows if row[0].name in ("Sequential.weights", "Model.weights")]
     for row in rows:
-        model_row = _model_of(row, rows)
-        if model_row is None:
+        variable, touched = row
+        sites = {access.site for access in touched}
+        calling = [
+            other
+            for other in models
+            if other[0] is not variable and sites <= {access.site for access in other[1]}
+        ]
+        if variable.sort != "weights" or not calling:
             remaining.append(row)
             continue
-        of_model, touched = model_row
-        touched += [
+        of_model, touched_model = calling[0]
+        touched_model += [
             _moved(access, of_model, access.mode, lanes)
-            for access in row[1]
+            for access in touched
             if access.mode != "read" and not is_update_name(access.how)
         ]
     return remaining
-
-
-def _model_of(row: Row, rows: Iterable[Row]) -> Row | None:
-    """Return the model that calls the layer wherever it is called."""
-    variable, touched = row
-    if variable.sort != "weights":
-        return None
-    sites = {access.site for access in touched}
-    return next(
-        (
-            other
-            for other in rows
-            if other[0] is not variable
-            and other[0].name in ("Sequential.weights", "Model.weights")
-            and sites <= {access.site for access in other[1]}
-        ),
-        None,
-    )
 
 
 def _without_models_of_layers(
@@ -295,11 +279,6 @@ def _without_models_of_layers(
 # The words for a variable.
 
 
-def _identity(variable: Variable) -> object:
-    """Return what is one variable to a reader: one name, made at one place."""
-    return (variable.name, variable.sort, variable.site) if variable.site else id(variable)
-
-
 def _described(
     key: str, variable: Variable, accesses: list[Access], lanes: EventBoxes
 ) -> model.MapVariable:
@@ -316,15 +295,15 @@ def _described(
         for touch, times in counted.items()
     ]
     touches.sort(key=lambda touch: (touch.lane, touch.mode != "write"))
-    some = [touch for lane in (DEVICE_LANE, HOST_LANE) for touch in _first(touches, lane)]
+    some = [
+        touch
+        for lane in (DEVICE_LANE, HOST_LANE)
+        for touch in [touch for touch in touches if touch.lane == lane][: MOST_TOUCHES // 2]
+    ]
     span = variable.site.span if variable.site is not None and variable.site.place >= 0 else None
     return model.MapVariable(
         key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some)
     )
-
-
-def _first(touches: list[model.MapTouch], lane: str) -> list[model.MapTouch]:
-    return [touch for touch in touches if touch.lane == lane][: MOST_TOUCHES // 2]
 
 
 def _lane(access: Access) -> str:
