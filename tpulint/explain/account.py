@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import io
 import keyword
 import os
@@ -49,14 +50,14 @@ def explain(request: Request, row: int | None) -> Explanation:
         source = read_source(filename, read_regular(filename))
         rows = _rows(source, row)
     except OSError as error:
-        return _unread(filename, [*reasons, f"it cannot be read: {error.strerror}"])
+        problem = f"it cannot be read: {error.strerror}"
     except UnreadableSource as error:
-        return _unread(filename, [*reasons, f"it cannot be parsed: {error.reason}"])
+        problem = f"it cannot be parsed: {error.reason}"
     except SyntaxError as error:
-        return _unread(
-            filename, [*reasons, f"it cannot be parsed: {error.msg} at line {error.lineno}"]
-        )
-    return _Account(task, source, rows, row, reasons).written()
+        problem = f"it cannot be parsed: {error.msg} at line {error.lineno}"
+    else:
+        return _Account(task, source, rows, row, reasons).written()
+    return Explanation(filename, False, (*reasons, problem), None, None)
 
 
 def _rows(source: Source, row: int | None) -> range:
@@ -73,10 +74,6 @@ def _rows(source: Source, row: int | None) -> range:
     return rows
 
 
-def _unread(filename: str, reasons: Sequence[str]) -> Explanation:
-    return Explanation(filename, False, tuple(reasons), None, None)
-
-
 class _Account:
     """One file in all programs that reach it, from the programs to the words."""
 
@@ -90,15 +87,12 @@ class _Account:
         self.row = row
         self.reasons = reasons
         self.losses = Losses()
-        names = dotted_names(source.text, rows)
-        self.recorder = Recorder(self.path, rows, names, self.losses)
+        written = dotted_names(source.text, rows)
+        self.recorder = Recorder(self.path, rows, written, self.losses)
         self.looks = Looks()
         self.events: list[Recorded] = []
         self.read = False
-        self._read_programs(task)
-
-    def _read_programs(self, task: driver.Task) -> None:
-        """Read the programs that reach the file, and run the rules on them."""
+        # Read the programs that reach the file, and run the rules on them.
         batch, graph = driver.programs_around(task, self.source.filename)
         # One that is not selected looks, too.
         batch = batch._replace(codes=batch.codes | codes_by_default())
@@ -128,40 +122,31 @@ class _Account:
 
     def written(self) -> Explanation:
         resolution = Resolution(self.request, self.source)
-        file = line = None
-        if self.row is not None:
-            line = self._line(resolution)
-        elif self.read:
-            file = self._file(resolution)
-        return Explanation(
-            self.source.filename, self.read, tuple(dict.fromkeys(self.reasons)), file, line
-        )
+        line = self._line(self.row, resolution) if self.row is not None else None
+        file = self._file(resolution) if self.row is None and self.read else None
+        reasons = tuple(dict.fromkeys(self.reasons))
+        return Explanation(self.source.filename, self.read, reasons, file, line)
 
     def _file(self, resolution: Resolution) -> FileNote:
-        return FileNote(
-            in_words(event for event in self.events if isinstance(event, Computation)),
-            in_words(event for event in self.events if isinstance(event, Cluster)),
-            in_words(event for event in self.events if isinstance(event, Feed)),
-            tuple(self._functions()),
-            resolution.in_file(self.looks.findings),
+        computations, clusters, feeds = (
+            in_words(event for event in self.events if isinstance(event, kind))
+            for kind in (Computation, Cluster, Feed)
         )
-
-    def _functions(self) -> list[FunctionNote]:
-        notes = []
+        functions = []
         for row, name in function_rows(self.source.text):
             function = self.recorder.functions.get(row)
             lanes = tuple(sorted(function.lanes)) if function is not None else ()
             left_out = tuple(sorted(function.left_out)) if function is not None else ()
-            notes.append(FunctionNote(name, row, lanes, left_out))
-        return notes
+            functions.append(FunctionNote(name, row, lanes, left_out))
+        findings = resolution.in_file(self.looks.findings)
+        return FileNote(computations, clusters, feeds, tuple(functions), findings)
 
-    def _line(self, resolution: Resolution) -> LineNote:
-        assert self.row is not None
+    def _line(self, row: int, resolution: Resolution) -> LineNote:
         contexts = list(self.recorder.reached.values())
         return LineNote(
-            self.row,
-            self.source.line(self.row).strip(),
-            has_place(self.source.text, self.row),
+            row,
+            self.source.line(row).strip(),
+            has_place(self.source.text, row),
             tuple(contexts[:CONTEXTS]),
             max(len(contexts) - CONTEXTS, 0),
             by_place([*in_words(self.events), *self.recorder.events()]),
@@ -172,16 +157,8 @@ class _Account:
 # One line of a file as it is written: the rows of its statement, and the names in it.
 
 # Statements of which the summary language keeps no place.
-UNPLACED = (
-    ast.Import
-    | ast.ImportFrom
-    | ast.Pass
-    | ast.Global
-    | ast.Nonlocal
-    | ast.ClassDef
-    | ast.Break
-    | ast.Continue
-)
+UNPLACED = ast.Import | ast.ImportFrom | ast.Pass | ast.Global | ast.Nonlocal
+UNPLACED |= ast.ClassDef | ast.Break | ast.Continue
 
 
 def statement_rows(text: str, row: int) -> range | None:
@@ -241,10 +218,14 @@ def dotted_names(text: str, rows: range) -> list[str]:
     Of `self.total.assign` these are `self`, `self.total` and `self.total.assign`.
     """
     lines = text.splitlines(keepends=True)[rows.start - 1 : rows.stop - 1]
+    read = io.StringIO("".join(lines).lstrip()).readline
+    tokens: list[tokenize.TokenInfo] = []
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):  # the rest is no Python
+        tokens.extend(tokenize.generate_tokens(read))
     names: list[str] = []
     before = ""  # the dotted name that ends at the last token
     dot = False
-    for token in _tokens("".join(lines).lstrip()):
+    for token in tokens:
         if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
             before = f"{before}.{token.string}" if dot and before else token.string
             if not dot or "." in before:
@@ -255,17 +236,6 @@ def dotted_names(text: str, rows: range) -> list[str]:
         else:
             before, dot = "", False
     return list(dict.fromkeys(names))
-
-
-def _tokens(text: str) -> list[tokenize.TokenInfo]:
-    """Return the tokens of `text` as far as it can be tokenized."""
-    tokens: list[tokenize.TokenInfo] = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            tokens.append(token)
-    except (tokenize.TokenError, SyntaxError):
-        pass
-    return tokens
 
 
 # The reason why a file is part of an analysis, or is not.

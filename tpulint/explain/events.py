@@ -76,7 +76,9 @@ class Recorder:
         self._at_rows: dict[int, tuple[Statement, bool]] = {}
 
     def called(self, frame: Frame, function: Function, followed: bool) -> None:
-        self._look_at(frame)
+        # What the session passed by is known when a program has been read.
+        passed_by = frame.session.skipped_calls
+        self.skipped_calls = {name for path, name in passed_by if path == self.path}
         if frame.module.path == self.path and self.rows and self._is_asked_for(frame):
             self._record_call(frame, function, followed)
         if function.module.path != self.path:
@@ -92,17 +94,11 @@ class Recorder:
         if frame.module.path != self.path or not self.rows:
             return
         code = frame.function.code if frame.function is not None else None
-        begins = code is not None and bool(code.body) and statement is code.body[0]
+        begins = code is not None and code.body and statement is code.body[0]
         if self._is_asked_for(frame, statement) or (
             begins and code is not None and _row(frame.module.site(code.place)) in self.rows
         ):
             self._record(frame, context)
-
-    def _look_at(self, frame: Frame) -> None:
-        """Note what the session passed by; it is known when a program has been read."""
-        self.skipped_calls = {
-            name for path, name in frame.session.skipped_calls if path == self.path
-        }
 
     def _is_asked_for(self, frame: Frame, statement: Statement | None = None) -> bool:
         """Return whether the statement, by default the one that is being read, is in the rows."""
@@ -136,7 +132,7 @@ class Recorder:
             tuple(map(repr, context.inner_scopes)),
             tuple(CallNote(place_at(step.site), step.name) for step in context.call_chain),
             tuple(
-                Named(name, _short(value), str(self.losses.of(frame, name, value) or ""))
+                Named(name, _cut(repr(value)), str(self.losses.of(frame, name, value) or ""))
                 for name, value in values
                 if value is not None
             ),
@@ -153,8 +149,7 @@ def _row(site: Site) -> int:
     return site.span.start.row
 
 
-def _short(value: Value) -> str:
-    text = repr(value)
+def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
@@ -236,11 +231,6 @@ def by_place(events: Iterable[EventNote]) -> tuple[EventNote, ...]:
     )
 
 
-def describe(event: Recorded) -> str:
-    """Return what the event is, with what is known of it."""
-    return f"{short(event)}{_details(event)}"
-
-
 def short(event: Recorded) -> str:
     """Return what the event is."""
     match event:
@@ -270,27 +260,23 @@ def short(event: Recorded) -> str:
             return f"{event.kind} feeds {event.owner!r} from {event.data!r}"
 
 
-def _details(event: Recorded) -> str:
+def describe(event: Recorded) -> str:
+    """Return what the event is, with what is known of it."""
+    details = ""
     match event:
         case Computation(certainty=Certainty.POSSIBLE):
-            return ", possibly not a TPU's"
-        case Cluster():
-            return _waiting(event)
+            details = ", possibly not a TPU's"
+        case Cluster(computation=None):
+            details = ", outside every TPU computation"
+        case Cluster(computation=Computation() as computation):
+            waits = HappensBefore(computation).waits_for(event)
+            details = f"; the device {'waits' if waits is Truth.YES else 'may wait'} for it"
+            details = "; nothing waits for it" if waits is Truth.NO else details
         case ApiCall():
-            return f" -> {event.result!r}"
+            details = f" -> {event.result!r}"
         case Use(certainty=Certainty.POSSIBLE):
-            return ", possibly"
-        case _:
-            return ""
-
-
-def _waiting(cluster: Cluster) -> str:
-    if cluster.computation is None:
-        return ", outside every TPU computation"
-    waits = HappensBefore(cluster.computation).waits_for(cluster)
-    if waits is Truth.NO:
-        return "; nothing waits for it"
-    return f"; the device {'waits' if waits is Truth.YES else 'may wait'} for it"
+            details = ", possibly"
+    return f"{short(event)}{details}"
 
 
 # The result of each rule at some rows: the events it looked at, and the reason it is silent.
@@ -410,27 +396,19 @@ class Resolution:
         """Return what became of each rule at `rows`: its findings there, else why there is none."""
         notes: list[RuleNote] = []
         for code, row in CODES.items():
+            # A finding is here with a step of its trace, too.
             here = {
                 finding
                 for finding in findings
-                if finding.code == code and self._is_at(finding, rows)
+                if finding.code == code
+                for span in (finding.span, *(step.span for step in finding.trace))
+                if span.filename == self.filename and span.start.row in rows
             }
-            notes += [
-                self.note(finding) for finding in sorted(here, key=lambda finding: finding.span)
-            ]
+            notes += map(self.note, sorted(here, key=lambda finding: finding.span))
             if not here:
-                state, detail = _silence(code, looks)
+                looked = "; ".join(looks.of(code))
+                state, detail = ("silent", f"it looked at {looked}") if looked else (NOTHING, "")
+                if code in looks.failures:
+                    state, detail = "failed", looks.failures[code]
                 notes.append(RuleNote(code, row.name, state, detail))
         return tuple(notes)
-
-    def _is_at(self, finding: Finding, rows: range) -> bool:
-        """Return whether the finding, or a step of its trace, is at one of the rows."""
-        spans = [finding.span, *(step.span for step in finding.trace)]
-        return any(span.filename == self.filename and span.start.row in rows for span in spans)
-
-
-def _silence(code: str, looks: Looks) -> tuple[str, str]:
-    if code in looks.failures:
-        return "failed", looks.failures[code]
-    looked = looks.of(code)
-    return ("silent", f"it looked at {'; '.join(looked)}") if looked else (NOTHING, "")

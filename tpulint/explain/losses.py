@@ -92,12 +92,8 @@ class Losses:
             return self._of_opaque(value, frame.site(-1))
         if value is not UNKNOWN:
             return None
-        first, _, rest = dotted.partition(".")
-        return (
-            self._of_attributes.get(dotted.rpartition(".")[2])
-            if rest
-            else self._bound(frame, first)
-        )
+        before, _, last = dotted.rpartition(".")
+        return self._of_attributes.get(last) if before else self._bound(frame, last)
 
     def _note(self, frame: Frame, node: Expression, value: Value) -> None:
         loss = None
@@ -114,13 +110,11 @@ class Losses:
             if loss is not None:
                 self._bind(frame, statement.targets, loss)
         elif isinstance(statement, For) and statement.iterated is node:
-            bound = loss or self._new(frame, node, ELEMENT, self._element(node))
-            self._bind(frame, [statement.target], bound)
+            self._bind(frame, [statement.target], loss or self._element(frame, node))
         elif isinstance(statement, With):
             for item in statement.items:
                 if item.manager is node and item.target is not None:
-                    bound = loss or self._new(frame, node, ELEMENT, self._element(node))
-                    self._bind(frame, [item.target], bound)
+                    self._bind(frame, [item.target], loss or self._element(frame, node))
 
     def _bind(self, frame: Frame, targets: list[Expression], loss: LostValue) -> None:
         for target in walk(*targets):
@@ -142,7 +136,9 @@ class Losses:
             return self._of_opaque(value, frame.site(first_place(node)))
         if isinstance(node, CallNode):
             return self._known(node.callee) or self._of_call(frame, node)
-        losses = map(self._known, _parts(node))
+        # The parts of an expression come from the outside to the inside.
+        parts = (part for part in walk(node) if isinstance(part, Expression) and part is not node)
+        losses = map(self._known, parts)
         return next(filter(None, losses), None) or self._came_up(frame, node)
 
     def _known(self, node: Expression) -> LostValue | None:
@@ -202,8 +198,7 @@ class Losses:
         clauses = (part for part in walk(frame.statement) if isinstance(part, Clause))
         for clause in clauses:
             if name in [part.id for part in walk(clause.target) if isinstance(part, Name)]:
-                lost = self._known(clause.iterated)
-                return lost or self._new(frame, node, ELEMENT, self._element(clause.iterated))
+                return self._known(clause.iterated) or self._element(frame, node, clause.iterated)
         code = frame.function.code if frame.function is not None else None
         if code is not None and name in [parameter.name for parameter in code.parameters.named]:
             text = f"`{name}` is given to `{code.name}` by code that is not read"
@@ -231,8 +226,10 @@ class Losses:
         name = path or (node.callee.name if isinstance(node.callee, Attribute) else "a call")
         return self._new(frame, node, kind, f"the result of `{name.removeprefix('builtins.')}`")
 
-    def _element(self, node: Expression) -> str:
-        return f"what {self._words(node)} gives to a loop or a `with` block"
+    def _element(self, frame: Frame, node: Expression, of: Expression | None = None) -> LostValue:
+        """Return the loss of an element of a value that is known itself."""
+        text = f"what {self._words(of or node)} gives to a loop or a `with` block"
+        return self._new(frame, node, ELEMENT, text)
 
     def _words(self, node: Expression) -> str:
         noted = self._of_nodes.get(id(node))
@@ -254,8 +251,3 @@ class Losses:
 
     def _new(self, frame: Frame, node: Expression, kind: str, text: str) -> LostValue:
         return LostValue(frame.site(first_place(node)), kind, text)
-
-
-def _parts(node: Expression) -> Iterator[Expression]:
-    """Yield the expressions that an expression is made of, from the outside to the inside."""
-    return (part for part in walk(node) if isinstance(part, Expression) and part is not node)

@@ -87,27 +87,17 @@ def explain_project(request: Request) -> ProjectExplanation:
 
 
 def _note(program: Program, job: Job, wanted: frozenset[str]) -> ProgramNote:
-    calls = (call for call in program.unfollowed if call.filename in wanted)
-    functions = ((place_at(function.site), function.name) for function in program.unreached)
-    return ProgramNote(
-        job.seeds[0],
-        in_words(program.computations),
-        tuple(sorted(wanted.intersection(module.filename for module in program.modules))),
-        tuple(
-            CallNotAnalyzed(
-                PlaceNote(call.filename, call.row, call.column),
-                call.function,
-                call.kind,
-                call.limit,
-            )
-            for call in calls
-        ),
-        tuple(
-            (place, name)
-            for place, name in sorted(functions, key=lambda row: (row[0].filename, row[0].row))
-            if place.filename in wanted
-        ),
-    )
+    files = sorted(wanted.intersection(module.filename for module in program.modules))
+    calls = []
+    for call in program.unfollowed:
+        if call.filename in wanted:
+            place = PlaceNote(call.filename, call.row, call.column)
+            calls.append(CallNotAnalyzed(place, call.function, call.kind, call.limit))
+    functions = [(place_at(function.site), function.name) for function in program.unreached]
+    functions = [(place, name) for place, name in functions if place.filename in wanted]
+    functions.sort(key=lambda row: (row[0].filename, row[0].row))
+    entries = in_words(program.computations)
+    return ProgramNote(job.seeds[0], entries, tuple(files), tuple(calls), tuple(functions))
 
 
 def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterator[UnreadFile]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import Computation
+from tpulint.absint.domain.site import Site
 from tpulint.check import driver
 from tpulint.check.request import Request
 from tpulint.config import ConfigError

@@ -54,11 +54,11 @@ def variables_of(
     inside: set[object] = set()
     for access in _touches(program, computation, lanes):
         if part.runs(access.context):
-            touched = access.variable
+            first = access.variable
             # To a reader, what has one name and is made at one place is one variable.
-            named = (touched.name, touched.sort, touched.site)
-            identity: object = named if touched.site else id(touched)
-            by_variable.setdefault(identity, (touched, []))[1].append(access)
+            named = (first.name, first.sort, first.site)
+            identity: object = named if first.site else id(first)
+            by_variable.setdefault(identity, (first, []))[1].append(access)
             if id(access) in lanes.of_event and part.has(access.context, access.site):
                 inside.add(identity)
     rows = [row for key, row in by_variable.items() if key in inside]
