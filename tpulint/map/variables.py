@@ -238,12 +238,12 @@ def _without_layers_of_models(rows: Sequence[Row], lanes: EventBoxes) -> list[Ro
         if variable.sort != "weights" or not calling:
             remaining.append(row)
             continue
-        of_model, touched_model = calling[0]
-        touched_model += [
+        of_model, accesses = calling[0]
+        accesses.extend(
             _moved(access, of_model, access.mode, lanes)
             for access in touched
             if access.mode != "read" and not is_update_name(access.how)
-        ]
+        )
     return remaining
 
 
