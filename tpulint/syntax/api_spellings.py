@@ -11,12 +11,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple, TypeGuard, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from tpulint.syntax.parse import blocks, nodes, try_parse
-
-P = TypeVar("P")
 
 # Most of what a tree holds has nothing in it that the walk looks for.
 LEAVES: frozenset[type] = frozenset(
@@ -24,31 +22,6 @@ LEAVES: frozenset[type] = frozenset(
 ).union(*(kind.__subclasses__() for kind in (ast.operator, ast.unaryop, ast.cmpop)))
 # The nodes that bind a name, or may change what one means, besides imports and definitions.
 BINDING = frozenset((ast.Name, ast.Assign, ast.arg, ast.Call))
-# Of these only the parts are walked: no test, no block, no name of its own, no annotation.
-PLAIN = frozenset(
-    (
-        *(ast.Assign, ast.AugAssign, ast.Await, ast.BinOp, ast.Call, ast.Compare, ast.Dict),
-        *(ast.Expr, ast.GeneratorExp, ast.keyword, ast.List, ast.ListComp, ast.NamedExpr),
-        *(ast.Return, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple, ast.UnaryOp),
-        *(ast.comprehension, ast.arguments),
-    )
-)
-
-
-def add_parts(node: ast.AST, place: P, stack: list[tuple[ast.AST, P]]) -> None:
-    """Add what is in an expression, or in a statement of expressions."""
-    for field in node._fields:
-        value = getattr(node, field, None)
-        if isinstance(value, list):
-            stack += [(part, place) for part in value if type(part) not in LEAVES]
-        elif isinstance(value, ast.AST) and type(value) not in LEAVES:
-            stack.append((value, place))
-
-
-def has_parts(value: object) -> TypeGuard[ast.AST]:
-    return isinstance(value, ast.AST) and type(value) not in LEAVES
-
-
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
 CHECKS = frozenset(["ImportError", "ModuleNotFoundError", "AttributeError"])
 CAUGHT = CHECKS | {"Exception", "BaseException"}
@@ -61,6 +34,7 @@ ASKS = re.compile(
 
 # A test for a backend that TensorFlow's Keras never has: what it guards never runs.
 OTHER_BACKEND = re.compile(r"backend\(\)\s*==\s*[\"'](?:theano|cntk)[\"']")
+SETTERS = ("setattr", "delattr", "__setattr__")
 
 
 class SpelledName(NamedTuple):
@@ -103,9 +77,7 @@ def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> F
     reader.bind(tree)
     reader.walk(tree)
     aliases = {name: tuple(sorted(paths)) for name, paths in reader.aliases.items()}
-    names = tuple(
-        spelled_name for spelled_name in reader.names if not reader.is_given(spelled_name.paths)
-    )
+    names = tuple(name for name in reader.names if not reader.is_given(name.paths))
     return FileSpellings(names, aliases, reader.asks)
 
 
@@ -123,6 +95,7 @@ class _Reader:
         self.methods = methods
         self.aliases: dict[str, set[str]] = {}
         self.names: list[SpelledName] = []
+        self.stack: list[tuple[ast.AST, _Place]] = []  # what is still to be walked
         self.given: set[str] = set()  # dotted names that the file itself assigns
         self.defined: set[str] = set()
         self.asks = False
@@ -133,22 +106,20 @@ class _Reader:
         others: set[str] = set()
         import_counts: Counter[str] = Counter()  # how often imports have it, not gone into
         for node in blocks(tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    mine = self._is_mine(alias.name)
-                    path = alias.name if alias.asname else self.package
-                    name = alias.asname or alias.name.partition(".")[0]
-                    self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
-                    import_counts[name] += alias.name == name or alias.asname is not None
-            elif isinstance(node, ast.ImportFrom):
-                mine = not node.level and self._is_mine(node.module or "")
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for alias in node.names:
                     name = alias.asname or alias.name
-                    if (node.module, alias.name) == ("__future__", "annotations"):
-                        self.annotations_run = False
-                    path = f"{node.module}.{alias.name}"
+                    if isinstance(node, ast.ImportFrom):
+                        path = f"{node.module}.{alias.name}"
+                        mine = not node.level and self._is_mine(node.module or "")
+                        self.annotations_run &= path != "__future__.annotations"
+                        import_counts[name] += 1
+                    else:
+                        mine = self._is_mine(alias.name)
+                        path = alias.name if alias.asname else self.package
+                        name = name if alias.asname else name.partition(".")[0]
+                        import_counts[name] += alias.name == name or alias.asname is not None
                     self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
-                    import_counts[name] += 1
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 others.add(node.name)
                 self.defined.add(node.name)
@@ -172,8 +143,11 @@ class _Reader:
                 renamed.append((node.targets[0].id, node.value))
             elif isinstance(node, ast.arg):
                 others.add(node.arg)
-            elif isinstance(node, ast.Call) and node.args and self._sets(node):
-                others.update(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
+            elif (
+                isinstance(node, ast.Call) and node.args and self._text(node.func).endswith(SETTERS)
+            ):
+                # It changes what the module has.
+                others.update(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
         for name, value in renamed:
             stores.remove(name)
             paths = self._paths(value)
@@ -182,10 +156,6 @@ class _Reader:
             else:
                 others.add(name)
         return others.union(stores)
-
-    def _sets(self, node: ast.Call) -> bool:
-        """Return whether it is `setattr(tf, ...)` or its kin, which changes the module."""
-        return self._text(node.func).endswith(("setattr", "delattr", "__setattr__"))
 
     def _is_mine(self, dotted: str) -> bool:
         return dotted == self.package or dotted.startswith(self.package + ".")
@@ -199,64 +169,43 @@ class _Reader:
 
     def walk(self, tree: ast.Module) -> None:
         """Every node once, with a stack of our own: expressions nest deeper than Python does."""
-        stack: list[tuple[ast.AST, _Place]] = list(self._block(tree.body, _Place()))
-        while stack:
-            node, place = stack.pop()
-            if type(node) in PLAIN:
-                add_parts(node, place, stack)
-            else:
-                stack.extend(self._visit(node, place))
+        self._block(tree.body, _Place())
+        while self.stack:
+            node, place = self.stack.pop()
+            _VISITORS.get(type(node), _Reader._fields)(self, node, place)
 
-    def _visit(self, node: ast.AST, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            self._import(node, place)
-        elif isinstance(node, ast.Attribute):
-            yield from self._attribute(node, place)
-        elif isinstance(node, ast.Try):
-            yield from self._try(node, place)
-        elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
-            yield from self._if(node, place)
-        elif isinstance(node, (ast.BoolOp, ast.Assert)):
-            guarded_place = place._replace(guarded=place.guarded or self._asks(node))
-            yield from ((child, guarded_place) for child in ast.iter_child_nodes(node))
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            yield from self._definition(node, place)
-        elif isinstance(node, (ast.With, ast.For, ast.AsyncWith, ast.AsyncFor)):
-            yield from self._fields(node, self._suppressing(node, place))
-        else:
-            yield from self._fields(node, place)
-
-    def _fields(self, node: ast.AST, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
+    def _fields(self, node: ast.AST, place: _Place) -> None:
+        """Go on with what is in a node, but for annotations that Python does not look up."""
+        runs = self.annotations_run and not (isinstance(node, ast.AnnAssign) and place.inside)
         for field in node._fields:
-            if field in ("annotation", "returns") and not self._is_evaluated(node, place):
-                continue
             value = getattr(node, field, None)
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                yield from self._block(value, place)
-            elif isinstance(value, list):
-                yield from ((part, place) for part in value if has_parts(part))
-            elif has_parts(value):
-                yield value, place
+            if field in ("annotation", "returns") and not runs:
+                continue
+            if not isinstance(value, list):
+                if type(value) not in LEAVES and isinstance(value, ast.AST):
+                    self.stack.append((value, place))
+            elif value and isinstance(value[0], ast.stmt):
+                self._block(value, place)
+            else:
+                self.stack += [(part, place) for part in value if type(part) not in LEAVES]
 
-    def _is_evaluated(self, node: ast.AST, place: _Place) -> bool:
-        """Return whether Python looks up the names in the annotation that `node` holds."""
-        is_local = isinstance(node, ast.AnnAssign) and place.inside
-        return self.annotations_run and not is_local
-
-    def _block(self, body: list[ast.stmt], place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
+    def _block(self, body: list[ast.stmt], place: _Place) -> None:
         """Statements; what follows `if old_version: return` is guarded as well."""
         for statement in body:
-            yield statement, place
+            self.stack.append((statement, place))
             if isinstance(statement, ast.If) and self._asks(statement.test):
                 leaves = isinstance(statement.body[-1], (ast.Return, ast.Raise, ast.Continue))
                 place = place._replace(guarded=place.guarded or leaves)
+
+    def _tested(self, node: ast.BoolOp | ast.Assert, place: _Place) -> None:
+        self._fields(node, place._replace(guarded=place.guarded or self._asks(node)))
 
     def _asks(self, node: ast.expr | ast.Assert) -> bool:
         asks = ASKS.search(self._text(node)) is not None
         self.asks = self.asks or asks
         return asks
 
-    def _try(self, node: ast.Try, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
+    def _try(self, node: ast.Try, place: _Place) -> None:
         caught = {
             child.id
             for handler in node.handlers
@@ -269,42 +218,39 @@ class _Reader:
         # A block of one statement may ask for a name; with more, it may fail for other reasons.
         is_broad = tries and caught.isdisjoint(CHECKS) and len(node.body) > 1
         tried = place._replace(tried=True) if is_broad else inner
-        yield from self._block(node.body, tried)
+        self._block(node.body, tried)
         for body in (node.orelse, *(handler_node.body for handler_node in node.handlers)):
-            yield from self._block(body, inner)
-        yield from self._block(node.finalbody, place)
+            self._block(body, inner)
+        self._block(node.finalbody, place)
 
-    def _if(
-        self, node: ast.If | ast.IfExp | ast.While, place: _Place
-    ) -> Iterator[tuple[ast.AST, _Place]]:
+    def _if(self, node: ast.If | ast.IfExp | ast.While, place: _Place) -> None:
         is_never = isinstance(node.test, ast.Constant) and not node.test.value
         never = is_never or OTHER_BACKEND.search(self._text(node.test)) is not None
         tested = place._replace(guarded=place.guarded or self._asks(node.test))
-        yield node.test, tested
+        self.stack.append((node.test, tested))
         for body, inner in (
             (node.body, tested._replace(guarded=tested.guarded or never)),
             (node.orelse, tested),
         ):
             if isinstance(body, list):
-                yield from self._block(body, inner)
+                self._block(body, inner)
             else:
-                yield body, inner
+                self.stack.append((body, inner))
 
     def _definition(
         self,
         node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef,
         place: _Place,
-    ) -> Iterator[tuple[ast.AST, _Place]]:
+    ) -> None:
         asks = any(self._asks(decorator) for decorator in getattr(node, "decorator_list", []))
         inside = place.inside or not isinstance(node, ast.ClassDef)
-        yield from self._fields(node, _Place(place.guarded or asks, inside, place.tried))
+        self._fields(node, _Place(place.guarded or asks, inside, place.tried))
 
-    def _suppressing(self, node: ast.AST, place: _Place) -> _Place:
-        """Return whether it is `with contextlib.suppress(...)` or `with pytest.raises(...)`."""
-        items = getattr(node, "items", [])
-        text = " ".join(self._text(item.context_expr) for item in items)
+    def _suppressing(self, node: ast.With | ast.AsyncWith, place: _Place) -> None:
+        """Guard what is in `with contextlib.suppress(...)` or `with pytest.raises(...)`."""
+        text = " ".join(self._text(item.context_expr) for item in node.items)
         quiet = "suppress" in text or "raises" in text.lower()
-        return place._replace(guarded=place.guarded or quiet)
+        self._fields(node, place._replace(guarded=place.guarded or quiet))
 
     # Results
 
@@ -320,7 +266,7 @@ class _Reader:
                 bound = alias.asname or alias.name
                 self._found(IMPORT, (path,), whole, place, bound)
 
-    def _attribute(self, node: ast.Attribute, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
+    def _attribute(self, node: ast.Attribute, place: _Place) -> None:
         paths = self._paths(node)
         if paths and not isinstance(node.ctx, ast.Load):
             self.given.update(paths)
@@ -331,7 +277,7 @@ class _Reader:
             if seen and not (place.guarded or place.tried or not isinstance(node.ctx, ast.Load)):
                 receiver = self._text(node.value)
                 self._found(METHOD, (node.attr,), node, place, "", receiver)
-            yield node.value, place
+            self.stack.append((node.value, place))
 
     def _found(
         self,
@@ -344,11 +290,8 @@ class _Reader:
     ) -> None:
         start = self._location(node.lineno, node.col_offset)
         end = self._location(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        written = self._text(node)
-        spelled_name = SpelledName(
-            kind, paths, start, end, written, root, place.inside, receiver, place.tried
-        )
-        self.names.append(spelled_name)
+        what = kind, paths, start, end, self._text(node), root
+        self.names.append(SpelledName(*what, place.inside, receiver, place.tried))
 
     def _location(self, row: int, offset: int) -> tuple[int, int]:
         return row, len(self.lines[row - 1][:offset].decode()) + 1
@@ -370,6 +313,19 @@ class _Reader:
             return ()
         bases = sorted(self.aliases.get(node.id, ()))
         return tuple(".".join([base, *reversed(parts)]) for base in bases)
+
+
+_VISITORS: dict[type, Callable[[_Reader, Any, _Place], None]] = {
+    ast.Import: _Reader._import,
+    ast.ImportFrom: _Reader._import,
+    ast.Attribute: _Reader._attribute,
+    ast.Try: _Reader._try,
+    **dict.fromkeys((ast.If, ast.IfExp, ast.While), _Reader._if),
+    **dict.fromkeys((ast.BoolOp, ast.Assert), _Reader._tested),
+    **dict.fromkeys((ast.With, ast.AsyncWith), _Reader._suppressing),
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), _Reader._definition),
+    ast.Lambda: _Reader._definition,
+}
 
 
 def may_be_rebound(name: str, imported: int, text: str) -> bool:

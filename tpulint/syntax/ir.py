@@ -56,14 +56,9 @@ class FunctionBody:
 
     statements: Block
     mentions: list[str]
-    local_names: list[str]
+    local_names: frozenset[str]
     is_generator: bool
     positions: array[int] | None = None
-
-    @cached_property
-    def bound(self) -> frozenset[str]:
-        """The local names, to ask whether one is among them."""
-        return frozenset(self.local_names)
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
@@ -118,7 +113,7 @@ class FunctionCode:
         return self.inside.mentions
 
     @property
-    def local_names(self) -> list[str]:
+    def local_names(self) -> frozenset[str]:
         return self.inside.local_names
 
     @property
@@ -153,10 +148,10 @@ class ClassCode:
     keywords: list[CallArgument]
     decorators: list[Expression]
     body: Block = field(default_factory=list)
-    methods: list[int] = field(default_factory=list)
-    setters: dict[str, list[int]] = field(default_factory=dict)
     parent: int | None = None
     index: int = -1
+    methods: list[int] = field(default_factory=list)
+    setters: dict[str, list[int]] = field(default_factory=dict)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from tpulint.source import Source
 from tpulint.syntax import ir
 from tpulint.syntax.definitions import LexicalScope
 from tpulint.syntax.ir import Rows
-from tpulint.syntax.lowering import Statements
+from tpulint.syntax.lowering import Lowering
 from tpulint.syntax.parse import SyntaxProblem, parse
 
 MIN_LAZY_ROWS = 3  # rows: a shorter body is read at once
@@ -77,7 +77,7 @@ def summarize(text: str) -> ir.ModuleSummary:
     lines = lines_of(text)
     rows = {function: body_of(function, lines) for function in outermost(tree.body)}
     large = {function: cut for function, cut in rows.items() if cut is not None}
-    walk = Statements(large)
+    walk = Lowering(large)
     body = walk.block(tree.body)
     mentions = sorted(walk.scopes[0].mentions)
     facts = ir.ModuleSummary(body, walk.functions, walk.classes, mentions, walk.positions)
@@ -136,7 +136,7 @@ class Pieces:
         if body is None:
             (header,) = outermost(parse(HEADER + self.text(function)).body)
             body, first = header.body, 2
-        walk = Statements()
+        walk = Lowering()
         walk.functions, walk.classes = self._facts.functions, self._facts.classes
         walk.piece, walk.row_offset = function.index + 1, first
         walk.depth = 1

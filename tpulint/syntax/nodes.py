@@ -7,14 +7,12 @@ positions cost more than the rest of the tree. What has none of its own has that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
-from tpulint.syntax import nodes
-
 T = TypeVar("T")
+NOWHERE = -1  # the place of what has none
 # The types of fields that hold no node.
 PLAIN = frozenset(["int", "str", "str | None", "Literal", "list[str]"])
 
@@ -30,9 +28,8 @@ else:
     def node(cls):
         # Objects of classes that are frozen at run time, too, take three times as long to make.
         with_slots = dataclass(slots=True)(cls)
-        types = cls.__annotations__
-        fields = with_slots.__slots__
-        with_slots.node_fields = tuple(name for name in fields if types[name] not in PLAIN)
+        own = [name for name, kind in cls.__annotations__.items() if kind not in PLAIN]
+        with_slots.node_fields = (*cls.node_fields, *own)
         return with_slots
 
 
@@ -45,6 +42,13 @@ class Node:
 
 class Expression(Node):
     __slots__ = ()
+
+
+@node
+class Placed(Expression):
+    """An expression that has a place of its own."""
+
+    place: int
 
 
 class Statement(Node):
@@ -82,14 +86,12 @@ Literal: TypeAlias = "str | int | float | bool | None"
 
 
 @node
-class Name(Expression):
-    place: int
+class Name(Placed):
     id: str
 
 
 @node
-class Attribute(Expression):
-    place: int
+class Attribute(Placed):
     base: Expression
     name: str
 
@@ -108,8 +110,7 @@ class CallArgument(Node):
 
 
 @node
-class CallNode(Expression):
-    place: int
+class CallNode(Placed):
     callee: Expression
     arguments: list[CallArgument]
 
@@ -120,11 +121,10 @@ class Constant(Expression):
 
 
 @node
-class Display(Expression):
+class Display(Placed):
     """kind: "tuple", "list" or "set"."""
 
     kind: str
-    place: int
     items: list[Expression]
 
 
@@ -142,14 +142,12 @@ class DictItem(Node):
 
 
 @node
-class DictDisplay(Expression):
-    place: int
+class DictDisplay(Placed):
     items: list[DictItem]
 
 
 @node
-class Subscript(Expression):
-    place: int
+class Subscript(Placed):
     base: Expression
     index: Expression
 
@@ -163,14 +161,12 @@ class Slice(Expression):
 
 
 @node
-class Lambda(Expression):
-    place: int
+class Lambda(Placed):
     function: int
 
 
 @node
-class Conditional(Expression):
-    place: int
+class Conditional(Placed):
     test: Expression
     body: Expression
     orelse: Expression
@@ -242,8 +238,7 @@ class Await(Expression):
 
 
 @node
-class Yield(Expression):
-    place: int
+class Yield(Placed):
     value: Expression
 
 
@@ -458,13 +453,6 @@ class ImportFrom(Statement):
 
 
 @node
-class Scoping(Statement):
-    """`global` or `nonlocal`; the function's local names say what it means."""
-
-    names: list[str]
-
-
-@node
 class Delete(Statement):
     targets: list[Expression]
 
@@ -505,56 +493,23 @@ class Match(Statement):
     cases: list[Case]
 
 
-NOWHERE = -1
-PLACED = frozenset(
-    (
-        nodes.Name,
-        nodes.Attribute,
-        nodes.CallNode,
-        nodes.Display,
-        nodes.DictDisplay,
-        nodes.Subscript,
-        nodes.Lambda,
-        nodes.Conditional,
-        nodes.Yield,
-    )
-)
-_place: Callable[[nodes.Node], int] = attrgetter("place")
-
-
-def own_place(of: nodes.Node) -> int:
+def own_place(of: Node) -> int:
     """Return the place of an expression, NOWHERE where it has none of its own."""
-    return _place(of) if type(of) in PLACED else NOWHERE
+    return of.place if isinstance(of, Placed) else NOWHERE
 
 
-def first_place(of: nodes.Node) -> int:
+def first_place(of: Node) -> int:
     """Return the place of an expression, or of its first part that has one."""
-    kind = type(of)
-    if kind in PLACED:
-        return _place(of)
-    if kind is nodes.Constant:
-        return NOWHERE
     first = of
-    while isinstance(
-        first, (nodes.BinaryOperation, nodes.Compare)
-    ):  # most of the rest; a sum may be long
+    while isinstance(first, (BinaryOperation, Compare)):  # a sum may be long
         first = first.left
-    if type(first) in PLACED:
-        return _place(first)
-    around = [nodes.parts(of)]
-    while around:
-        part = next(around[-1], None)
-        if part is None:
-            around.pop()
-        elif type(part) in PLACED:
-            return _place(part)
-        else:
-            around.append(nodes.parts(part))
-    return NOWHERE
+    if isinstance(first, Placed):
+        return first.place
+    return next((part.place for part in walk(of) if isinstance(part, Placed)), NOWHERE)
 
 
-def place_of(statement: nodes.Node) -> int:
+def place_of(statement: Node) -> int:
     """Return the place of a statement, or of its first part that has one."""
-    if isinstance(statement, (nodes.Return, nodes.If, nodes.For, nodes.While, nodes.With)):
+    if isinstance(statement, (Return, If, For, While, With)):
         return statement.place
     return first_place(statement)

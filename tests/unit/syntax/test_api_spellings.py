@@ -1,4 +1,4 @@
-"""The names of a package are found in any expression, and in the order of the slow walk."""
+"""The names of a package are found in any expression."""
 
 from __future__ import annotations
 
@@ -40,12 +40,6 @@ def sources() -> list[str]:
 def test_any_place_is_looked_at(text: str) -> None:
     names = {name.paths[0] for name in found(text).names}
     assert names & {"package.q.r", "package.q.r.b"}
-
-
-def test_what_is_walked_fast_is_found_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    several = [found("\n".join(pair)) for pair in zip(sources(), sources()[1:], strict=False)]
-    monkeypatch.setattr(api_spellings, "PLAIN", frozenset())
-    assert [found("\n".join(e)) for e in zip(sources(), sources()[1:], strict=False)] == several
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from tpulint.finding import Location
 from tpulint.syntax import ir
 from tpulint.syntax.lazy_module import Pieces, pieces_of, summarize
-from tpulint.syntax.lowering import Statements
+from tpulint.syntax.lowering import Lowering
 from tpulint.syntax.nodes import Attribute, CallNode, If, Name, Return, walk
 from tpulint.syntax.parse import SyntaxProblem, parse
 
@@ -61,7 +61,7 @@ def opened(text: str) -> tuple[ir.ModuleSummary, Pieces]:
 
 def whole(text: str) -> tuple[ir.ModuleSummary, Pieces]:
     """The summary with nothing left for later."""
-    statements = Statements()
+    statements = Lowering()
     body = statements.block(parse(text).body)
     functions, classes = statements.functions, statements.classes
     facts = ir.ModuleSummary(body, functions, classes, [], statements.positions)

@@ -248,7 +248,6 @@ _HANDLERS: dict[type[nodes.Statement], Callable[[Frame, Any], bool]] = {
     nodes.DefineClass: _define_class,
     nodes.Import: _import,
     nodes.ImportFrom: _import_from,
-    nodes.Scoping: _nothing,
     nodes.Delete: _delete,
     nodes.Raise: _raise,
     nodes.Assert: _assert,
