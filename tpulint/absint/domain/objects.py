@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
@@ -16,7 +15,6 @@ from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import (
     UNKNOWN,
     Bound,
-    Choice,
     DeferredName,
     External,
     Value,
@@ -52,38 +50,21 @@ class Sized(Value):
         amount = 0 if instead is None else -size_of(instead)
         inside: list[Sized] = []
         for item in items:
-            if isinstance(item, Sized):
-                inside.append(item)
-                amount += item.size
-            elif isinstance(item, Choice):
-                inside += [option for option in item.options if isinstance(option, Sized)]
-                amount += size_of(item)
-            else:
-                amount += 1
-        if not self.holders:  # most are new
-            if any(structure is self for structure in inside):
-                return False
-            if self.size + amount > MAX_STRUCTURE_SIZE:
-                return False
-            self.size += amount
-            for structure in inside:
-                structure.holders.append(ref(self))
-            return True
-        around = self._around()
+            amount += size_of(item)
+            inside += [option for option in options(item) if isinstance(option, Sized)]
+        around = self._around() if self.holders else {self: 1}  # most are new
         if around is None or any(structure in around for structure in inside):
             return False
-        if any(
-            structure.size + amount * times > MAX_STRUCTURE_SIZE
-            for structure, times in around.items()
-        ):
+        sizes = {structure: structure.size + amount * times for structure, times in around.items()}
+        if max(sizes.values()) > MAX_STRUCTURE_SIZE:
             return False
-        for structure, times in around.items():
-            structure.size += amount * times
+        for structure, size in sizes.items():
+            structure.size = size
         for structure in inside:
             structure.holders.append(ref(self))
         return True
 
-    def _around(self) -> Counter[Sized] | None:
+    def _around(self) -> dict[Sized, int] | None:
         """Return this and all that it is in, with how often it is; None where that is too much."""
         structures = [self]
         for structure in structures:  # it grows meanwhile
@@ -167,39 +148,16 @@ class Class(Value):
     env: Env | None
     bases: tuple[Value, ...]
     names: dict[str, Value]
-    line: ClassOrder | None = field(default=None, repr=False)  # see `mro`
-    order: list[Value] | None = field(default=None, repr=False)
+    order: list[Value] | None = field(default=None, repr=False)  # see `mro`
     is_complete: bool = False  # no base is of a module that was passed by
 
     @property
     def outer_bases(self) -> list[External]:
         """The bases that are outside the project, in its order."""
-        if not _line_of(self).leaves_project:
-            return []
         return [base for base in mro(self) if isinstance(base, External)]
 
     def __repr__(self) -> str:
         return f"class {self.code.name}"
-
-
-class ClassOrder:
-    """A class, or an unseen base, and those after it in its order, which is shared.
-
-    leaves_project: an unseen base is among them.
-    """
-
-    __slots__ = ("leaves_project", "length", "rest", "value")
-
-    def __init__(self, value: Value, rest: ClassOrder | None) -> None:
-        self.value = value
-        self.rest = rest
-        self.length: int = 1 if rest is None else rest.length + 1
-        self.leaves_project: bool = isinstance(value, External) or (
-            rest is not None and rest.leaves_project
-        )
-
-    def __iter__(self) -> Iterator[Value]:
-        return _before(self, None)
 
 
 @dataclass(eq=False, slots=True)
@@ -316,8 +274,7 @@ class Sequence(Sized):
 
     def add_first(self, item: Value) -> None:
         """Put an item before all others, as far as there is room."""
-        before = self.items
-        self.items, self.places = [], ()
+        before, self.items, self.places = self.items, [], ()
         self.add(item)
         self.items += before
 
@@ -412,7 +369,7 @@ class ContextManagerValue(Value):
 
 def listed(items: Iterable[str], more: bool) -> str:
     """Return the first MAX_SHOWN_ITEMS of `items`, and "..." where there are, or may be, others."""
-    shown = list(itertools.islice(items, MAX_SHOWN_ITEMS + 1))
+    shown = list(islice(items, MAX_SHOWN_ITEMS + 1))
     rest = ["..."] if more or len(shown) > MAX_SHOWN_ITEMS else []
     return ", ".join([*shown[:MAX_SHOWN_ITEMS], *rest])
 
@@ -461,91 +418,37 @@ def mro(cls: Class) -> list[Value]:
 
     It is found once for each class, in however many ways the class is reached.
     """
-    if cls.order is None:
-        cls.order = list(_line_of(cls))
-    return cls.order
-
-
-def _line_of(cls: Class) -> ClassOrder:
     waiting = [cls]
-    while cls.line is None:  # no recursion: classes may stand in a line of a thousand
+    while cls.order is None:  # no recursion: classes may stand in a line of a thousand
         current = waiting[-1]
-        unknown = [base for base in current.bases if isinstance(base, Class) and base.line is None]
+        unknown = [base for base in current.bases if isinstance(base, Class) and base.order is None]
         if unknown:
             waiting += unknown
             continue
         waiting.pop()
-        if current.line is None:
-            lines = [
-                base.line if isinstance(base, Class) else ClassOrder(base, None)
-                for base in current.bases
-            ]
-            current.line = ClassOrder(
-                current, _merged([line for line in lines if line is not None])
-            )
-    return cls.line
+        rows = [mro(base) if isinstance(base, Class) else [base] for base in current.bases]
+        current.order = [current, *_merged(rows)]
+    return cls.order
 
 
-def _merged(lines: list[ClassOrder]) -> ClassOrder | None:
-    """Return the values of the lines of all bases, each before those that follow it in any line.
+def _merged(orders: list[list[Value]]) -> list[Value]:
+    """Return the values of the orders of all bases, each before those that follow it in any order.
 
-    Python refuses a class without such an order; here the next value of the first line is taken.
+    Python refuses a class without such an order; here the next value of the first base is taken.
     """
-    if len(lines) < 2:
-        return lines[0] if lines else None
-    end = _common_end(lines)
-    bases = [line.value for line in lines]
-    # What comes next is at the end.
-    rows = [[*_before(line, end)][::-1] for line in lines] + [bases[::-1]]
+    if len(orders) < 2:
+        return orders[0] if orders else []
+    bases = [order[0] for order in orders]
+    rows = [row[::-1] for row in (*orders, bases)]  # what comes next is at the end
     later = Counter(cls for row in rows for cls in row[:-1])
-    by_next: dict[Value, list[list[Value]]] = {}
-    for row in rows:
-        by_next.setdefault(row[-1], []).append(row)
     merged: dict[Value, None] = {}
-    start = 0
-    while by_next:
-        while not rows[start]:
-            start += 1
-        heads = (row[-1] for row in islice(rows, start, None) if row)
-        first = next((cls for cls in heads if not later[cls]), rows[start][-1])
+    while rows:
+        first = next((row[-1] for row in rows if not later[row[-1]]), rows[0][-1])
         merged[first] = None
-        for row in by_next.pop(first):
-            _drop_next(row, merged, later)
-            if row:
-                by_next.setdefault(row[-1], []).append(row)
-    for value in reversed(merged):
-        end = ClassOrder(value, end)
-    return end
-
-
-def _common_end(lines: list[ClassOrder]) -> ClassOrder | None:
-    """Return the line that all lines go on with, after their bases.
-
-    The bases of a diamond have all but themselves in common.
-    """
-    shortest = min(line.length for line in lines)
-    ends: list[ClassOrder | None] = []
-    for line in lines:
-        end: ClassOrder | None = line
-        while end is not None and end.length > shortest:
-            end = end.rest
-        ends.append(end)
-    while any(end is not ends[0] for end in ends):
-        ends = [None if end is None else end.rest for end in ends]
-    return None if any(ends[0] is line for line in lines) else ends[0]
-
-
-def _before(line: ClassOrder, end: ClassOrder | None) -> Iterator[Value]:
-    """Yield the values of a line before its end."""
-    rest: ClassOrder | None = line
-    while rest is not None and rest is not end:
-        yield rest.value
-        rest = rest.rest
-
-
-def _drop_next(row: list[Value], order: Container[Value], later: Counter[Value]) -> None:
-    """Take from the end of a row what has its place."""
-    while row and row[-1] in order:
-        row.pop()
-        if row:
-            later[row[-1]] -= 1
+        for row in rows:
+            while row and row[-1] in merged:
+                row.pop()
+                if row:
+                    later[row[-1]] -= 1
+        rows = [row for row in rows if row]
+    return list(merged)

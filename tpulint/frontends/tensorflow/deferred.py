@@ -189,5 +189,5 @@ def complete(session: Session, cls: Class) -> None:
             )
     for ancestor in mro(cls):
         if isinstance(ancestor, Class):
-            ancestor.line = ancestor.order = None
+            ancestor.order = None
     cls.is_complete = True
