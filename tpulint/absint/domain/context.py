@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tpulint.absint.domain.site import CallStep, Site
-from tpulint.absint.domain.values import frozen
+from tpulint.absint.domain.values import Opaque, frozen
 from tpulint.syntax.nodes import Expression
 
 # Effects that change the control-flow context (the others only add to what is there).
@@ -34,8 +34,6 @@ CONVERTED = "converted control flow"
 UNCONVERTED = "control flow that stays Python's"
 MAY_CONVERT = "control flow that only some releases convert"
 
-
-A = TypeVar("A", bound="TestedValue")
 Self = TypeVar("Self", bound="BaseContext")
 
 # The kinds of scope.
@@ -94,8 +92,9 @@ class Scope:
     label: str = ""
 
     def __repr__(self) -> str:
-        name = self.effect if self.kind == WITH else _WORDS.get(self.kind, self.kind)
-        name = self.label or name
+        name = self.label or (
+            self.effect if self.kind == WITH else _WORDS.get(self.kind, self.kind)
+        )
         return f"{name} (possibly)" if self.is_uncertain else name
 
 
@@ -115,7 +114,7 @@ class ScopeStack(tuple[Scope, ...]):
     def control(self) -> tuple[Scope, ...]:
         """The traced control flow inside the computation, outermost first."""
         scopes = [scope for scope in self.since(COMPUTATION) if scope.kind in (COND, WHILE)]
-        return tuple(reversed(scopes))
+        return tuple(scopes[::-1])
 
     @cached_property
     def fed_at(self) -> Site | None:
@@ -150,26 +149,6 @@ class ScopeStack(tuple[Scope, ...]):
         return stack
 
 
-class TestedValue(Protocol):
-    """An unknown value that is tested: an `Opaque`, as far as contexts are concerned."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def parent(self) -> TestedValue | None: ...
-
-    @property
-    def compared(self) -> str | None: ...
-
-    @property
-    def negates(self) -> TestedValue | None: ...
-
-    def excludes(self: A, other: A, /) -> bool: ...
-
-    def is_implied_by_negations(self: A, denied: Iterable[A], /) -> bool: ...
-
-
 @frozen
 class ConditionKey:
     """The identity of a Python test: equal keys are the same test, with the same answer.
@@ -184,7 +163,7 @@ class ConditionKey:
 
     kind: str
     identity: object
-    answer: TestedValue | None = None
+    answer: Opaque | None = None
     call_chain: tuple[CallStep, ...] = ()
     answers: int = 2
     rounds: tuple[object, ...] = ()
@@ -219,11 +198,6 @@ class BaseContext(NamedTuple):
         return "input pipeline" if any(scope.kind == DATA for scope in self.scopes) else "host"
 
     @property
-    def fed_at(self) -> Site | None:
-        """Where the device gets the dataset that an input function makes here, if one does."""
-        return self.scopes.fed_at
-
-    @property
     def inner_scopes(self) -> list[Scope]:
         """The scopes around this place that do not make its lane, outermost first."""
         return [scope for scope in self.scopes if scope.kind not in (COMPUTATION, CLUSTER)]
@@ -253,13 +227,6 @@ class BaseContext(NamedTuple):
             key = ConditionKey(kind, identity, answer, calls, key.answers, rounds, key.test)
         conditions |= {(key, branch)}
         return tuple.__new__(type(self), (scopes, call_chain, conditions, *rest))
-
-    def assuming_no_exception(self: Self, tested: BaseContext, before: BaseContext) -> Self:
-        """Return the same place.
-
-        What is `tested` since `before` ends the run in an error otherwise.
-        """
-        return self._replace(assumed=self.assumed | tested.conditions - before.conditions)
 
     def without_recording(self: Self) -> Self:
         """Return the same place, with nothing recorded."""
@@ -314,11 +281,9 @@ class BaseContext(NamedTuple):
         mine = {key: branch for key, branch in self.conditions if key.kind in FLAGS}
         if any(mine.get(key, branch) != branch for key, branch in other.conditions):
             return True
-        held = [key.answer for key, branch in mine.items() if key.answer is not None and branch]
-        others_conditions = [
-            key.answer for key, branch in other.conditions if key.answer is not None and branch
-        ]
-        return any(answer.excludes(compared) for answer in held for compared in others_conditions)
+        held = [key.answer for key, branch in mine.items() if key.answer and branch]
+        others = [key.answer for key, branch in other.conditions if key.answer and branch]
+        return any(answer.excludes(compared) for answer in held for compared in others)
 
     def is_other_branch(self, other: BaseContext) -> bool:
         """Return whether a test on the way is answered otherwise on the way to `other`."""
@@ -347,15 +312,14 @@ class BaseContext(NamedTuple):
             if not (branch is True and self._implies(key.answer, branch))
         )
 
-    def _implies(self, answer: TestedValue | None, branch: object) -> bool:
+    def _implies(self, answer: Opaque | None, branch: object) -> bool:
         """Return whether a comparison can have this answer only, by those on the way here."""
         if answer is None or not isinstance(branch, bool):
             return False
         others = [(key.answer, taken) for key, taken in self.conditions if key.answer is not None]
         if branch:
-            return answer.is_implied_by_negations(
-                [comparison for comparison, taken in others if not taken]
-            )
+            denied = [comparison for comparison, taken in others if not taken]
+            return answer.is_implied_by_negations(denied)
         return any(taken and comparison.excludes(answer) for comparison, taken in others)
 
 
@@ -368,21 +332,18 @@ def _exhaust(rows: list[frozenset[tuple[ConditionKey, object]]], depth: int) -> 
     """Return whether one of the conjunctions holds whatever the answers to the tests are."""
     if not all(rows):
         return True
-    tests = [key for row in rows for key, branch in row if _is_counted(key, branch)]
+    tests = [
+        key
+        for row in rows
+        for key, branch in row
+        # All answers are known: False and True, or a number for each.
+        if key.kind in (CALLEE, ENTRY) or (isinstance(branch, bool) and key.kind not in GUESSES)
+    ]
     if not tests or depth == 0:
         return False
     key = max(tests, key=tests.count)
-    return all(
-        _exhaust([row - {(key, answer)} for row in rows if _allows(row, key, answer)], depth - 1)
-        for answer in range(key.answers)
-    )
-
-
-def _is_counted(key: ConditionKey, branch: object) -> bool:
-    """Return whether all answers to a test are known: False and True, or a number for each."""
-    return key.kind in (CALLEE, ENTRY) or (isinstance(branch, bool) and key.kind not in GUESSES)
-
-
-def _allows(row: frozenset[tuple[ConditionKey, object]], key: ConditionKey, answer: int) -> bool:
-    """Return whether the conditions hold with this answer to a test: 0 is False, 1 is True."""
-    return all(branch == answer for question, branch in row if question == key)
+    for answer in range(key.answers):  # 0 is False, 1 is True
+        left = [row for row in rows if all(branch == answer for test, branch in row if test == key)]
+        if not _exhaust([row - {(key, answer)} for row in left], depth - 1):
+            return False
+    return True

@@ -56,14 +56,33 @@ class Value:
         return False
 
 
-class _Unknown(Value):
+class Comparable(Value):
+    """A value that is the same as an equal one."""
+
     __slots__ = ()
 
+    def is_same(self, other: Value) -> bool:
+        return self == other
+
+
+@dataclass(eq=False, slots=True)
+class _Named(Value):
+    """A value of which there is one."""
+
+    name: str
+    calls_project: bool = False
+
+    @property
+    def is_callee(self) -> bool:
+        return self.calls_project
+
     def __repr__(self) -> str:
-        return "UNKNOWN"
+        return self.name
 
 
-UNKNOWN = _Unknown()
+UNKNOWN = _Named("UNKNOWN")
+# A function that is left out of a choice.
+UNLISTED = _Named(f"one of more than {MAX_CALLEES} functions", calls_project=True)
 
 
 @frozen
@@ -84,22 +103,8 @@ class Const(Value):
 NONE = Const(None)
 
 
-class _Unlisted(Value):
-    __slots__ = ()
-
-    @property
-    def is_callee(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return f"one of more than {MAX_CALLEES} functions"
-
-
-UNLISTED = _Unlisted()  # a function that is left out of a choice
-
-
 @frozen
-class Text(Value):
+class Text(Comparable):
     """A string of which the first part is known: `"grpc://" + address`.
 
     ends: what is known of its end; empty where nothing is.
@@ -108,15 +113,12 @@ class Text(Value):
     starts: str
     ends: str = ""
 
-    def is_same(self, other: Value) -> bool:
-        return self == other
-
     def __repr__(self) -> str:
         return f"{self.starts!r}..." + (repr(self.ends) if self.ends else "")
 
 
 @frozen
-class Scaled(Value):
+class Scaled(Comparable):
     """A whole number times another one that is not seen, or divided by it: `8 // replicas`.
 
     unit: what that one is. number: None where it is not seen, either. power: -1 of a quotient.
@@ -126,20 +128,14 @@ class Scaled(Value):
     number: int | None = 1
     power: int = 1
 
-    def is_same(self, other: Value) -> bool:
-        return self == other
-
     def __repr__(self) -> str:
         number = "?" if self.number is None else self.number
         return f"{number} {'*' if self.power > 0 else '//'} {self.unit}"
 
 
 @frozen
-class Number(Value):
+class Number(Comparable):
     """A number of Python that is not seen: what is computed of flags and constants."""
-
-    def is_same(self, other: Value) -> bool:
-        return self == other
 
     def __repr__(self) -> str:
         return "a number"
@@ -182,8 +178,7 @@ class Opaque(Value):
     is_setting: bool = False
     inferred_as: dict[type[Value], Value] = field(default_factory=dict)
     held: Value | None = None
-    _comparisons: dict[str, Opaque] = field(default_factory=dict)
-    _negation: Opaque | None = None
+    _answers: dict[str, Opaque] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"unknown {self.path}"
@@ -194,38 +189,30 @@ class Opaque(Value):
 
     def child(self, name: str, path: str) -> Value:
         """Return the attribute or item `name`, the same each time."""
-        part = self.children.get(name)
-        if part is None:
-            part = Opaque(path, parent=self, is_setting=self.is_setting)
-            self.children[name] = part
-        return part
+        if name not in self.children:
+            self.children[name] = Opaque(path, parent=self, is_setting=self.is_setting)
+        return self.children[name]
+
+    def _answer(self, path: str, **facts: Any) -> Opaque:
+        """Return the answer to a test of this that reads as `path`, the same each time."""
+        if path not in self._answers:
+            self._answers[path] = Opaque(path, parent=self, is_setting=self.is_setting, **facts)
+        return self._answers[path]
 
     def equal_to(self, other: str, members: frozenset[str] = frozenset()) -> Opaque:
         """Return the answer to `this == other`, the same each time.
 
         members: all that it may be equal to, where `other` is of an enumeration.
         """
-        comparison = self._comparisons.get(other)
-        if comparison is None:
-            comparison = Opaque(f"{self.path} == {other}", parent=self, compared=other)
-            comparison.members, comparison.is_setting = members, self.is_setting
-            self._comparisons[other] = comparison
-        return comparison
+        return self._answer(f"{self.path} == {other}", compared=other, members=members)
 
     def negated(self) -> Opaque:
         """Return the answer to `not this`, the same each time."""
-        if self._negation is None:
-            self._negation = Opaque(f"not {self.path}", parent=self, negates=self)
-            self._negation.is_setting = self.is_setting
-        return self._negation
+        return self._answer(f"not {self.path}", negates=self)
 
     def holds(self, item: str) -> Opaque:
         """Return the answer to `item in this`, the same each time."""
-        answer = self._comparisons.get(f"in {item}")
-        if answer is None:
-            answer = Opaque(f"{item} in {self.path}", parent=self, is_setting=self.is_setting)
-            self._comparisons[f"in {item}"] = answer
-        return answer
+        return self._answer(f"{item} in {self.path}")
 
     def excludes(self, other: Opaque) -> bool:
         """Return whether two comparisons cannot both be true: of one thing with two constants."""
@@ -240,13 +227,10 @@ class Opaque(Value):
 
 
 @frozen
-class External(Value):
+class External(Comparable):
     """A dotted name of something that is not in the project, imports resolved."""
 
     path: str
-
-    def is_same(self, other: Value) -> bool:
-        return self == other
 
     def __repr__(self) -> str:
         return self.path
@@ -305,7 +289,7 @@ class Imported(Value):
 
 
 @frozen
-class Bound(Value):
+class Bound(Comparable):
     """`function` with its first argument given: a bound method."""
 
     function: Value
@@ -318,9 +302,6 @@ class Bound(Value):
     @property
     def is_object(self) -> bool:
         return self.receiver.is_object
-
-    def is_same(self, other: Value) -> bool:
-        return self == other
 
     def __repr__(self) -> str:
         return f"{self.function!r} of {self.receiver!r}"

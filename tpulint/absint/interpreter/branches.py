@@ -118,7 +118,8 @@ def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool
     """Return the end of a branch where the other one ends in an error that nothing catches."""
     if frame.context.is_tried:
         return end
-    return end.assuming_no_exception(frame.context.when(key, branch), frame.context)
+    tested = frame.context.when(key, branch).conditions - frame.context.conditions
+    return end._replace(assumed=end.assumed | tested)
 
 
 def _settled(frame: Frame, node: nodes.If, answer: bool) -> bool:

@@ -392,7 +392,7 @@ class Frame(ABC):
         """Return whether there is budget to read `function`, which is called at `site`."""
         # What a computation runs, the host may have called before: to put a model together.
         built = self.context.computation is not None
-        part = built or self.context.fed_at or self._feed_made_by(function)
+        part = built or self.context.scopes.fed_at or self._feed_made_by(function)
         may = self.session.can_enter(function, args, site, part)
         if not may:
             self.count_possible_operation()

@@ -6,14 +6,7 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import (
-    NAME,
-    NO_KNOWN_CALLER,
-    VALUE,
-    BaseContext,
-    ConditionKey,
-    TestedValue,
-)
+from tpulint.absint.domain.context import NAME, NO_KNOWN_CALLER, VALUE, BaseContext, ConditionKey
 from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -112,7 +105,7 @@ def _texts_on_right(compare: nodes.Compare) -> Iterator[str]:
                 yield repr(item.value)
 
 
-def _words_of_value(value: TestedValue) -> Iterator[Word]:
+def _words_of_value(value: Opaque) -> Iterator[Word]:
     """Yield what an unknown value is called in the source, and what it is compared with."""
     if value.compared is None or value.parent is None:
         yield Word(value.path, True)
