@@ -157,9 +157,12 @@ def _traced_if(frame: Frame, node: nodes.If, test: Tensor) -> bool:
 def _traced_branch(frame: Frame, block: nodes.Block, test: Tensor) -> bool:
     """Read a branch that is traced whatever the test is, and so is the `raise` at its end."""
     ended = frame.block(block)
-    last = block[-1] if block else None
-    if isinstance(last, nodes.Raise) and last.items:
-        transfer.note_failure(frame, test, frame.site(nodes.first_place(last.items[0])))
+    match block:
+        case [*_, nodes.Raise(items=[error, *_])] if transfer.is_data(test):
+            # It runs in each trace.
+            transfer.note_effect(
+                frame, transfer.FAILS, "raise", frame.site(nodes.first_place(error))
+            )
     return ended
 
 
@@ -200,22 +203,14 @@ def for_(frame: Frame, node: nodes.For) -> bool:
     with frame.within(Scope(kind, site, source, converted=traced)):
         frame.assign(node.target, item)
         _round(frame, node.body)
-        _note_carried(frame, start, traced=traced)
+        if traced:
+            transfer.note_carried(frame, start.values(), map(frame.env.names.get, start))
     if items is None:
         frame.env.names = _joined(start, frame.env.names)
     if traced:
         frame.env.names = _through(frame, start, frame.env.names, source, site)
     _else(frame, node.body, node.orelse)
     return False
-
-
-def _note_carried(frame: Frame, start: Names, *, traced: bool) -> None:
-    """Record what a loop that is traced assigned to the names that had a value before it."""
-    if traced:
-        names = frame.env.names
-        still_bound = [name for name in start if name in names]
-        before = [start[name] for name in still_bound]
-        transfer.note_carried(frame, before, [names[name] for name in still_bound])
 
 
 def _is_unrolled(frame: Frame, node: nodes.For, items: list[Value]) -> bool:
@@ -253,7 +248,8 @@ def while_(frame: Frame, node: nodes.While) -> bool:
     transfer.note_tensor_test(frame, test, node.test, "while")
     with frame.within(Scope(WHILE if traced else LOOP, site, test, converted=traced)):
         ended = _round(frame, node.body)
-        _note_carried(frame, start, traced=traced)
+        if traced:
+            transfer.note_carried(frame, start.values(), map(frame.env.names.get, start))
     if truth(test) is not True:
         frame.env.names = _joined(start, frame.env.names)
     if traced:
@@ -277,18 +273,13 @@ def _else(frame: Frame, body: nodes.Block, orelse: nodes.Block) -> None:
     """Read the `else` of a loop with this body: what leaves the loop passes it by."""
     if not orelse:
         return
-    if not _leaves(body):
+    if not _jumps(body, ("break",)):
         frame.block(orelse)
         return
     start = dict(frame.env.names)
     with frame.when(ConditionKey("else", id(orelse)), True):
         frame.block(orelse)
     frame.env.names = _joined(start, frame.env.names)
-
-
-def _leaves(body: nodes.Block) -> bool:
-    """Return whether a loop with this body may be left by a `break` of its own."""
-    return _jumps(body, ("break",))
 
 
 def _jumps(body: nodes.Block, kinds: tuple[str, ...] = ("break", "continue")) -> bool:
@@ -330,11 +321,7 @@ def try_(frame: Frame, node: nodes.Try) -> bool:
         if not handler_ended:
             names = _joined(names, frame.env.names)
     frame.env.names = names
-    if not ended:
-        ended = frame.block(node.orelse)
-        ended = ended and all(ends)
-    else:
-        ended = all(ends)
+    ended = (ended or frame.block(node.orelse)) and all(ends)
     return frame.block(node.final) or ended
 
 

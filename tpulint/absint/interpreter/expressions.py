@@ -47,39 +47,8 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import attributes, calls, operators, transfer
 from tpulint.absint.interpreter.definitions import named_defaults
 from tpulint.absint.interpreter.frame import Frame, Library
-from tpulint.syntax.nodes import (
-    NOWHERE,
-    Attribute,
-    Await,
-    BinaryOperation,
-    BoolOperation,
-    CallNode,
-    Compare,
-    Comprehension,
-    Conditional,
-    Constant,
-    DictDisplay,
-    Display,
-    Expression,
-    FormattedString,
-    FormattedValue,
-    Lambda,
-    Name,
-    NamedExpression,
-    Not,
-    Other,
-    Slice,
-    Starred,
-    Subscript,
-    UnaryOperation,
-    Yield,
-    YieldFrom,
-    first_place,
-    guards_creation,
-    last_name,
-    own_place,
-    walk,
-)
+from tpulint.syntax import nodes
+from tpulint.syntax.nodes import NOWHERE, Expression, first_place, guards_creation, last_name
 
 
 def truth(value: Value) -> bool | None:
@@ -96,15 +65,14 @@ def _truth(value: Value) -> bool | None:
     if isinstance(value, (Sequence, Mapping)):
         return None if value.open else bool(value.items)
     if isinstance(value, Instance):
-        return None if any(_may_be_false(base) for base in mro(value.cls)) else True
+        for cls in mro(value.cls):  # objects of a class may say that they are false, or empty
+            if isinstance(cls, Class):
+                if "__bool__" in cls.names or "__len__" in cls.names:
+                    return None
+            elif cls != External("builtins.object"):
+                return None
+        return True
     return True if value.is_true else None
-
-
-def _may_be_false(cls: Value) -> bool:
-    """Return whether objects of a class may say that they are false, or empty."""
-    if isinstance(cls, Class):
-        return "__bool__" in cls.names or "__len__" in cls.names
-    return cls != External("builtins.object")
 
 
 def condition_key(library: Library, value: Value, node: Expression, site: Site) -> ConditionKey:
@@ -141,31 +109,31 @@ def value(frame: Frame, node: Expression) -> Value:
     return _HANDLERS[type(node)](frame, node)
 
 
-def _name(frame: Frame, node: Name) -> Value:
+def _name(frame: Frame, node: nodes.Name) -> Value:
     item = frame.env.names.get(node.id)
     if item is not None and not isinstance(item, Imported):
         return item
     return frame.lookup(node.id)
 
 
-def _constant(frame: Frame, node: Constant) -> Value:
+def _constant(frame: Frame, node: nodes.Constant) -> Value:
     return Const(node.value)
 
 
-def _attribute(frame: Frame, node: Attribute) -> Value:
+def _attribute(frame: Frame, node: nodes.Attribute) -> Value:
     base = _HANDLERS[type(node.base)](frame, node.base)
     if type(base) is External:  # of most attributes the place is never asked
         return attributes.of_outside(frame, base, node.name)
     return attributes.get(frame, base, node.name, frame.site(node.place))
 
 
-def _call(frame: Frame, node: CallNode) -> Value:
+def _call(frame: Frame, node: nodes.CallNode) -> Value:
     callee = _HANDLERS[type(node.callee)](frame, node.callee)
     arguments = actual_arguments(frame, node)
     return calls.call(frame, callee, arguments, frame.site(node.place), last_name(node.callee))
 
 
-def actual_arguments(frame: Frame, call: CallNode) -> Arguments:
+def actual_arguments(frame: Frame, call: nodes.CallNode) -> Arguments:
     """Return the arguments of `call` as written; `*known` and `**known` are opened."""
     if not call.arguments:
         return ()
@@ -189,30 +157,30 @@ def actual_arguments(frame: Frame, call: CallNode) -> Arguments:
     return tuple(arguments)
 
 
-def _display(frame: Frame, node: Display) -> Value:
+def _display(frame: Frame, node: nodes.Display) -> Value:
     items: list[Value] = []
     is_open = False
     for element in node.items:
-        if isinstance(element, Starred):
+        if isinstance(element, nodes.Starred):
             spread = value(frame, element.value)
             items += spread.items if isinstance(spread, Sequence) else [UNKNOWN]
             is_open = is_open or not isinstance(spread, Sequence) or spread.open
         else:
             items.append(value(frame, element))
-    starred = any(isinstance(node, Starred) for node in node.items)
-    places = () if starred else tuple(own_place(node) for node in node.items)
+    starred = any(isinstance(node, nodes.Starred) for node in node.items)
+    places = () if starred else tuple(nodes.own_place(node) for node in node.items)
     site = frame.site(node.place)
     return Sequence(node.kind, items, is_open, site, frame.context, places=places)
 
 
-def _dict(frame: Frame, node: DictDisplay) -> Value:
+def _dict(frame: Frame, node: nodes.DictDisplay) -> Value:
     mapping = Mapping({}, False, frame.site(node.place), made=frame.context)
     for pair in node.items:
         item = value(frame, pair.value)
         key = value(frame, pair.key) if pair.key is not None else None
         if isinstance(key, Const):
             rebind(mapping, key.value, item)
-            mapping.places[key.value] = own_place(pair.value)
+            mapping.places[key.value] = nodes.own_place(pair.value)
         elif key is None and isinstance(item, Mapping):
             mapping.update(item)
         else:
@@ -223,17 +191,18 @@ def _dict(frame: Frame, node: DictDisplay) -> Value:
     return mapping
 
 
-def _subscript(frame: Frame, node: Subscript) -> Value:
+def _subscript(frame: Frame, node: nodes.Subscript) -> Value:
     base = value(frame, node.base)
-    if isinstance(base, Sequence) and isinstance(node.index, Slice):
+    if isinstance(base, Sequence) and isinstance(node.index, nodes.Slice):
         bounds = [value(frame, bound) for bound in node.index.bounds]
         items = None if base.open else _part(base.items, node.index.names, bounds)
         is_open, kept = (True, list(base.items)) if items is None else (False, items)
         return Sequence(base.kind, kept, is_open, frame.site(node.place), frame.context)
     index = value(frame, node.index)
     site = frame.site(node.place)
-    if isinstance(index, Tensor):
-        transfer.note_index(frame, base, index, site)
+    of_python = all(isinstance(holder, (Sequence, Mapping)) for holder in options(base))
+    if transfer.is_data(index) and of_python:
+        transfer.note_effect(frame, transfer.ASKS, transfer.INDEX, site)
     return operators.subscript(frame, base, index, site)
 
 
@@ -249,18 +218,12 @@ def _part(items: list[Value], names: list[str], bounds: list[Value]) -> list[Val
     return items[slice(numbers.get("lower"), numbers.get("upper"), numbers.get("step"))]
 
 
-def _slice(frame: Frame, node: Slice) -> Value:
-    for bound in node.bounds:
-        value(frame, bound)
-    return UNKNOWN
-
-
-def _lambda(frame: Frame, node: Lambda) -> Value:
+def _lambda(frame: Frame, node: nodes.Lambda) -> Value:
     code = frame.module.facts.functions[node.function]
     return Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
 
 
-def _conditional(frame: Frame, node: Conditional) -> Value:
+def _conditional(frame: Frame, node: nodes.Conditional) -> Value:
     test = value(frame, node.test)
     answer = truth(test)
     if answer is None and frame.context.computation is not None:
@@ -278,12 +241,11 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
         scope = Scope(COND, site, test, converted=True) if traced else None
         with frame.within(scope) if scope is not None else frame.when(key, branch):
             results.append(value(frame, side))
-    if traced:
-        return operators.merged(frame, results, test, site)
-    return join(results)
+    # The tensors of traced branches leave through the conditional.
+    return transfer.leave_control(frame, join(results), [test], site) if traced else join(results)
 
 
-def _bool(frame: Frame, node: BoolOperation) -> Value:
+def _bool(frame: Frame, node: nodes.BoolOperation) -> Value:
     """Read `and` or `or`: the operands after an unknown one are reached under a condition."""
     goes_on = node.op == "and"
     results: list[Value] = []
@@ -303,7 +265,7 @@ def _bool(frame: Frame, node: BoolOperation) -> Value:
     return join(results)
 
 
-def _not(frame: Frame, node: Not) -> Value:
+def _not(frame: Frame, node: nodes.Not) -> Value:
     item = value(frame, node.operand)
     answer = truth(item)
     if answer is not None:
@@ -315,7 +277,7 @@ def _not(frame: Frame, node: Not) -> Value:
     return operators.operation(frame, [item], frame.site(first_place(node)), "not")
 
 
-def _compare(frame: Frame, node: Compare) -> Value:
+def _compare(frame: Frame, node: nodes.Compare) -> Value:
     left = value(frame, node.left)
     site = frame.site(first_place(node))
     result: Value = UNKNOWN
@@ -329,10 +291,10 @@ def _compare(frame: Frame, node: Compare) -> Value:
     return result if len(node.comparisons) == 1 else UNKNOWN
 
 
-def _binary(frame: Frame, node: BinaryOperation) -> Value:
+def _binary(frame: Frame, node: nodes.BinaryOperation) -> Value:
     # A sum of hundreds of operands is as deep as it is long: it is walked in a loop.
     chain = [node]
-    while isinstance(chain[-1].left, BinaryOperation):
+    while isinstance(chain[-1].left, nodes.BinaryOperation):
         chain.append(chain[-1].left)
     left, site = value(frame, chain[-1].left), frame.site(first_place(node))
     for link in reversed(chain):
@@ -341,12 +303,12 @@ def _binary(frame: Frame, node: BinaryOperation) -> Value:
     return left
 
 
-def _unary(frame: Frame, node: UnaryOperation) -> Value:
+def _unary(frame: Frame, node: nodes.UnaryOperation) -> Value:
     item = value(frame, node.operand)
     return operators.operation(frame, [item], frame.site(first_place(node)), node.op)
 
 
-def _comprehension(frame: Frame, node: Comprehension) -> Value:
+def _comprehension(frame: Frame, node: nodes.Comprehension) -> Value:
     """Read a comprehension: unrolled over few known items, else once."""
     first, *inner_clauses = node.clauses
     source = value(frame, first.iterated)
@@ -397,86 +359,81 @@ def _mapping_of(keys: list[Value], results: list[Value], site: Site, is_unrolled
 
 def _alike(element: Expression, targets: list[Expression]) -> frozenset[int]:
     """Return the positions of a list that mean the same each time a comprehension makes it."""
-    if not isinstance(element, Display) or element.kind == "set":
+    if not isinstance(element, nodes.Display) or element.kind == "set":
         return frozenset()
-    varying = _names(*targets)
-    return frozenset(n for n, node in enumerate(element.items) if not varying & _names(node))
+    varying = {node.id for node in nodes.walk(*targets) if isinstance(node, nodes.Name)}
+    return frozenset(
+        position
+        for position, item in enumerate(element.items)
+        if not any(isinstance(node, nodes.Name) and node.id in varying for node in nodes.walk(item))
+    )
 
 
-def _names(*nodes: Expression) -> set[str]:
-    """Return the names in expressions."""
-    return {node.id for node in walk(*nodes) if isinstance(node, Name)}
-
-
-def _await(frame: Frame, node: Await) -> Value:
+def _inner(frame: Frame, node: nodes.Await | nodes.Starred) -> Value:
     return value(frame, node.value)
 
 
-def _yield(frame: Frame, node: Yield) -> Value:
+def _yield(frame: Frame, node: nodes.Yield) -> Value:
     item = value(frame, node.value)
     frame.count_possible_operation()  # who takes it goes on from here
     frame.yields.append((item, frame.context.scopes))
     return UNKNOWN
 
 
-def _yield_from(frame: Frame, node: YieldFrom) -> Value:
+def _yield_from(frame: Frame, node: nodes.YieldFrom) -> Value:
     item = value(frame, node.value)
     element = operators.element_of(frame, item, frame.site(node.place))
     frame.yields.append((element, frame.context.scopes))
     return UNKNOWN
 
 
-def _named(frame: Frame, node: NamedExpression) -> Value:
+def _named(frame: Frame, node: nodes.NamedExpression) -> Value:
     item = value(frame, node.value)
     frame.store(node.name, item)
     return item
 
 
-def _formatted_string(frame: Frame, node: FormattedString) -> Value:
+def _formatted_string(frame: Frame, node: nodes.FormattedString) -> Value:
     return operators.put_together([value(frame, part) for part in node.items])
 
 
-def _formatted_value(frame: Frame, node: FormattedValue) -> Value:
+def _formatted_value(frame: Frame, node: nodes.FormattedValue) -> Value:
     formatted = value(frame, node.value)
     transfer.note_formatting(frame, formatted, "an f-string", frame.site(node.place))
     return formatted
 
 
-def _parts(frame: Frame, node: Other) -> Value:
-    for part in node.items:
+def _parts(frame: Frame, node: nodes.Other | nodes.Slice) -> Value:
+    for part in node.items if isinstance(node, nodes.Other) else node.bounds:
         value(frame, part)
     return UNKNOWN
 
 
-def _starred(frame: Frame, node: Starred) -> Value:
-    return value(frame, node.value)
-
-
 _HANDLERS: dict[type[Expression], Callable[[Frame, Any], Value]] = {
-    Name: _name,
-    Constant: _constant,
-    Attribute: _attribute,
-    CallNode: _call,
-    Display: _display,
-    DictDisplay: _dict,
-    Subscript: _subscript,
-    Slice: _slice,
-    Lambda: _lambda,
-    Conditional: _conditional,
-    BoolOperation: _bool,
-    Not: _not,
-    Compare: _compare,
-    BinaryOperation: _binary,
-    UnaryOperation: _unary,
-    Comprehension: _comprehension,
-    Await: _await,
-    Yield: _yield,
-    YieldFrom: _yield_from,
-    NamedExpression: _named,
-    FormattedString: _formatted_string,
-    FormattedValue: _formatted_value,
-    Other: _parts,
-    Starred: _starred,
+    nodes.Name: _name,
+    nodes.Constant: _constant,
+    nodes.Attribute: _attribute,
+    nodes.CallNode: _call,
+    nodes.Display: _display,
+    nodes.DictDisplay: _dict,
+    nodes.Subscript: _subscript,
+    nodes.Slice: _parts,
+    nodes.Lambda: _lambda,
+    nodes.Conditional: _conditional,
+    nodes.BoolOperation: _bool,
+    nodes.Not: _not,
+    nodes.Compare: _compare,
+    nodes.BinaryOperation: _binary,
+    nodes.UnaryOperation: _unary,
+    nodes.Comprehension: _comprehension,
+    nodes.Await: _inner,
+    nodes.Yield: _yield,
+    nodes.YieldFrom: _yield_from,
+    nodes.NamedExpression: _named,
+    nodes.FormattedString: _formatted_string,
+    nodes.FormattedValue: _formatted_value,
+    nodes.Other: _parts,
+    nodes.Starred: _inner,
 }
 
 

@@ -12,14 +12,7 @@ from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import drop, put
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value
-from tpulint.absint.interpreter import (
-    attributes,
-    branches,
-    context_managers,
-    expressions,
-    operators,
-    transfer,
-)
+from tpulint.absint.interpreter import attributes, branches, context_managers, operators, transfer
 from tpulint.absint.interpreter.definitions import define_class, define_function
 from tpulint.absint.interpreter.expressions import value
 from tpulint.absint.interpreter.frame import Frame, Library, Observer
@@ -28,37 +21,6 @@ from tpulint.absint.interpreter.session import Session
 from tpulint.absint.resolver.project import Project
 from tpulint.syntax import nodes
 from tpulint.syntax.nodes import Block, Expression, first_place
-
-
-def block(frame: Frame, body: nodes.Block) -> bool:
-    """Read `body`; return True when what follows it is never reached."""
-    ended = False
-    for statement in body:
-        frame.statement = statement
-        ended = _HANDLERS[type(statement)](frame, statement)
-        if ended:
-            break
-    return ended
-
-
-def assign(frame: Frame, target: nodes.Expression, item: Value) -> None:
-    """Bind `target` (a name, attribute, item or nest of them) to `item`."""
-    match target:
-        case nodes.Name(id=name):
-            frame.store(name, item)
-        case nodes.Attribute(base=base, name=name):
-            attributes.put(frame, value(frame, base), name, item)
-        case nodes.Subscript(base=base, index=index):
-            at = value(frame, index)
-            match base:
-                case nodes.Attribute(base=holder, name="__dict__") if not isinstance(at, Const):
-                    attributes.put_any(frame, value(frame, holder))
-                case _:
-                    _assign_item(frame, value(frame, base), at, item)
-        case nodes.Display():
-            _assign_all(frame, target, item)
-        case nodes.Starred(value=inner):
-            assign(frame, inner, Sequence("list", [], True))
 
 
 def _assign_item(frame: Frame, base: Value, index: Value, item: Value) -> None:
@@ -84,12 +46,12 @@ def _assign_all(frame: Frame, target: nodes.Display, item: Value) -> None:
     site = frame.site(target.place)
     if any(isinstance(node, nodes.Starred) for node in target.items):
         for node in target.items:
-            assign(frame, node, UNKNOWN)
+            frame.assign(node, UNKNOWN)
         return
     transfer.note_iteration(frame, item, site)
     unpacked = operators.unpack(frame, item, len(target.items), site)
     for node, part in zip(target.items, unpacked, strict=True):
-        assign(frame, node, part)
+        frame.assign(node, part)
 
 
 def _assign(frame: Frame, node: nodes.Assign) -> bool:
@@ -98,7 +60,7 @@ def _assign(frame: Frame, node: nodes.Assign) -> bool:
         if type(target) is nodes.Name:
             frame.store(target.id, item)
         else:
-            assign(frame, target, item)
+            frame.assign(target, item)
     return False
 
 
@@ -110,17 +72,14 @@ def _augmented(frame: Frame, node: nodes.AugmentedAssign) -> bool:
         before.extend(item.items)
         before.open = before.open or item.open or not frame.context.runs_once_with(before.made)
         return False
-    assign(
-        frame,
-        node.target,
-        operators.binary(frame, node.op, before, item, site, (node.target, node.value)),
-    )
+    both = node.target, node.value
+    frame.assign(node.target, operators.binary(frame, node.op, before, item, site, both))
     return False
 
 
 def _annotated(frame: Frame, node: nodes.AnnotatedAssign) -> bool:
     if node.value is not None:
-        assign(frame, node.target, value(frame, node.value))
+        frame.assign(node.target, value(frame, node.value))
     return False
 
 
@@ -151,7 +110,7 @@ def _with_block(frame: Frame, node: nodes.With) -> bool:
             bound = context_managers.enter(frame, manager, site)
             opened.append((manager, site))
             if with_item.target is not None:
-                assign(frame, with_item.target, bound)
+                frame.assign(with_item.target, bound)
         built, returned = frame.session.operations, len(frame.returns)
         ended = frame.block(node.body)
         for manager, site in reversed(opened):
@@ -289,13 +248,34 @@ class EvaluatingFrame(Frame):
     """A frame that evaluates expressions and statements of the summary language."""
 
     def value(self, node: Expression) -> Value:
-        return expressions.value(self, node)
+        return value(self, node)
 
     def block(self, body: Block) -> bool:
-        return block(self, body)
+        ended = False
+        for statement in body:
+            self.statement = statement
+            ended = _HANDLERS[type(statement)](self, statement)
+            if ended:
+                break
+        return ended
 
     def assign(self, target: Expression, item: Value) -> None:
-        assign(self, target, item)
+        match target:
+            case nodes.Name(id=name):
+                self.store(name, item)
+            case nodes.Attribute(base=base, name=name):
+                attributes.put(self, value(self, base), name, item)
+            case nodes.Subscript(base=base, index=index):
+                at = value(self, index)
+                match base:
+                    case nodes.Attribute(base=holder, name="__dict__") if not isinstance(at, Const):
+                        attributes.put_any(self, value(self, holder))
+                    case _:
+                        _assign_item(self, value(self, base), at, item)
+            case nodes.Display():
+                _assign_all(self, target, item)
+            case nodes.Starred(value=inner):
+                self.assign(inner, Sequence("list", [], True))
 
 
 class ObservedFrame(EvaluatingFrame):

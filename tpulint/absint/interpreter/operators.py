@@ -38,7 +38,6 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import attributes, calls, dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.finding import Certainty
 from tpulint.syntax.nodes import NOWHERE, Constant, Expression, first_place
 
 MAX_REPEATED_ITEMS = 64
@@ -589,8 +588,3 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
     if isinstance(value, ExternalObject) and value.callee is not None:
         return [value.item(Const(n)) for n in range(count)]
     return [UNKNOWN] * count
-
-
-def merged(frame: Frame, results: list[Value], predicate: Value, site: Site) -> Value:
-    """Return the result of traced branches, whose tensors leave through the conditional."""
-    return transfer.leave_control(frame, join(results), [predicate], site, Certainty.DEFINITE)

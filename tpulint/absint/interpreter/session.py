@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Generic, TypeVar
 
 from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import Arguments, Context, Operation, Variable
@@ -122,78 +121,6 @@ MAX_MADE = 8  # objects of one class that are kept
 RECURSION = "recursion"
 
 
-T = TypeVar("T")
-
-
-class Pushed(Generic[T]):
-    """An item that is at the end of a list in a `with` block."""
-
-    __slots__ = ("_end", "_holder")
-
-    def __init__(self, holder: list[T], end: T) -> None:
-        self._holder = holder
-        self._end = end
-
-    def __enter__(self) -> None:
-        self._holder.append(self._end)
-
-    def __exit__(self, *_: object) -> None:
-        self._holder.pop()
-
-
-class Budgets:
-    """The budgets of one run, and the functions that are being read.
-
-    A function has a budget for each group of functions and variables that are passed to it, so
-    that calls with others do not use it up.
-    """
-
-    def __init__(self) -> None:
-        self._active: list[Identity] = []
-        self._visits: dict[Hashable, int] = {}
-        self._calls = 0
-
-    def renew(self) -> None:
-        """Begin a run, with fresh budgets."""
-        self._visits.clear()
-        self._calls = 0
-
-    def exceeded(self, function: Function, args: Arguments, part: Hashable) -> str | None:
-        """Count a call; return the budget that it exceeds, None where it may be followed.
-
-        part: what it builds a part of, each of which has a budget of its own.
-        """
-        code, call = id(function.code), (part, *identity(function, args))
-        self._calls += 1
-        of_code = self._visits[code] = self._visits.get(code, 0) + 1
-        visits = self._visits[call] = self._visits.get(call, 0) + 1
-        if self._calls > MAX_CALLS:
-            return f"more than {MAX_CALLS:,} calls in one run"
-        if len(self._active) > MAX_CALL_DEPTH:
-            return f"calls more than {MAX_CALL_DEPTH} deep"
-        if self._active.count(code_of_call(function, args)) >= 2:
-            return RECURSION
-        identifiers = len(function.code.mentions)
-        if identifiers <= GETTER_IDENTIFIERS:
-            return None
-        most = SMALL_FUNCTION_IDENTIFIERS // (identifiers + 1)
-        # A feed takes its data from one of several functions, of which each makes another pipeline.
-        if visits > most and (isinstance(part, Site) or makes_function(function)):
-            most = MAX_BUILDER_VISITS
-        is_spent = visits > MIN_VISITS and visits > most
-        if is_spent or (visits > 1 and of_code > MAX_ALIKE_VISITS):
-            return "analyzed for earlier calls only"
-        return None
-
-    def is_active(self, function: Function) -> bool:
-        """Return whether the function is being read."""
-        return any(code == id(function.code) for code, *_ in self._active)
-
-    def entered(self, function: Function, args: Arguments) -> Pushed[Identity]:
-        """Return what makes the function one that is being read, in a `with` block."""
-        return Pushed(self._active, code_of_call(function, args))
-
-
 class GraphOperations:
     """The maker of the operations of one reading; it remembers what the next one takes."""
 
@@ -270,6 +197,9 @@ class Session(ModuleLinker):
     operations: how many operations were built so far, those that may have been included.
     graph: those of computations.
     returned: what functions gave when last called without arguments, by their code's id.
+
+    A function has a budget for each group of functions and variables that are passed to it, so
+    that calls with others do not use it up.
     """
 
     def __init__(self, project: Project, program: ProgramEvents) -> None:
@@ -291,7 +221,9 @@ class Session(ModuleLinker):
         self._variables: dict[object, Variable] = {}
         self._generic: dict[int, Instance] = {}
         self._made: dict[int, list[Instance]] = {}
-        self._budgets = Budgets()
+        self._active: list[Identity] = []  # the calls that are being read
+        self._visits: dict[Hashable, int] = {}
+        self._calls = 0
         self._reasons: dict[int, dict[str, None]] = {}  # why calls were not followed, by code
         self._unfollowed: dict[tuple[Site, str, str, str], None] = {}  # with names and reasons
         self._run = 0
@@ -313,7 +245,8 @@ class Session(ModuleLinker):
     def new_run(self) -> Context:
         """Return the context of a fresh reading, with fresh budgets."""
         self._run += 1
-        self._budgets.renew()
+        self._visits.clear()
+        self._calls = 0
         return Context(run=self._run)
 
     def can_enter(
@@ -323,7 +256,7 @@ class Session(ModuleLinker):
 
         part: what it builds a part of.
         """
-        budget = self._budgets.exceeded(function, args, part)
+        budget = self._exceeded(function, args, part)
         if budget is None:
             return True
         self._reasons.setdefault(id(function.code), {})[budget] = None
@@ -332,6 +265,30 @@ class Session(ModuleLinker):
                 site = Site(function.module, function.code.place)
             self.note_unfollowed(site, function.name or "a lambda", budget)
         return False
+
+    def _exceeded(self, function: Function, args: Arguments, part: Hashable) -> str | None:
+        """Count a call; return the budget that it exceeds, None where it may be followed."""
+        code, call = id(function.code), (part, *identity(function, args))
+        self._calls += 1
+        of_code = self._visits[code] = self._visits.get(code, 0) + 1
+        visits = self._visits[call] = self._visits.get(call, 0) + 1
+        if self._calls > MAX_CALLS:
+            return f"more than {MAX_CALLS:,} calls in one run"
+        if len(self._active) > MAX_CALL_DEPTH:
+            return f"calls more than {MAX_CALL_DEPTH} deep"
+        if self._active.count(code_of_call(function, args)) >= 2:
+            return RECURSION
+        identifiers = len(function.code.mentions)
+        if identifiers <= GETTER_IDENTIFIERS:
+            return None
+        most = SMALL_FUNCTION_IDENTIFIERS // (identifiers + 1)
+        # A feed takes its data from one of several functions, of which each makes another pipeline.
+        if visits > most and (isinstance(part, Site) or makes_function(function)):
+            most = MAX_BUILDER_VISITS
+        is_spent = visits > MIN_VISITS and visits > most
+        if is_spent or (visits > 1 and of_code > MAX_ALIKE_VISITS):
+            return "analyzed for earlier calls only"
+        return None
 
     def note_unfollowed(self, site: Site, name: str, reason: str, kind: str = LIMIT) -> None:
         """Note that a call of `name` is not followed, for a limit of the analysis by default."""
@@ -355,12 +312,17 @@ class Session(ModuleLinker):
 
     def is_active(self, function: Function) -> bool:
         """Return whether the function is being read."""
-        return self._budgets.is_active(function)
+        return any(code == id(function.code) for code, *_ in self._active)
 
-    def entered(self, function: Function, args: Arguments) -> Pushed[Identity]:
-        """Return what makes the function one that is being read, in a `with` block."""
+    @contextmanager
+    def entered(self, function: Function, args: Arguments) -> Iterator[None]:
+        """Make the function one that is being read in the block."""
         self.called.add(id(function.code))
-        return self._budgets.entered(function, args)
+        self._active.append(code_of_call(function, args))
+        try:
+            yield
+        finally:
+            self._active.pop()
 
     @contextmanager
     def guessing(self) -> Iterator[None]:

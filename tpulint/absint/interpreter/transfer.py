@@ -82,10 +82,9 @@ def touch(
             access(frame, variable, mode, taker, site, alternative, shown=shown)
 
 
-def variables(value: Value) -> Iterable[Variable]:
-    """Yield the variables in `value`, structures opened."""
-    for variable, _ in variables_with_alternatives(value):
-        yield variable
+def variables(value: Value) -> list[Variable]:
+    """Return the variables in `value`, structures opened."""
+    return [variable for variable, _ in variables_with_alternatives(value)]
 
 
 def variables_with_alternatives(
@@ -117,14 +116,12 @@ def access(
     context = frame.context
     if alternative:
         context = context.when(ConditionKey(ALTERNATIVE, site), variable)
-    operation = None
-    if mode in TOUCHES:
-        operation = frame.session.graph.touch(context, site, mode, after)
+    graph = frame.session.graph
+    operation = graph.touch(context, site, mode, after) if mode in TOUCHES else None
     if frame.context.is_unrecorded:
         return
-    event = Access(variable, mode, how, shown or site, context, operation)
-    computation = frame.context.computation
-    (computation.accesses if computation else frame.session.program.accesses).append(event)
+    holder = frame.context.computation or frame.session.program
+    holder.accesses.append(Access(variable, mode, how, shown or site, context, operation))
 
 
 def take(
@@ -158,8 +155,8 @@ def take(
     elif cluster is not None and home.cluster is None and home.computation is context.computation:
         noted.append(cluster.receives)
     if escapes(home, context):
-        owner = home.computation or context.computation
-        noted.append(owner.uses if owner else frame.session.program.uses)
+        owner = home.computation or context.computation or frame.session.program
+        noted.append(owner.uses)
     if noted:
         use = Use(tensor, shown or site, context, certainty, taker, alternative)
         for uses in noted:
@@ -185,7 +182,7 @@ def note_mixed(frame: Frame, operator: str, dtypes: frozenset[str], site: Site) 
         context.computation.mixed.append(MixedOperands(operator, dtypes, site, context))
 
 
-def note_carried(frame: Frame, before: Iterable[Value], after: Iterable[Value]) -> None:
+def note_carried(frame: Frame, before: Iterable[Value], after: Iterable[Value | None]) -> None:
     """Record which tensors a traced loop on the device carries from round to round."""
     context = frame.context
     if context.computation is None or context.is_unrecorded:
@@ -227,12 +224,10 @@ def result(frame: Frame, items: Iterable[Value], site: Site, sort: str = "tensor
     items = list(items)
     output = flow(frame, all_tensors(items), site, sort)
     # What a variable holds is no more known to a trace than what a batch holds.
-    output.data |= sort != "unseen" and any(map(_is_variable, items))
+    output.data |= sort != "unseen" and any(
+        isinstance(item, Variable) and not item.assumed for item in items
+    )
     return output
-
-
-def _is_variable(item: Value) -> bool:
-    return isinstance(item, Variable) and not item.assumed
 
 
 def flow(
@@ -339,7 +334,7 @@ def note_tensor_test(
     if context.is_unrecorded or not context.on_device or not kind:
         return
     alternatives = options(test)
-    tensors = [value for value in alternatives if _is_data(value)]
+    tensors = [value for value in alternatives if is_data(value)]
     if not tensors:
         return
     computation = context.computation
@@ -355,16 +350,21 @@ def note_tensor_test(
     computation.effects.append(Effect(kind, asks, site, context, site, is_certain))
 
 
+def note_effect(
+    frame: Frame, kind: str, name: str, site: Site, source: Site | None = None, sure: bool = True
+) -> None:
+    """Record an effect of Python that device code has while it is traced, if this is such code."""
+    context, computation = frame.context, frame.context.computation
+    if computation is not None and context.on_device and not context.is_unrecorded:
+        computation.effects.append(Effect(kind, name, site, context, source or site, sure))
+
+
 def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> None:
     """Record that Python formats what may be a tensor as if it were a number."""
     note_operands(frame, [formatted], (site,), FORMATS)
-    context, computation = frame.context, frame.context.computation
-    if computation is None or context.is_unrecorded or not context.on_device:
-        return
-    alternatives = options(formatted)
-    if any(map(_is_data, alternatives)):
-        is_certain = all(map(_is_data, alternatives))
-        computation.effects.append(Effect(FORMATS, how, site, context, site, is_certain))
+    are_data = [is_data(option) for option in options(formatted)]
+    if any(are_data):
+        note_effect(frame, FORMATS, how, site, sure=all(are_data))
 
 
 def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
@@ -379,32 +379,10 @@ def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
 
 def note_iteration(frame: Frame, iterated: Value, site: Site, *, converts: bool = False) -> None:
     """Record that Python takes the items of one tensor, where that is not converted."""
-    context, computation = frame.context, frame.context.computation
-    kind = ASKS_WHERE[context.conversion] if converts else ASKS
-    if computation is None or context.is_unrecorded or not context.on_device or not kind:
-        return
+    kind = ASKS_WHERE[frame.context.conversion] if converts else ASKS
     # Of a tuple and a tensor, the setting that chose one may choose who takes its items, too.
-    if all(map(_is_one_tensor, options(iterated))):
-        computation.effects.append(Effect(kind, "for", site, context, site, True))
-
-
-def note_index(frame: Frame, base: Value, index: Value, site: Site) -> None:
-    """Record that a tensor selects an item of a list or a dict of Python."""
-    context, computation = frame.context, frame.context.computation
-    if computation is None or context.is_unrecorded or not context.on_device:
-        return
-    holders = options(base)
-    if _is_data(index) and all(isinstance(holder, (Sequence, Mapping)) for holder in holders):
-        computation.effects.append(Effect(ASKS, INDEX, site, context, site, True))
-
-
-def note_failure(frame: Frame, test: Tensor, site: Site) -> None:
-    """Record that a `raise` under a test of a tensor is traced, and so runs in each trace."""
-    context, computation = frame.context, frame.context.computation
-    if computation is None or context.is_unrecorded:
-        return
-    if context.on_device and _is_data(test):
-        computation.effects.append(Effect(FAILS, "raise", site, context, site, True))
+    if kind and all(map(_is_one_tensor, options(iterated))):
+        note_effect(frame, kind, "for", site)
 
 
 def _is_one_tensor(value: object) -> bool:
@@ -414,7 +392,7 @@ def _is_one_tensor(value: object) -> bool:
     return value.made.on_device and (value.single or value.shape is not None)
 
 
-def _is_data(value: object) -> bool:
+def is_data(value: object) -> bool:
     """Return whether this is a tensor whose value is known at run time only.
 
     A part of the inputs may be a dict of tensors, which is asked whether it is empty. A scalar
@@ -422,29 +400,19 @@ def _is_data(value: object) -> bool:
     """
     if not isinstance(value, Tensor) or value.sort != "tensor" or not value.computed:
         return False
-    return value.data or (value.shape == () and not _is_of_identity(value))
-
-
-# tensorflow/python/framework/tensor.py: in TensorFlow 1, `==` on tensors is Python's.
-def _is_of_identity(tensor: Tensor) -> bool:
-    return tensor.operation is not None and tensor.operation.operator in ("Equal", "NotEqual")
+    # tensorflow/python/framework/tensor.py: in TensorFlow 1, `==` on tensors is Python's.
+    operator = "" if value.operation is None else value.operation.operator
+    return value.data or (value.shape == () and operator not in ("Equal", "NotEqual"))
 
 
 def first_trace_time_value(items: Iterable[Value]) -> TraceTimeValue | None:
     """Return the first of the values that is frozen."""
-    for item in items:
-        if type(item) is TraceTimeValue:
-            return item
-    return None
+    return next((item for item in items if isinstance(item, TraceTimeValue)), None)
 
 
 def note_trace_time_value(frame: Frame, kind: str, value: TraceTimeValue, site: Site) -> None:
     """Record that device code computes with it, or decides by it."""
-    if frame.context.on_device and not frame.context.is_unrecorded:
-        computation = frame.context.computation
-        assert computation is not None
-        effect = Effect(kind, value.path, site, frame.context, value.site, True)
-        computation.effects.append(effect)
+    note_effect(frame, kind, value.path, site, value.site)
 
 
 def note_unread(
@@ -466,7 +434,5 @@ def note_unread(
     if not context.on_device or context.is_unrecorded:
         return
     matters = is_parameter or all_tensors(arguments)
-    if matters or any(
-        function_of(value) is not None or list(variables(value)) for value in arguments
-    ):
+    if matters or any(function_of(value) or variables(value) for value in arguments):
         frame.session.note_unfollowed(site, name, reason, kind)
