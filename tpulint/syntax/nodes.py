@@ -45,7 +45,7 @@ class Expression(Node):
 
 
 @node
-class Placed(Expression):
+class PlacedExpression(Expression):
     """An expression that has a place of its own."""
 
     place: int
@@ -86,12 +86,12 @@ Literal: TypeAlias = "str | int | float | bool | None"
 
 
 @node
-class Name(Placed):
+class Name(PlacedExpression):
     id: str
 
 
 @node
-class Attribute(Placed):
+class Attribute(PlacedExpression):
     base: Expression
     name: str
 
@@ -110,7 +110,7 @@ class CallArgument(Node):
 
 
 @node
-class CallNode(Placed):
+class CallNode(PlacedExpression):
     callee: Expression
     arguments: list[CallArgument]
 
@@ -121,7 +121,7 @@ class Constant(Expression):
 
 
 @node
-class Display(Placed):
+class Display(PlacedExpression):
     """kind: "tuple", "list" or "set"."""
 
     kind: str
@@ -142,12 +142,12 @@ class DictItem(Node):
 
 
 @node
-class DictDisplay(Placed):
+class DictDisplay(PlacedExpression):
     items: list[DictItem]
 
 
 @node
-class Subscript(Placed):
+class Subscript(PlacedExpression):
     base: Expression
     index: Expression
 
@@ -161,12 +161,12 @@ class Slice(Expression):
 
 
 @node
-class Lambda(Placed):
+class Lambda(PlacedExpression):
     function: int
 
 
 @node
-class Conditional(Placed):
+class Conditional(PlacedExpression):
     test: Expression
     body: Expression
     orelse: Expression
@@ -238,7 +238,7 @@ class Await(Expression):
 
 
 @node
-class Yield(Placed):
+class Yield(PlacedExpression):
     value: Expression
 
 
@@ -495,7 +495,7 @@ class Match(Statement):
 
 def own_place(of: Node) -> int:
     """Return the place of an expression, NOWHERE where it has none of its own."""
-    return of.place if isinstance(of, Placed) else NOWHERE
+    return of.place if isinstance(of, PlacedExpression) else NOWHERE
 
 
 def first_place(of: Node) -> int:
@@ -503,9 +503,9 @@ def first_place(of: Node) -> int:
     first = of
     while isinstance(first, (BinaryOperation, Compare)):  # a sum may be long
         first = first.left
-    if isinstance(first, Placed):
+    if isinstance(first, PlacedExpression):
         return first.place
-    return next((part.place for part in walk(of) if isinstance(part, Placed)), NOWHERE)
+    return next((part.place for part in walk(of) if isinstance(part, PlacedExpression)), NOWHERE)
 
 
 def place_of(statement: Node) -> int:
