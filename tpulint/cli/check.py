@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from tpulint.check import driver
@@ -25,7 +27,6 @@ from tpulint.cli.report import (
 )
 from tpulint.cli.request import request_of
 from tpulint.codes import CODES
-from tpulint.collector import collect_by_itself
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
 from tpulint.finding import Finding
@@ -42,34 +43,27 @@ if TYPE_CHECKING:
 PAUSE = 0.5  # seconds
 CLEAR = "\x1bc"
 
-State = Mapping[str, str | None]
 
-
-def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int]) -> int:
+def watch(options: argparse.Namespace) -> int:
     """Check, wait for a change, and check again; only Ctrl-C ends it."""
-    collect_by_itself()  # this process does not end with the check
+    gc.enable()  # this process does not end with the check
     files = WatchedFiles(options)
     while True:
         before = files.state()
         if sys.stdout.isatty():
             sys.stdout.write(CLEAR)
         try:
-            check(options)
+            check_once(options)
         except ConfigError as error:
             print_messages([str(error)])
         sys.stdout.flush()
         print("tpulint: watching for changes (Ctrl-C ends)", file=sys.stderr, flush=True)
-        wait_for_change(files, before)
-
-
-def wait_for_change(files: WatchedFiles, before: State) -> None:
-    pause = PAUSE
-    while True:
-        time.sleep(pause)
-        start = time.monotonic()
-        if files.state() != before:
-            return
-        pause = max(PAUSE, 10 * (time.monotonic() - start))
+        now, pause = before, PAUSE
+        while now == before:
+            time.sleep(pause)
+            start = time.monotonic()
+            now = files.state()
+            pause = max(PAUSE, 10 * (time.monotonic() - start))
 
 
 class WatchedFiles:
@@ -79,7 +73,7 @@ class WatchedFiles:
         self._options = options
         self._paths = with_configurations([])
 
-    def state(self) -> State:
+    def state(self) -> Mapping[str, str | None]:
         """Return the stamp of each file; of the last ones, while none can be found."""
         try:
             task = driver.discover(request_of(self._options))
@@ -96,20 +90,12 @@ def with_configurations(files: Sequence[str]) -> list[str]:
         while folder not in folders:
             folders.add(folder)
             folder = os.path.dirname(folder)
-    return [
-        *files,
-        *(os.path.join(folder, name) for folder in folders for name in FILES),
-        *(path for folder in folders for path in requirement_files(folder)),
-    ]
-
-
-def requirement_files(folder: str) -> list[str]:
-    """Return the files in a folder that may say which TensorFlow it is for."""
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return []
-    return [os.path.join(folder, name) for name in names if states_requirements(name)]
+    paths = [*files, *(os.path.join(folder, name) for folder in folders for name in FILES)]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            names = filter(states_requirements, os.listdir(folder))
+            paths += [os.path.join(folder, name) for name in names]
+    return paths
 
 
 # `tpulint check`: from the options to a request, and from its result to the output.
@@ -119,41 +105,30 @@ def check(options: argparse.Namespace) -> int:
     """Run the check and report its findings; the answer is the exit status."""
     if options.show_settings:
         return show_settings(options)
-    if options.watch:
-        return watch(options, check_once)
-    return check_once(options)
+    return watch(options) if options.watch else check_once(options)
 
 
 def check_once(options: argparse.Namespace) -> int:
     """Check all files once."""
     request = request_of(options)
     progress = progress_of(options)
+    reports = options.statistics or options.write_baseline or options.add_suppressions
+    fixes = options.fix or options.fix_only or options.diff
     try:
-        return run_request(options, request, progress)
+        task = described(driver.discover(request, progress))
+        if options.show_files:
+            return show_files(options, task)
+        if fixes or (options.unsafe_fixes and not reports):
+            return fix(options, task)
+        result = driver.check(task)
+        progress.end()
+        if options.write_baseline:
+            return write_baseline(options, result)
+        if options.add_suppressions:
+            return add_suppressions(options, result)
+        return report(options, result, 0, sys.stdout)
     finally:
         progress.end()
-
-
-def run_request(options: argparse.Namespace, request: driver.Request, progress: Progress) -> int:
-    task = described(driver.discover(request, progress))
-    if options.show_files:
-        return show_files(options, task)
-    if is_fixing(options):
-        return fix(options, task)
-    result = driver.check(task)
-    progress.end()
-    if options.write_baseline:
-        return write_baseline(options, result)
-    if options.add_suppressions:
-        return add_suppressions(options, result)
-    return report(options, result, 0, sys.stdout)
-
-
-def is_fixing(options: argparse.Namespace) -> bool:
-    if options.fix or options.fix_only or options.diff:
-        return True
-    reporting = options.statistics or options.write_baseline or options.add_suppressions
-    return bool(options.unsafe_fixes and not reporting)
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
@@ -255,11 +230,11 @@ def fix(options: argparse.Namespace, task: driver.Task) -> int:
     if options.diff:
         return show_difference(options, fixed, last)
     stdin = task.request.stdin
-    if stdin is not None:
-        if not options.silent:
-            sys.stdout.buffer.write(fixed.files.get(task.request.stdin_filename, stdin))
-        return report_fixes(options, fixed, last, sys.stderr)
-    return report_fixes(options, fixed, write(task, fixed, last), sys.stdout)
+    if stdin is None:
+        return report_fixes(options, fixed, write(task, fixed, last), sys.stdout)
+    if not options.silent:
+        sys.stdout.buffer.write(fixed.files.get(task.request.stdin_filename, stdin))
+    return report_fixes(options, fixed, last, sys.stderr)
 
 
 def write(task: driver.Task, fixed: Fixed, result: CheckResult) -> CheckResult:
@@ -296,14 +271,15 @@ def report_fixes(
 ) -> int:
     """Report what was fixed and what is left."""
     count = fixed.counts.total()
+    exit_status = 0
     if options.show_fixes and not options.silent and count:
         out(enumerated(fixed.codes), sys.stderr)
-    if options.fix_only:
+    if not options.fix_only:
+        exit_status = report(options, result, count, stream)
+    else:
         write_messages(options, result)
         if count and not options.quiet and not options.silent:
             print(f"Fixed {number(count)}.", file=sys.stderr)
-        return status(options, result, bool(count) and options.exit_non_zero_on_fix)
-    exit_status = report(options, result, count, stream)
     return exit_status or status(options, result, bool(count) and options.exit_non_zero_on_fix)
 
 

@@ -10,10 +10,11 @@ import importlib.util
 import os
 import re
 import sys
+from functools import partial
 
 from tpulint.cache_dir import clear, is_ours
 from tpulint.check.request import cache_place
-from tpulint.cli.report import colored, out, print_messages, width, write_file
+from tpulint.cli.report import colored, print_messages, put_out, width
 from tpulint.cli.request import activate, closest, print_problems, request_of_file
 from tpulint.codes import SHAPE
 from tpulint.config import ConfigError
@@ -72,10 +73,7 @@ def draw(options: argparse.Namespace) -> int:
     print_messages(drawn.messages)
     context = RenderContext(os.getcwd(), drawn.sources, color=colored(options), width=width())
     written = load(options.output_format)(drawn.program, context)
-    if options.output_file is not None:
-        write_file(options.output_file, written.encode("utf-8", "surrogateescape"))
-    else:
-        out(written, sys.stdout)
+    put_out(options, written, sys.stdout)
     return 0
 
 
@@ -91,24 +89,19 @@ def split_function(place: str) -> tuple[str, str | None]:
 def merge(options: argparse.Namespace) -> int:
     """Write the merged report; the answer is 1 where it holds findings, as that of a check."""
     print_problems(activate(options, "."))
-    texts = [read(path) for path in options.reports]
+    texts = []
+    for path in options.reports:
+        try:
+            data = read_regular(path, OWN_FILE_LIMIT_BYTES)
+        except OSError as error:
+            raise ConfigError(f"merge: {path}: cannot be read: {error.strerror}") from None
+        texts.append(data.decode("utf-8", "surrogateescape"))
     try:
         text, findings = merged(texts)
     except Unmergeable as error:
         raise ConfigError(f"merge: {error}") from None
-    if options.output_file:
-        write_file(options.output_file, text.encode("utf-8", "surrogateescape"))
-    else:
-        out(text, sys.stdout)
+    put_out(options, text, sys.stdout)
     return 1 if findings and not options.exit_zero else 0
-
-
-def read(path: str) -> str:
-    """Return the text of a report. Raises ConfigError where it cannot be read."""
-    try:
-        return read_regular(path, OWN_FILE_LIMIT_BYTES).decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise ConfigError(f"merge: {path}: cannot be read: {error.strerror}") from None
 
 
 # `tpulint rule` and `tpulint config`: what the rules and the configuration say.
@@ -121,10 +114,9 @@ def show_rule(options: argparse.Namespace) -> int:
     if options.all and options.code is not None:
         raise ConfigError("rule: give one CODE, or --all")
     print_problems(activate(options, "."))
-    if options.code is None and not options.all:
-        sys.stdout.write(rule_list(options.output_format))
-        return 0
-    sys.stdout.write(rule_page(options.code, options.output_format))
+    is_list = options.code is None and not options.all
+    written = rule_list if is_list else partial(rule_page, options.code)
+    sys.stdout.write(written(options.output_format))
     return 0
 
 
@@ -139,18 +131,15 @@ def show_config(options: argparse.Namespace) -> int:
     from tpulint.config.readers import nearest
     from tpulint.output.reference import explained_key, settings
 
-    if not os.path.lexists(options.path):
-        if options.path in KEYS:
-            print_problems(activate(options, "."))
-            config = closest(options, ".").of(os.getcwd())
-            sys.stdout.write(explained_key(KEYS[options.path], config))
-            return 0
+    is_place = os.path.lexists(options.path)
+    if not is_place and options.path not in KEYS:
         near = nearest(options.path, list(KEYS), 0.6)
         raise ConfigError(f"{options.path}: no such file or directory, and no key{near}")
-    full = os.path.abspath(options.path)
+    full = os.path.abspath(options.path if is_place else ".")
     folder = full if os.path.isdir(full) else os.path.dirname(full)
     print_problems(activate(options, folder))
-    sys.stdout.write(settings(closest(options, folder).of(folder)))
+    config = closest(options, folder).of(folder)
+    sys.stdout.write(settings(config) if is_place else explained_key(KEYS[options.path], config))
     return 0
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tpulint import plugins
@@ -110,9 +111,7 @@ def load(shell: Shell) -> None:
     cells = Cells(shell)
     shell.events.register("pre_run_cell", cells.check)
     shell.__dict__.setdefault("_tpulint_cells", []).append(cells)
-    shell.register_magic_function(
-        lambda line, cell: run_cell(shell, cells, line, cell), "cell", MAGIC
-    )
+    shell.register_magic_function(partial(run_cell, shell, cells), "cell", MAGIC)
 
 
 def unload(shell: Shell) -> None:
@@ -203,17 +202,14 @@ def report_of(
     from tpulint.run.session import computation, unseen_errors, unseen_notes, warnings_without_rule
 
     unseen = unseen_errors(watch, [error])
-    failures = [failure_of(problem) for problem in (*watch.warnings.values(), error, *unseen)]
-    result = cells.result() if any(failures) else None
+    problems = map(failure_of, (*watch.warnings.values(), error, *unseen))
+    failures = [failure for failure in problems if failure is not None]
+    result = cells.result() if failures else None
     findings = result.findings if result else []
     faults = []
     for failure in failures:
-        if failure is None:
-            continue
-        same = [finding for finding in findings if finding.code in failure.rules]
-        if same or failure.code:
-            code = same[0].code if same else failure.code
-            finding = same[0] if same else None
+        finding = next((found for found in findings if found.code in failure.rules), None)
+        if code := finding.code if finding else failure.code:
             faults.append(RunFault(failure.kind, code, failure.place, finding))
     ran = FinishedRun(
         f"In [{running_number(shell)}]",

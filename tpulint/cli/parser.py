@@ -72,13 +72,8 @@ class Parser(argparse.ArgumentParser):
 
     def commands(self) -> dict[str, Parser]:
         """Return the parsers of the commands below this one, by name."""
-        choices = (action.choices for action in self._actions if isinstance(action.choices, dict))
-        return {
-            name: parser
-            for group in choices
-            for name, parser in group.items()
-            if isinstance(parser, Parser)
-        }
+        groups = [act for act in self._actions if isinstance(act, argparse._SubParsersAction)]
+        return {name: parser for group in groups for name, parser in group.choices.items()}
 
 
 # Completion scripts for shells, made from the parsers themselves.
@@ -129,16 +124,11 @@ def bash(top: Parser) -> str:
 
 def zsh(top: Parser) -> str:
     lines = ["#compdef tpulint", "_tpulint() {", "  local -a commands", "  commands=("]
-    for name, text in described(top):
-        lines.append(f"    {quoted(f'{name}:{text}')}")
-    lines += [
-        "  )",
-        "  if (( CURRENT == 2 )); then",
-        "    _describe command commands",
-        "    return",
-    ]
-    lines += ["  fi", "  local command=$words[2]", "  shift words", "  (( CURRENT-- ))"]
-    lines.append("  case $command in")
+    for name, command in top.commands().items():
+        lines.append(f"    {quoted(f'{name}:{command.description}')}")
+    lines += ["  )", "  if (( CURRENT == 2 )); then", "    _describe command commands"]
+    lines += ["    return", "  fi", "  local command=$words[2]", "  shift words"]
+    lines += ["  (( CURRENT-- ))", "  case $command in"]
     for name, command in top.commands().items():
         specs = [quoted(spec) for action in command.actions() for spec in zsh_specs(action)]
         specs += [
@@ -163,25 +153,23 @@ def zsh_specs(action: argparse.Action) -> Iterator[str]:
 
 def fish(top: Parser) -> str:
     lines = []
-    for name, text in described(top):
-        lines.append(f"complete -c tpulint -n __fish_use_subcommand -f -a {name} -d {quoted(text)}")
     for name, command in top.commands().items():
-        seen = f"-n '__fish_seen_subcommand_from {name}'"
+        text = quoted(command.description or "")
+        lines.append(f"complete -c tpulint -n __fish_use_subcommand -f -a {name} -d {text}")
+    for name, command in top.commands().items():
+        seen = f"complete -c tpulint -n '__fish_seen_subcommand_from {name}'"
         for action in command.actions():
-            words = [fish_option(option) for option in action.option_strings]
-            if not words:
-                choices = f"-f -a '{choices_text(action)}'" if choices_text(action) else ""
-                lines += [f"complete -c tpulint {seen} {choices}"] if choices else []
-                continue
-            needs = "" if action.nargs == 0 else " -r"
             values = f" -f -a '{choices_text(action)}'" if choices_text(action) else ""
-            text = quoted(action.help or "")
-            lines.append(f"complete -c tpulint {seen} {' '.join(words)}{needs}{values} -d {text}")
+            words = "".join(
+                f" -l {option[2:]}" if option.startswith("--") else f" -s {option[1:]}"
+                for option in action.option_strings
+            )
+            if words:
+                needs = "" if action.nargs == 0 else " -r"
+                lines.append(f"{seen}{words}{needs}{values} -d {quoted(action.help or '')}")
+            elif values:
+                lines.append(f"{seen}{values}")
     return "\n".join(lines) + "\n"
-
-
-def fish_option(option: str) -> str:
-    return f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
 
 
 def powershell(top: Parser) -> str:
@@ -228,11 +216,6 @@ def powershell(top: Parser) -> str:
 def array(words: Iterable[str]) -> str:
     """Return the words as an array of PowerShell."""
     return f"@({', '.join(quoted(word) for word in words)})"
-
-
-def described(top: Parser) -> Iterator[tuple[str, str]]:
-    """Yield the commands with what they are for."""
-    yield from ((name, command.description or "") for name, command in top.commands().items())
 
 
 def choices_text(action: argparse.Action) -> str:

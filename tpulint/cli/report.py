@@ -25,19 +25,9 @@ if TYPE_CHECKING:
 
 def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream: TextIO) -> int:
     """Write the findings, and the messages to standard error; the answer is the exit status."""
-    rendered = driver.render(result, style_of(options, fixed))
-    write_messages(options, result.with_messages(rendered.messages))
-    if options.output_file is not None:
-        write_file(options.output_file, rendered.text.encode("utf-8", "surrogateescape"))
-    elif not options.silent:
-        out(rendered.text, stream)
-    return status(options, result, bool(result.findings))
-
-
-def style_of(options: argparse.Namespace, fixed: int) -> Style:
     from tpulint.output.text import shows_links
 
-    return Style(
+    style = Style(
         ALIASES.get(options.output_format, options.output_format),
         color=colored(options),
         quiet=options.quiet,
@@ -46,6 +36,11 @@ def style_of(options: argparse.Namespace, fixed: int) -> Style:
         width=WIDTH if options.output_file else width(),
         links=options.output_file is None and colored(options) and shows_links(sys.stdout),
     )
+    rendered = driver.render(result, style)
+    write_messages(options, result.with_messages(rendered.messages))
+    if options.output_file is not None or not options.silent:
+        put_out(options, rendered.text, stream)
+    return status(options, result, bool(result.findings))
 
 
 WIDTH = 100  # of what is no terminal
@@ -95,6 +90,14 @@ def status(options: argparse.Namespace, result: CheckResult, has_findings: bool)
 # Files and streams written whole, and never over another program's change.
 
 
+def put_out(options: argparse.Namespace, text: str, stream: TextIO) -> None:
+    """Write the text to the output file, or where there is none to the stream."""
+    if options.output_file is not None:
+        write_file(options.output_file, text.encode("utf-8", "surrogateescape"))
+    else:
+        out(text, stream)
+
+
 def out(text: str, stream: TextIO) -> None:
     """Write UTF-8 whatever the locale says, as the files that the findings come from."""
     stream.flush()
@@ -137,7 +140,9 @@ def write_file(path: str, data: bytes) -> None:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            os.chmod(temporary, 0o666 & ~umask() if mode is None else mode)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask if mode is None else mode)
             os.replace(temporary, goal)
         except BaseException:
             os.unlink(temporary)
@@ -151,9 +156,3 @@ def leads_out(path: str) -> bool:
     full, here = os.path.abspath(path), os.getcwd()
     around = here if is_inside(os.path.dirname(full), here) else os.path.dirname(full)
     return os.path.islink(full) and not is_inside(full, project_of(full) or around)
-
-
-def umask() -> int:
-    now = os.umask(0)
-    os.umask(now)
-    return now

@@ -6,7 +6,7 @@ import argparse
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tpulint import plugins
@@ -90,14 +90,13 @@ def inline(pairs: Iterable[str]) -> list[Override]:
     overrides = []
     for pair in pairs:
         for key, value in parse_toml(f"--config {pair}", pair.encode()).items():
-            if key == "extend":
-                raise ConfigError("--config: extend can only be set in a configuration file")
             try:
-                overrides.append(
-                    Override(key, absolute(key, read(key, value), os.getcwd()), "--config")
-                )
+                if key == "extend":
+                    raise ConfigError("extend can only be set in a configuration file")
+                full = absolute(key, read(key, value), os.getcwd())
             except ConfigError as error:
                 raise ConfigError(f"--config: {error}") from None
+            overrides.append(Override(key, full, "--config"))
     return overrides
 
 
@@ -105,35 +104,29 @@ def of_options(options: argparse.Namespace) -> list[Override]:
     """Return the values of the options that have a key of their own."""
     values = vars(options)
     overrides: list[Override] = []
+
+    def add(key: str, value: object, origin: str = "", adds: bool = False) -> None:
+        try:
+            full = absolute(key, KEYS[key].read(value), os.getcwd())
+        except ConfigError as error:
+            raise ConfigError(f"--{key}: {error}") from None
+        overrides.append(Override(key, full, origin or f"--{key}", adds))
+
     for key in ("certainty", "target-tensorflow", "jobs", "cache-dir", "baseline"):
-        value = values.get(key.replace("-", "_"))
+        value = values.get(KEYS[key].field)
         if value is not None:
-            overrides.append(Override(key, parse_option(key, value), f"--{key}"))
+            add(key, value)
     cache = os.environ.get("TPULINT_CACHE_DIR")
     if cache and not values.get("cache_dir"):
-        overrides.append(
-            Override("cache-dir", parse_option("cache-dir", cache), "TPULINT_CACHE_DIR")
-        )
+        add("cache-dir", cache, "TPULINT_CACHE_DIR")
     for key in PATTERN_KEYS:
-        if values.get(key.replace("-", "_")):
-            patterns = parse_option(key, split_commas(values[key.replace("-", "_")]))
-            overrides.append(Override(key, patterns, f"--{key}", key == "extend-exclude"))
-    if values.get("per_file_ignores"):
-        pairs = parse_option(
-            "per-file-ignores", pairs_by_pattern(split_commas(values["per_file_ignores"]))
-        )
-        overrides.append(Override("per-file-ignores", pairs, "--per-file-ignores"))
+        if patterns := values.get(KEYS[key].field):
+            add(key, split_commas(patterns), adds=key == "extend-exclude")
+    if pairs := values.get("per_file_ignores"):
+        add("per-file-ignores", pairs_by_pattern(split_commas(pairs)))
     if values.get("write_baseline"):
         overrides.append(Override("baseline", None, "--write-baseline"))
     return overrides
-
-
-def parse_option(key: str, value: object) -> Any:
-    """Return the value of an option as its key reads it."""
-    try:
-        return absolute(key, KEYS[key].read(value), os.getcwd())
-    except ConfigError as error:
-        raise ConfigError(f"--{key}: {error}") from None
 
 
 def split_commas(values: Iterable[str]) -> list[str]:
@@ -152,16 +145,15 @@ def pairs_by_pattern(pairs: Iterable[str]) -> dict[str, list[str]]:
     return codes_by_pattern
 
 
-def split_codes(
-    option: str, values: Sequence[str] | None, codes: Callable[[object], tuple[str, ...]]
-) -> tuple[str, ...] | None:
+def codes_of(options: argparse.Namespace, name: str) -> tuple[str, ...] | None:
     """Return the codes of a repeated option; None where it was not given."""
+    values = vars(options).get(name)
     if values is None:
         return None
     try:
         return codes(split_commas(value.replace(" ", ",") for value in values))
     except ConfigError as error:
-        raise ConfigError(f"{option}: {error}") from None
+        raise ConfigError(f"{option(name)}: {error}") from None
 
 
 FIXING = ("fix", "fix_only", "diff")
@@ -172,46 +164,49 @@ def request_of(options: argparse.Namespace) -> driver.Request:
     """Return the request. Raises ConfigError for values and combinations that make no sense."""
     paths = tuple(options.paths) or (".",)
     refuse_contradictions(options, paths)
-    start = start_of(paths, options.stdin_filename)
-    notes = activate(options, start)
-    way = closest(options, start)
-    config = way.of(start)
-    if options.baseline:
-        from tpulint.diagnostics import baseline
-
-        baseline.read(options.baseline)  # what is wrong with it is said before the work
-    place = NO_CACHE if options.no_cache else cache_place(config, start)
-    layer = RuleSelection(
-        split_codes("--select", options.select, codes),
-        split_codes("--extend-select", options.extend_select, codes) or (),
-        split_codes("--ignore", options.ignore, codes) or (),
-        performance=options.performance,
-    )
-    return driver.Request(
-        config,
-        codes_by(config, layer),
-        paths,
-        stdin() if driver.STDIN in paths else None,
-        shown(options.stdin_filename) if options.stdin_filename else driver.STDIN,
-        options.force_exclude,
-        place.directory,
+    request = request_on(options, start_of(paths, options.stdin_filename), paths)
+    # Something is made of the fixes: edits, or a word that there are some.
+    is_fixing = any(vars(options)[name] for name in FIXING)
+    shows_fixes = options.statistics or options.output_format not in WITHOUT_FIXES
+    return request._replace(
+        stdin=stdin() if driver.STDIN in paths else None,
+        stdin_filename=shown(options.stdin_filename) if options.stdin_filename else driver.STDIN,
+        force_exclude=options.force_exclude,
         suppressions=not options.ignore_noqa,
-        closest=way,
-        layer=layer,
         changed_since=options.changed_since,
         staged=options.staged,
         shard=shard_of(options.shard),
         scheduler=options.scheduler,
         timed=options.statistics,
-        fixes=shows_fixes(options),
-        warnings=(*notes, *place.warnings),
+        fixes=is_fixing or shows_fixes,
     )
 
 
-def shows_fixes(options: argparse.Namespace) -> bool:
-    """Return whether something is made of the fixes: edits, or a word that there are some."""
-    changes = any(vars(options)[name] for name in FIXING)
-    return changes or options.statistics or options.output_format not in WITHOUT_FIXES
+def request_on(options: argparse.Namespace, start: str, paths: tuple[str, ...]) -> driver.Request:
+    """Return the request for the paths, with the configuration that counts in `start`."""
+    notes = activate(options, start)
+    way = closest(options, start)
+    config = way.of(start)
+    if path := vars(options).get("baseline"):
+        from tpulint.diagnostics import baseline
+
+        baseline.read(path)  # what is wrong with it is said before the work
+    place = NO_CACHE if options.no_cache else cache_place(config, start)
+    layer = RuleSelection(
+        codes_of(options, "select"),
+        codes_of(options, "extend_select") or (),
+        codes_of(options, "ignore") or (),
+        performance=vars(options).get("performance", False),
+    )
+    return driver.Request(
+        config,
+        codes_by(config, layer),
+        paths,
+        cache=place.directory,
+        closest=way,
+        layer=layer,
+        warnings=(*notes, *place.warnings),
+    )
 
 
 def stdin() -> bytes:
@@ -239,18 +234,7 @@ def request_of_file(
     if fault is not None:
         raise ConfigError(f"{path}: {fault}")
     start = os.path.abspath(path) if is_project else os.path.dirname(os.path.abspath(path))
-    notes = activate(options, start)
-    way = closest(options, start)
-    config = way.of(start)
-    place = NO_CACHE if options.no_cache else cache_place(config, start)
-    return driver.Request(
-        config,
-        codes_by(config, RuleSelection()),
-        (path,),
-        cache=place.directory,
-        closest=way,
-        warnings=(*notes, *place.warnings),
-    )
+    return request_on(options, start, (path,))
 
 
 def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> None:

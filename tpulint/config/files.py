@@ -77,25 +77,11 @@ def find_config(start: str) -> Config:
 
     Raises ConfigError for one that cannot be read or holds a wrong key or value.
     """
-    directory = os.path.abspath(start)
-    while True:
-        config = config_in(directory)
-        if config is not None:
-            return config
-        above = os.path.dirname(directory)
-        if above == directory:
-            return Config(root=os.path.abspath(start))
-        directory = above
-
-
-def config_in(directory: str) -> Config | None:
-    """Return the configuration that `directory` itself holds; a pyproject.toml may hold none."""
-    own = _table_in(directory)
-    return None if own is None else _extended(*own)
+    return Closest(start).of(os.path.abspath(start))
 
 
 def _table_in(directory: str) -> tuple[Mapping[str, object], str] | None:
-    """Return the table of the first of FILES that `directory` holds, and the file."""
+    """Return the table of the first of FILES in `directory`, and the file; it may hold none."""
     for name in FILES:
         path = os.path.join(directory, name)
         table = read_table(path) if is_regular(path) else None
@@ -122,10 +108,9 @@ def load_config(path: str) -> Config:
 
 def _extended(table: Mapping[str, object], path: str) -> Config:
     """Return the table of the file `path` over the files that it extends."""
-    config: Config | None = None
+    config = Config()
     for file, own in reversed(_chain(table, path)):
         config = from_table(own, file, config)
-    assert config is not None
     return config
 
 
@@ -134,17 +119,14 @@ def _chain(table: Mapping[str, object], path: str) -> list[tuple[str, Mapping[st
     chain = [(path, table)]
     while (named := table.get("extend")) is not None:
         try:
-            target = os.path.expanduser(string(named))
+            folder = os.path.dirname(os.path.abspath(path))
+            target = os.path.normpath(os.path.join(folder, os.path.expanduser(string(named))))
+            if any(os.path.abspath(file) == target for file, _ in chain):
+                raise ConfigError(f"{target} extends this file")
+            table = read_table(target) or {}
         except ConfigError as error:
             raise ConfigError(f"{path}: extend: {error}") from None
-        target = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(path)), target))
-        if any(os.path.abspath(file) == target for file, _ in chain):
-            raise ConfigError(f"{path}: extend: {target} extends this file")
-        try:
-            extended = read_table(target)
-        except ConfigError as error:
-            raise ConfigError(f"{path}: extend: {error}") from None
-        path, table = target, extended or {}
+        path = target
         chain.append((path, table))
     return chain
 
@@ -198,24 +180,18 @@ def named_rules_directories(start: str) -> NamedDirectories:
 
     `start` may also be a configuration file. Raises ConfigError.
     """
-    directory = os.path.abspath(start)
-    if os.path.isfile(directory):
-        return _named_by(read_table(directory) or {}, directory)
-    while True:
-        own = _table_in(directory)
-        if own is not None:
-            return _named_by(*own)
-        above = os.path.dirname(directory)
-        if above == directory:
+    place = os.path.abspath(start)
+    own = (read_table(place) or {}, place) if os.path.isfile(place) else _table_in(place)
+    while own is None:
+        above = os.path.dirname(place)
+        if above == place:
             return NamedDirectories("")
-        directory = above
-
-
-def _named_by(table: Mapping[str, object], path: str) -> NamedDirectories:
-    """Return the directories of the first file, of those that extend each other, that names any."""
-    chain = _chain(table, path)
-    file, own = next(((file, own) for file, own in chain if "rules-dir" in own), chain[0])
-    return _rules_directories(file, own, "rules-dir")
+        place = above
+        own = _table_in(place)
+    # Of the files that extend each other, the first that names any counts.
+    chain = _chain(*own)
+    file, table = next((row for row in chain if "rules-dir" in row[1]), chain[0])
+    return _rules_directories(file, table, "rules-dir")
 
 
 def allowed_rules_directories() -> tuple[str, ...]:
@@ -251,8 +227,6 @@ def _rules_directories(path: str, table: Mapping[str, object], key: str) -> Name
 
 # The configuration of each file: the closest one, and over it what the command line says.
 
-Over = Callable[[Config], Config]
-
 
 class Closest:
     """The configuration of each directory, with each file read once.
@@ -262,7 +236,10 @@ class Closest:
     """
 
     def __init__(
-        self, root: str, fixed: Config | None = None, over: Over = lambda config: config
+        self,
+        root: str,
+        fixed: Config | None = None,
+        over: Callable[[Config], Config] = lambda config: config,
     ) -> None:
         self._over = over
         self._fixed = None if fixed is None else over(fixed)
@@ -276,10 +253,10 @@ class Closest:
             return self._fixed
         config = self._known.get(directory)
         if config is None:
-            own = config_in(directory)
+            own = _table_in(directory)
             above = os.path.dirname(directory)
             if own is not None:
-                config = self._over(own)
+                config = self._over(_extended(*own))
             else:
                 config = self.of(above) if above != directory else self._none
             self._known[directory] = config
@@ -303,15 +280,11 @@ class Closest:
         """Return whether `path` (absolute) or a directory above it, below the root, is left out."""
         while True:
             above, name = os.path.split(path)
-            if above == path or not self._reaches(path):
+            config = self.of(above)
+            is_closest = self._fixed is None and config.file is not None
+            is_below = is_closest or path.startswith(os.path.join(config.root, ""))
+            if above == path or not is_below:
                 return False
             if self.patterns(above).fit(path, name):
                 return True
             path = above
-
-    def _reaches(self, path: str) -> bool:
-        """Return whether `path` lies below the root of a configuration."""
-        above = os.path.dirname(path)
-        config = self.of(above)
-        inside = path.startswith(os.path.join(config.root, ""))
-        return inside or (self._fixed is None and config.file is not None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import tpulint.config.readers as readers
@@ -75,34 +75,24 @@ DECIDES = {"target-tensorflow": ("TPU801", "TPU802")}
 # The JSON schema of the configuration, for editors and for the reference.
 
 
-def schema() -> dict[str, object]:
+def schema_text() -> str:
     """Return the schema of a tpulint.toml, which is that of the table `[tool.tpulint]` too."""
-    return {
+    # The codes and their beginnings, the shorter ones first where they share one.
+    selectors = sorted({code[:length] for code in CODES for length in range(3, 7)})
+    document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": f"{HOME}/tpulint.schema.json",
         "title": "The configuration of tpulint",
         "type": "object",
         "additionalProperties": False,
-        "properties": {key.name: dict(properties(key.name)) for key in KEYS.values()},
-        "$defs": {"selector": {"type": "string", "enum": ["ALL", *selectors(), *NAMES]}},
+        "properties": {
+            key.name: {"description": key.text, **key.schema}
+            | ({} if key.default is None else {"default": key.default})
+            for key in KEYS.values()
+        },
+        "$defs": {"selector": {"type": "string", "enum": ["ALL", *selectors, *NAMES]}},
     }
-
-
-def schema_text() -> str:
-    return json.dumps(schema(), indent=2) + "\n"
-
-
-def properties(name: str) -> Iterator[tuple[str, object]]:
-    key = KEYS[name]
-    yield from {"description": key.text, **key.schema}.items()
-    if key.default is not None:
-        yield "default", key.default
-
-
-def selectors() -> list[str]:
-    """Return the codes and their beginnings, the shorter ones first where they share one."""
-    prefixes = {code[:length] for code in CODES for length in range(3, 7)}
-    return sorted(prefixes)
+    return json.dumps(document, indent=2) + "\n"
 
 
 # The configuration of a run, or of a file of it, and the origin of each value.
