@@ -57,12 +57,10 @@ def sealed(name: str, content: bytes) -> bytes:
     return _digest(name, content) + content
 
 
-def unsealed(name: str, entry: bytes) -> bytes:
-    """Return the content of an entry. Raises ValueError for one that is damaged or another's."""
+def unsealed(name: str, entry: bytes) -> bytes | None:
+    """Return the content of an entry; None for one that is damaged or another's."""
     content = entry[DIGEST_CHARACTERS:]
-    if entry[:DIGEST_CHARACTERS] != _digest(name, content):
-        raise ValueError("no entry of this name, or a damaged one")
-    return content
+    return content if entry[:DIGEST_CHARACTERS] == _digest(name, content) else None
 
 
 def _digest(name: str, content: bytes) -> bytes:

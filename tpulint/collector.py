@@ -2,8 +2,7 @@
 
 Only what is left of a program when its findings are known is garbage, all of it in circles.
 Python's own collector would look at all that is kept whenever much was made: in the middle of an
-analysis, or before its result is sent. So whoever analyzes decides when it runs, and all ways to
-do so are here.
+analysis, or before its result is sent. So whoever analyzes decides when it runs.
 """
 
 from __future__ import annotations
@@ -36,25 +35,6 @@ def collected_never() -> Iterator[None]:
     gc.freeze()
 
 
-def collect_by_hand() -> None:
-    """Take the collector's work over, for as long as the process lives."""
-    gc.disable()
-
-
-def collect_by_itself() -> None:
-    """Leave the collector its work, in a process that lives on."""
-    gc.enable()
-
-
-def leave_inherited() -> None:
-    """Never collect what a forked process has of its parent.
-
-    The parent may be a program of TensorFlow's, whose objects crash where another process ends
-    them, and to look at them would copy their memory.
-    """
-    gc.freeze()
-
-
 def collect_if_many() -> None:
     """Give back the memory of programs that were analyzed, where they have left many objects.
 
@@ -63,11 +43,6 @@ def collect_if_many() -> None:
     """
     if gc.get_count()[0] > MAX_UNCOLLECTED_OBJECTS:
         gc.collect()
-
-
-def collect_new() -> None:
-    """Collect what has become garbage since all was looked at."""
-    gc.collect()
 
 
 def collect_and_freeze() -> None:

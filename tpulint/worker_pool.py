@@ -6,6 +6,7 @@ queued. A worker also ends by itself when its parent is gone (killed, or timed o
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -15,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.context import BaseContext
 
-from tpulint import collector, plugins
+from tpulint import plugins
 
 Initializer = Callable[[], object]
 
@@ -48,7 +49,10 @@ def kill_workers() -> None:
 
 def prepare_worker(options: plugins.PluginOptions, initializer: Initializer | None) -> None:
     """Leave Ctrl-C and its objects to the parent, and end when it ends."""
-    collector.leave_inherited()
+    # What a forked process has of its parent is never collected. The parent may be a program of
+    # TensorFlow's, whose objects crash where another process ends them, and to look at them would
+    # copy their memory.
+    gc.freeze()
     plugins.require(options)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, name="tpulint-parent", daemon=True).start()

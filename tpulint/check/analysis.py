@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tpulint import rules
 from tpulint.absint.domain.site import Module
@@ -16,12 +16,8 @@ from tpulint.frontends import is_start
 from tpulint.frontends.tensorflow.build_program import Summarized
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.incremental.model import Batch, Job, RuleFailure, describe
-from tpulint.source import Source
+from tpulint.source import Source, UnreadableSource, read_source
 from tpulint.syntax.lazy_module import Store
-
-if TYPE_CHECKING:
-    from tpulint.source import Source
-
 
 # The files that a program begins in.
 
@@ -30,44 +26,32 @@ ROWS_LIMIT = 50_000
 CHARACTERS_LIMIT = 3 * 1024 * 1024
 
 
-class ProgramSources(NamedTuple):
-    """The sources that a program begins in, and TPU001 for the files that cannot be read."""
+def read_sources(batch: Batch, job: Job) -> tuple[list[Source], list[Finding]]:
+    """Return the sources that a program begins in, and TPU001 for the files that cannot be read.
 
-    sources: list[Source]
-    findings: list[Finding]
-
-
-def read_sources(batch: Batch, job: Job) -> ProgramSources:
-    """Read the seeds of the program; a file that cannot matter does not have to be text at all."""
-    result = ProgramSources([], [])
+    A file that cannot matter does not have to be text at all.
+    """
+    sources, findings = [], []
     for filename in job.seeds:
         try:
             data = batch.disk.read(os.path.abspath(filename))
+            if not is_start(data, batch.settings.boundary_names):
+                continue
+            source = read_source(filename, data)
         except OSError as error:
-            reason = f"cannot be read: {error.strerror}"
-            result.findings.append(unreadable(filename, reason, 1, 1))
+            findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
             continue
-        if is_start(data, batch.settings.boundary_names):
-            _add_source(filename, data, result)
-    return result
-
-
-def _add_source(filename: str, data: bytes, result: ProgramSources) -> None:
-    from tpulint.source import UnreadableSource, read_source
-
-    try:
-        source = read_source(filename, data)
-    except UnreadableSource as error:
-        result.findings.append(unreadable(filename, error.reason, error.row, error.column))
-        return
-    text = source.text
-    if len(text) > CHARACTERS_LIMIT or text.count("\n") > ROWS_LIMIT:
-        limits = f"{ROWS_LIMIT:,} lines or {CHARACTERS_LIMIT:,} characters"
-        reason = f"is not checked: it is longer than {limits}"
-        result.findings.append(unreadable(filename, reason, 1, 1))
-        return
-    result.sources.append(source)
-    result.findings.extend(unreadable(filename, *problem) for problem in source.problems)
+        except UnreadableSource as error:
+            findings.append(unreadable(filename, error.reason, error.row, error.column))
+            continue
+        if len(source.text) > CHARACTERS_LIMIT or source.text.count("\n") > ROWS_LIMIT:
+            limits = f"{ROWS_LIMIT:,} lines or {CHARACTERS_LIMIT:,} characters"
+            reason = f"is not checked: it is longer than {limits}"
+            findings.append(unreadable(filename, reason, 1, 1))
+        else:
+            sources.append(source)
+            findings += [unreadable(filename, *problem) for problem in source.problems]
+    return sources, findings
 
 
 # Their summaries.
@@ -102,16 +86,13 @@ def run_rules(
     for code in RULES:
         if checkpoint is not None:
             checkpoint()
-        if code in codes:
-            yield _run_rule(program, code)
-
-
-def _run_rule(program: Program, code: str) -> RuleResult:
-    start = time.perf_counter()
-    findings: list[Finding] = []
-    failure = None
-    try:
-        findings = rules.run(program, {code})
-    except Exception as error:
-        failure = RuleFailure(code, describe(error))
-    return RuleResult(code, findings, failure, time.perf_counter() - start)
+        if code not in codes:
+            continue
+        start = time.perf_counter()
+        findings: list[Finding] = []
+        failure = None
+        try:
+            findings = rules.run(program, {code})
+        except Exception as error:
+            failure = RuleFailure(code, describe(error))
+        yield RuleResult(code, findings, failure, time.perf_counter() - start)

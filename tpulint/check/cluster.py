@@ -8,6 +8,7 @@ analyzed by the machine that sent it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import platform
@@ -16,7 +17,6 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,21 +26,12 @@ from tpulint.check.progress import Progress
 from tpulint.config import ConfigError
 from tpulint.finding import Finding, Span
 from tpulint.frontends import installed, targets_of
-from tpulint.incremental.disk import (
-    DiskSnapshot,
-    NotInSnapshot,
-    SnapshotDisk,
-    TrackedDisk,
-    add_to_snapshot,
-    snapshot_of,
-)
+from tpulint.incremental.disk import DiskSnapshot, NotInSnapshot, TrackedDisk
 from tpulint.incremental.memo import package_hash
 from tpulint.incremental.model import Analysis, Batch, Job
 
 if TYPE_CHECKING:
     from distributed import Client, Future
-
-    from tpulint.frontends.settings import Settings
 
 
 CONNECT_SECONDS = 10.0  # until a scheduler has answered
@@ -78,7 +69,7 @@ class ClusterWorkers:
             yield job, sent[job] or step(self._batch, job)
 
 
-@contextmanager
+@contextlib.contextmanager
 def connected(address: str) -> Iterator[Client]:
     """Connect with the scheduler. Raises ConfigError where there is none."""
     try:
@@ -121,6 +112,8 @@ class RemoteQueue:
 
     def run(self, jobs: Sequence[Job], progress: Progress) -> dict[Job, Analysis | None]:
         """Analyze the programs, the largest first; None where no worker could."""
+        from distributed import wait
+
         waiting = deque(sorted(jobs, key=lambda job: -job.size))
         while waiting or self.in_flight:
             self._count_workers()
@@ -128,7 +121,9 @@ class RemoteQueue:
                 job = waiting.popleft()
                 self._send(job, expected_snapshot(self._batch, job))
             progress.step("programs checked:", len(self._done), len(jobs))
-            for future in self._finished():
+            with contextlib.suppress(TimeoutError):
+                wait(list(self.in_flight), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+            for future in [future for future in self.in_flight if future.done()]:
                 job, snapshot = self.in_flight.pop(future)
                 self._take(job, snapshot, future)
                 future.release()
@@ -139,16 +134,6 @@ class RemoteQueue:
         future = self._client.submit(run_task, self._analyzer, data, pure=False)
         self.in_flight[future] = (job, snapshot)
 
-    def _finished(self) -> list[Future]:
-        """Return the programs that have come back, after a moment at the latest."""
-        from distributed import wait
-
-        try:
-            wait(list(self.in_flight), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
-        except TimeoutError:
-            return []
-        return [future for future in self.in_flight if future.done()]
-
     def _take(self, job: Job, snapshot: DiskSnapshot, future: Future) -> None:
         """Keep what was found in a program, or send it again with what was missing."""
         answer = self._answer(future)
@@ -157,7 +142,7 @@ class RemoteQueue:
         if isinstance(answer, Missing):
             self._rounds[job] = self._rounds.get(job, 0) + 1
             if self._rounds[job] <= MAX_ROUNDS:
-                add_to_snapshot(snapshot, self._batch.disk, answer.files, answer.folders)
+                snapshot.add(self._batch.disk, answer.files, answer.folders)
                 self._send(job, snapshot)
                 return
             answer = None
@@ -196,20 +181,6 @@ class RemoteQueue:
 
 
 # What goes to a worker, and what comes back.
-
-
-class RemoteTask(NamedTuple):
-    """A program, the step that analyzes it, and the disk as far as it is read from there.
-
-    filenames: the files of the batch that are in it.
-    """
-
-    step: ProgramStep
-    job: Job
-    filenames: tuple[str, ...]
-    codes: frozenset[str]
-    settings: Settings
-    snapshot: DiskSnapshot
 
 
 class AnalyzerVersion(NamedTuple):
@@ -267,21 +238,18 @@ def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
         files.probe_package_roots(path)
         targets.of(path)
         home_of(path, disk)
-    return snapshot_of(batch.disk, disk.dependencies)
+    snapshot = DiskSnapshot()
+    snapshot.add_answers(batch.disk, disk.dependencies)
+    return snapshot
 
 
 def serialize(batch: Batch, job: Job, step: ProgramStep, snapshot: DiskSnapshot) -> bytes:
-    """Return a program with its part of the disk as bytes."""
+    """Return the step, the program that it analyzes and its part of the batch as bytes."""
     paths = map(os.path.abspath, batch.filenames)
-    task = RemoteTask(
-        step,
-        job._replace(seeds=tuple(map(os.path.abspath, job.seeds))),
-        tuple(path for path in paths if path in snapshot.files),
-        batch.codes,
-        batch.settings,
-        snapshot,
-    )
-    return zlib.compress(pickle.dumps(task), 1)
+    files = tuple(path for path in paths if path in snapshot.files)
+    part = Batch(files, frozenset(), snapshot, batch.codes, batch.settings)
+    job = job._replace(seeds=tuple(map(os.path.abspath, job.seeds)))
+    return zlib.compress(pickle.dumps((step, job, part)), 1)
 
 
 def run_task(sender: AnalyzerVersion, data: bytes) -> Answer:
@@ -295,11 +263,10 @@ def run_task(sender: AnalyzerVersion, data: bytes) -> Answer:
     if mine != sender:
         return VersionMismatch(mine)
     with _one_at_a_time:
-        task: RemoteTask = pickle.loads(zlib.decompress(data))
-        disk = SnapshotDisk(task.snapshot)
-        batch = Batch(task.filenames, frozenset(), disk, task.codes, task.settings)
+        task: tuple[ProgramStep, Job, Batch] = pickle.loads(zlib.decompress(data))
+        step, job, batch = task
         try:
-            analysis = task.step(batch, task.job)
+            analysis = step(batch, job)
         except NotInSnapshot as missing:
             path = (missing.path,)
             return Missing(folders=path) if missing.is_folder else Missing(files=path)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.discover import Task, find_files
-from tpulint.check.executor import LocalWorkers, Search, Workers, process_count
+from tpulint.check.executor import LocalWorkers, Search, Workers
 from tpulint.check.programs import Prefiltered, prefilter, program_of_names, split_into_programs
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, settings_of
 from tpulint.check.resolve import CheckResult, resolved
-from tpulint.check.selection import changed_since, in_shard, staged
+from tpulint.check.selection import affected_part, in_shard
 from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
 from tpulint.disk import Disk, take_passed_over
@@ -69,21 +69,12 @@ class BuiltProgram(NamedTuple):
     files: Files | None = None  # that were looked for and read
 
 
-class ProgramAnalysis(NamedTuple):
-    """The findings of a program, and the program; None where it could not be read as a whole."""
-
-    analysis: Analysis
-    program: Program | None = None
-
-
 def discover(request: Request, progress: Progress | None = None) -> Task:
     """Find the files of the request: those to report on, and the project around them."""
     task = find_files(request, progress or Progress())
     task = task.passing_over(take_passed_over())
-    if request.changed_since is not None:
-        task = changed_since(request.changed_since, task)
-    if request.staged:
-        task = staged(task)
+    if request.staged or request.changed_since is not None:
+        task = affected_part(task)
     if request.shard is not None:
         task = in_shard(request.shard, task)
     return task
@@ -174,18 +165,14 @@ def analyze_batch(
     request = task.request
     url = request.config.shared_cache if isinstance(memo, Database) else None
     queries = Queries(batch, disk, memo, None if url is None else SharedCache(url))
-    with LocalWorkers(batch, process_count(request.config.jobs), task.progress) as workers:
-        return run_steps(batch, queries, with_cluster(workers, batch, task))
+    processes = request.config.jobs or os.cpu_count() or 1
+    with LocalWorkers(batch, processes, task.progress) as local:
+        if request.scheduler is None or batch.disk.unsaved:
+            return run_steps(batch, queries, local)
+        from tpulint.check.cluster import ClusterWorkers
 
-
-def with_cluster(local: LocalWorkers, batch: Batch, task: Task) -> Workers:
-    """Return workers that leave programs to the cluster of the request, where it has one."""
-    address = task.request.scheduler
-    if address is None or batch.disk.unsaved:
-        return local
-    from tpulint.check.cluster import ClusterWorkers
-
-    return ClusterWorkers(address, batch, local, task.progress)
+        cluster = ClusterWorkers(request.scheduler, batch, local, task.progress)
+        return run_steps(batch, queries, cluster)
 
 
 def run_steps(batch: Batch, queries: Queries, workers: Workers) -> Analysis:
@@ -202,13 +189,15 @@ def run_steps(batch: Batch, queries: Queries, workers: Workers) -> Analysis:
         analyses[job] = analysis
         queries.write_now_and_then()
     queries.write()
+    number = len(batch.filenames) - len(batch.context)
+    is_unchanged = not queries.searched and not queries.analyzed
     return merged(
         [
             Analysis(
                 search.findings,
                 search.failures,
                 tuple(queries.messages),
-                notes_of(batch, queries),
+                (f"{number} files: nothing changed since the last run",) if is_unchanged else (),
                 search.programs.marked,
                 passed_over=(*search.programs.passed_over, *take_passed_over()),
                 using=search.programs.using,
@@ -216,15 +205,6 @@ def run_steps(batch: Batch, queries: Queries, workers: Workers) -> Analysis:
             names,
             *(analyses[job] for job in jobs),
         ]
-    )
-
-
-def notes_of(batch: Batch, queries: Queries) -> tuple[str, ...]:
-    """Return the lines of a verbose check about what was recalled."""
-    if not queries.is_unchanged:
-        return ()
-    return (
-        f"{len(batch.filenames) - len(batch.context)} files: nothing changed since the last run",
     )
 
 
@@ -278,7 +258,7 @@ def divide(
 def programs_around(task: Task, filename: str) -> tuple[Batch, FoundPrograms]:
     """Return the programs of the task as they are under the settings of one file."""
     request = task.request
-    memo = Memo() if request.cache is None else Database(request.cache)
+    memo = memo_of(request)
     disk = CheckedDisk({}, memo.states())
     files = sorted_files(task.filenames, task.context)
     settings = settings_of(request.config_of(filename))
@@ -310,47 +290,42 @@ def analyze_names(batch: Batch, programs: Programs, queries: Queries | None = No
 
 def analyze_program(batch: Batch, job: Job) -> Analysis:
     """Build a program and run the rules on it; a file that breaks it is left out."""
-    return build_and_check(batch, job).analysis
+    return build_and_check(batch, job)[0]
 
 
 @gc_disabled()
 def build_and_check(
     batch: Batch, job: Job, observer: Observer | None = None, store: Store | None = None
-) -> ProgramAnalysis:
-    """Build a program and run the rules on it, and return both.
+) -> tuple[Analysis, Program | None]:
+    """Build a program and run the rules on it; return what was found, and the program.
 
-    `observer` is shown what the interpreter reads; `store` has the summaries of modules, where
-    they are kept from one check to the next.
+    It is None where it could not be read as a whole. `observer` is shown what the interpreter
+    reads; `store` has the summaries of modules, where they are kept from one check to the next.
     """
     disk = TrackedDisk(batch.disk)
     try:
-        built = read_program(batch._replace(disk=disk), job, observer, store)
+        program, findings, files = read_program(batch._replace(disk=disk), job, observer, store)
     except Exception as error:
         if store is not None:  # without the summaries of earlier checks it may be sound
-            return ProgramAnalysis(analyze_program(batch, job))
-        return ProgramAnalysis(bisect_failure(batch, job, error))
-    program = built.program
+            return analyze_program(batch, job), None
+        return bisect_failure(batch, job, error), None
     if program is None:
-        return ProgramAnalysis(Analysis(built.findings, dependencies=disk.dependencies))
+        return Analysis(findings, dependencies=disk.dependencies), None
     analysis = analysis_of(rule_results(program, batch))
-    if built.files is not None:  # as for the programs: see `divide`
+    if files is not None:  # as for the programs: see `divide`
         for path in list(disk.dependencies.files):
-            built.files.probe_package_roots(path)
+            files.probe_package_roots(path)
+    read = tuple(sorted(module.filename for module in program.modules))
+    coverage = ProgramCoverage(job.seeds[0], read, len(program.unreached))
     analysis = analysis._replace(
-        findings=(*built.findings, *analysis.findings),
+        findings=(*findings, *analysis.findings),
         failures=(*program.failures, *analysis.failures),
         skipped=dict(program.skipped),
         unfollowed=frozenset(program.unfollowed),
         dependencies=disk.dependencies,
-        programs=(read_part(job, program),) if program.is_for_tpu else (),
+        programs=(coverage,) if program.is_for_tpu else (),
     )
-    return ProgramAnalysis(analysis, program)
-
-
-def read_part(job: Job, program: Program) -> ProgramCoverage:
-    """Return what was read of a program."""
-    files = tuple(sorted(module.filename for module in program.modules))
-    return ProgramCoverage(job.seeds[0], files, len(program.unreached))
+    return analysis, program
 
 
 def bisect_failure(batch: Batch, job: Job, error: Exception) -> Analysis:

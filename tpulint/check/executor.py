@@ -5,6 +5,7 @@ The steps themselves are functions that `driver.py` hands in.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.programs import Prefiltered, merge
 from tpulint.check.progress import Progress
-from tpulint.collector import collect_by_hand, collect_if_many
+from tpulint.collector import collect_if_many
 from tpulint.disk import PassedOver, note_passed_over, take_passed_over
 from tpulint.frontends import installed, targets_of
 from tpulint.incremental.disk import DiskDependencies, TrackedDisk
@@ -71,24 +72,15 @@ class Workers(Protocol):
     def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]: ...
 
 
-class LocalWorkers:
-    """This process, or up to `processes` of them.
-
-    A context manager: the processes end with it.
-    """
+class LocalWorkers(ExitStack):
+    """This process, or up to `processes` of them, which end with the context."""
 
     def __init__(self, batch: Batch, processes: int, progress: Progress) -> None:
+        super().__init__()
         self._batch = batch
         self._processes = processes
         self._progress = progress
-        self._stack = ExitStack()
         self._pool: Pool | None = None
-
-    def __enter__(self) -> LocalWorkers:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.__exit__(*exception)  # type: ignore[arg-type]
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
         """Search the bytes of files, of many in all processes."""
@@ -124,7 +116,9 @@ class LocalWorkers:
 
         One whose process dies is analyzed again, in a process of its own.
         """
-        if self._pool is None and self._is_worth_a_pool(jobs):
+        seeds = sum(len(job.seeds) for job in jobs)
+        is_worth_a_pool = len(jobs) > 1 and seeds >= MIN_SEEDS_FOR_POOL
+        if self._pool is None and self._processes > 1 and is_worth_a_pool:
             load_analyzer()
             self._start(min(self._processes, len(jobs)))
         futures: dict[Job, Future[Analysis | None] | None] = {}
@@ -141,31 +135,18 @@ class LocalWorkers:
     ) -> Iterator[tuple[Job, Analysis]]:
         for number, job in enumerate(jobs):
             self._progress.step("programs checked:", number, len(jobs))
-            if job in futures:
-                analysis = _result(futures[job])
-                yield job, analysis or self._analyzed_again(step, job)
-            else:
+            if job not in futures:
                 yield job, analyzed(step, self._batch, job)
-
-    def _analyzed_again(self, step: ProgramStep, job: Job) -> Analysis:
-        """Analyze a program of which a process died: another one may have been the cause."""
-        analysis = _analyzed_alone(step, self._batch, job)
-        return analysis or Analysis(failures=(FileFailure(job.seeds[0], KILLED),))
-
-    def _is_worth_a_pool(self, jobs: Sequence[Job]) -> bool:
-        seeds = sum(len(job.seeds) for job in jobs)
-        return self._processes > 1 and len(jobs) > 1 and seeds >= MIN_SEEDS_FOR_POOL
+                continue
+            # Where a process died, another program may have been the cause.
+            analysis = _result(futures[job]) or _analyzed_alone(step, self._batch, job)
+            yield job, analysis or Analysis(failures=(FileFailure(job.seeds[0], KILLED),))
 
     def _start(self, processes: int) -> Pool:
         from tpulint.worker_pool import worker_pool
 
-        self._pool = self._stack.enter_context(worker_pool(processes, partial(_begin, self._batch)))
+        self._pool = self.enter_context(worker_pool(processes, partial(_begin, self._batch)))
         return self._pool
-
-
-def process_count(jobs: int | None) -> int:
-    """Return the number of processes for the setting `jobs`."""
-    return jobs or os.cpu_count() or 1
 
 
 def load_analyzer() -> None:
@@ -253,7 +234,7 @@ def _begin(batch: Batch) -> None:
 
 
 def _begin_afresh() -> None:
-    collect_by_hand()  # see `collect_if_many`
+    gc.disable()  # see `collect_if_many`
     take_passed_over()  # what the other has noted
 
 

@@ -50,7 +50,7 @@ def check(filename: str, data: bytes) -> CheckedFile:
     name = shown(filename)
     folder = os.path.dirname(os.path.abspath(name))
     root, closest = project_around(folder)
-    if root is None or not same_text(on_disk(name), data):
+    if root is None or not is_saved(name, data):
         return alone(name, data, request_of(closest, folder))
     project = checked(root, os.getcwd())
     failures = tuple(project.unreported)
@@ -102,17 +102,14 @@ def request_of(closest: Closest, folder: str) -> driver.Request:
     )
 
 
-def same_text(saved: bytes | None, other: bytes) -> bool:
-    """Return whether both are the same program, apart from BOM and line ends."""
-    return saved is not None and (saved == other or plain(saved) == plain(other))
+def is_saved(filename: str, data: bytes) -> bool:
+    """Return whether the file on the disk is the same program, apart from BOM and line ends."""
+    try:
+        saved = read_regular(filename)
+    except OSError:
+        return False
+    return saved == data or plain(saved) == plain(data)
 
 
 def plain(data: bytes) -> bytes:
     return data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-
-
-def on_disk(filename: str) -> bytes | None:
-    try:
-        return read_regular(filename)
-    except OSError:
-        return None

@@ -203,21 +203,18 @@ def split_into_programs(
 
     `disk` is asked which package a file is of.
     """
-    if not prefiltered.seeds:
-        return []
     seeds = {os.path.abspath(name) for name in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}
     names = {os.path.abspath(name): name for name in batch.filenames}
     everything = list(names)
-    context = {os.path.abspath(name) for name in batch.context}
     scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
     ways = importers(graph, everything)
     placement = SoftPlacement(ways, setters, scripts)
-    to_report = set(everything) - context
+    to_report = set(everything).difference(map(os.path.abspath, batch.context))
     homes = by_home(map(os.path.abspath, prefiltered.of_homes), disk)
     jobs = []
     for group in connected(graph, seeds, homes, above(ways, seeds, everything)):
-        if not context or not to_report.isdisjoint(group.all):
+        if not batch.context or not to_report.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)
             starts, callers = (
@@ -252,27 +249,22 @@ class SoftPlacement:
         self._setters = setters
         self._scripts = scripts
         self._importers = ways
-        self._led_to = {state: self._leading_to(state) for state in (ON, PERHAPS)}
+        self._led_to: dict[str, set[str]] = {}
+        """By state, the files that import one that asks for it; tests ask for themselves."""
+        for state in (ON, PERHAPS):
+            asking = [path for path, asked_for in setters.items() if asked_for == state]
+            leading = [path for path in asking if not is_test(path)]
+            self._led_to[state] = set(reachable(leading, self._importers_of)).union(asking)
 
     def of(self, path: str) -> str | None:
         """Return what holds where the module at `path` is run: ON in every program, or PERHAPS."""
         if not self._setters:
             return None
-        states = {self._in_program(entry) for entry in self._programs(path)}
+        states = {
+            next((state for state, files in self._led_to.items() if entry in files), None)
+            for entry in self._programs(path)
+        }
         return ON if states == {ON} else PERHAPS if states != {None} else None
-
-    def _in_program(self, entry: str) -> str | None:
-        """Return what the program that starts at `entry` asks for."""
-        return next((state for state in (ON, PERHAPS) if entry in self._led_to[state]), None)
-
-    def _leading_to(self, state: str) -> set[str]:
-        """Return the files that import one that asks for `state`, and these.
-
-        Tests ask for themselves.
-        """
-        asking = [path for path, asked_for in self._setters.items() if asked_for == state]
-        leading = [path for path in asking if not is_test(path)]
-        return set(reachable(leading, self._importers_of)).union(asking)
 
     def _importers_of(self, path: str) -> Sequence[str]:
         return self._importers.get(path, ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -72,11 +73,12 @@ class Request(NamedTuple):
         """Return the codes that are asked for in any of the files."""
         if self.closest is None:
             return self.codes
-        return frozenset().union(*(self.codes_of(name) for name in one_per_directory(filenames)))
+        some = one_per_directory(tuple(filenames))
+        return frozenset().union(*(self.codes_of(name) for name in some))
 
     def every_setting(self, filenames: Iterable[str]) -> list[Settings]:
         """Return the analysis settings of the files, each once."""
-        some = one_per_directory(filenames) if self.closest is not None else [STDIN]
+        some = one_per_directory(tuple(filenames)) if self.closest is not None else (STDIN,)
         return list(dict.fromkeys(settings_of(self.config_of(name)) for name in some))
 
 
@@ -98,13 +100,9 @@ def settings_of(config: Config) -> Settings:
     return settings_from(config, plugins.active().boundary_names)
 
 
-def one_per_directory(filenames: Iterable[str]) -> tuple[str, ...]:
-    """Return one file of each directory: the others have the same configuration."""
-    return _one_per_directory(tuple(filenames))
-
-
 @functools.lru_cache(maxsize=2)
-def _one_per_directory(filenames: tuple[str, ...]) -> tuple[str, ...]:
+def one_per_directory(filenames: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one file of each directory: the others have the same configuration."""
     return tuple({os.path.dirname(name): name for name in filenames}.values())
 
 
@@ -136,14 +134,8 @@ def project_of(path: str) -> str | None:
         return repository
     above = list(_upwards(path))
     built = [folder for folder in above if _holds(folder, BUILDS)]
-    if built:
-        return built[-1]
-    package = None
-    for folder in above:
-        if not _holds(folder, (PACKAGE,)):
-            break
-        package = folder
-    return package
+    packages = itertools.takewhile(lambda folder: _holds(folder, (PACKAGE,)), above)
+    return next(reversed(built or list(packages)), None)
 
 
 def repository_of(path: str) -> str | None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import plugins
 from tpulint.check.discover import Task, lines_about
-from tpulint.check.request import Request
-from tpulint.config import Config
+from tpulint.check.request import Request, one_per_directory
 from tpulint.config.keys import DECIDES
 from tpulint.disk import REQUIREMENT_FILES
 from tpulint.finding import Certainty, Finding
@@ -197,17 +196,15 @@ def new_findings(
     sources: Mapping[str, Source],
 ) -> tuple[Sequence[Finding], list[str]]:
     """Return the findings that no baseline has, and messages on stale entries of the baselines."""
-    by_path: dict[str, set[str]] = {}
-    for folder, config in configurations(filenames, request).items():
-        if config.baseline_path is not None:
-            by_path.setdefault(config.baseline_path, set()).add(folder)
-    if not by_path:
+    some = (request.config_of(name).baseline_path for name in one_per_directory(tuple(filenames)))
+    paths = {path for path in some if path is not None}
+    if not paths:
         return findings, []
     from tpulint.diagnostics import baseline
 
     remaining = list(findings)
     messages: list[str] = []
-    for path in sorted(by_path):
+    for path in sorted(paths):
         checked = [name for name in filenames if request.config_of(name).baseline_path == path]
         inside = set(checked)
         mine = [finding for finding in remaining if finding.span.filename in inside]
@@ -223,13 +220,6 @@ def new_findings(
             if finding.span.filename not in inside or id(finding) in new
         ]
     return remaining, messages
-
-
-def configurations(filenames: Iterable[str], request: Request) -> dict[str, Config]:
-    """Return the configuration of each folder that holds one of the files."""
-    from tpulint.check.request import one_per_directory
-
-    return {folder: request.config_of(folder) for folder in one_per_directory(filenames)}
 
 
 def truncate_trace(finding: Finding) -> Finding:
@@ -276,34 +266,7 @@ class Rendered(NamedTuple):
 def rendered(result: CheckResult, style: Style) -> Rendered:
     """Return the findings as text, and in messages what the format does not show."""
     messages: list[str] = []
-    context = context_of(result, style)
-    if style.statistics:
-        from tpulint.output.summary import coverage_lines, statistics, unfollowed_rows
-
-        text = statistics(result.findings, result.times, style.output_format)
-        messages += coverage_lines(result.coverage, result.skipped)
-        messages += unfollowed_rows(result.unfollowed)
-    elif style.for_people and not result.findings:  # all formats for people end alike
-        from tpulint.output.summary import summary
-
-        text = summary((), context)
-    else:
-        text = load(style.output_format)(result.findings, context)
-    if not style.quiet and (not style.for_people or style.statistics):
-        messages += _ending(result, style)
-    return Rendered(text, tuple(messages))
-
-
-def _ending(result: CheckResult, style: Style) -> list[str]:
-    """Return what the formats for people end with, for those that do not."""
-    from tpulint.output.summary import hidden_lines, unfollowed_lines
-
-    lines = hidden_lines(result.hidden, result.unset) if result.hidden else []
-    return lines if style.statistics else [*lines, *unfollowed_lines(result.unfollowed)]
-
-
-def context_of(result: CheckResult, style: Style) -> RenderContext:
-    return RenderContext(
+    context = RenderContext(
         os.getcwd(),
         result.sources,
         dict(result.hidden),
@@ -319,3 +282,22 @@ def context_of(result: CheckResult, style: Style) -> RenderContext:
         unfollowed=result.unfollowed,
         coverage=result.coverage,
     )
+    if style.statistics:
+        from tpulint.output.summary import coverage_lines, statistics, unfollowed_rows
+
+        text = statistics(result.findings, result.times, style.output_format)
+        messages += coverage_lines(result.coverage, result.skipped)
+        messages += unfollowed_rows(result.unfollowed)
+    elif style.for_people and not result.findings:  # all formats for people end alike
+        from tpulint.output.summary import summary
+
+        text = summary((), context)
+    else:
+        text = load(style.output_format)(result.findings, context)
+    # What the formats for people end with, for those that do not.
+    if not style.quiet and (not style.for_people or style.statistics):
+        from tpulint.output.summary import hidden_lines, unfollowed_lines
+
+        messages += hidden_lines(result.hidden, result.unset) if result.hidden else []
+        messages += [] if style.statistics else unfollowed_lines(result.unfollowed)
+    return Rendered(text, tuple(messages))

@@ -97,8 +97,7 @@ class Repository:
         return self._names("diff", "--cached", "--name-only", "--no-renames", "-z", commit)
 
     def _untracked(self) -> frozenset[str]:
-        listed = self.git("ls-files", "--others", "--exclude-standard", "-z")
-        return frozenset(os.path.join(self._top, name) for name in listed.split("\0") if name)
+        return self._names("ls-files", "--others", "--exclude-standard", "-z")
 
     def _names(self, *arguments: str) -> frozenset[str]:
         listed = self.git(*arguments, "--")
@@ -183,27 +182,19 @@ def transitive_dependents(
     return above.union(*(map(os.path.realpath, graph.reached(path)) for path in above))
 
 
-def changed_since(revision: str, task: Task) -> Task:
-    """Return the task without the files that no change since `revision` can affect.
+def affected_part(task: Task) -> Task:
+    """Return the task without the files that no change can affect: since a revision, or staged.
 
-    Raises ConfigError where git cannot say what changed.
+    With --staged, all files are as staged. Raises ConfigError where git cannot say what changed.
     """
     by_path = {os.path.realpath(name): name for name in task.filenames + task.context}
     if not by_path:
         return task
-    changes = Repository(folder_of(by_path), "--changed-since").since(revision)
-    return only_affected(changes, by_path, task)
-
-
-def staged(task: Task) -> Task:
-    """Return the task without the files that nothing staged can affect; all are as staged.
-
-    Raises ConfigError where git cannot say what is staged.
-    """
-    by_path = {os.path.realpath(name): name for name in task.filenames + task.context}
-    if not by_path:
-        return task
-    changes = Repository(folder_of(by_path), "--staged").staged(os.environ)
+    folder, revision = os.path.commonpath(map(os.path.dirname, by_path)), task.request.changed_since
+    if revision is not None:
+        changes = Repository(folder, "--changed-since").since(revision)
+    else:
+        changes = Repository(folder, "--staged").staged(os.environ)
     left_out = {name: b"" for path, name in by_path.items() if changes.leave_out(path)}
     contents = {by_path.get(path, path): data for path, data in changes.contents.items()}
     tracked = task._replace(
@@ -212,16 +203,8 @@ def staged(task: Task) -> Task:
         contents={**contents, **left_out},
     )
     by_path = {path: name for path, name in by_path.items() if name not in left_out}
-    return only_affected(changes, by_path, tracked)
-
-
-def folder_of(paths: Iterable[str]) -> str:
-    return os.path.commonpath(list(map(os.path.dirname, paths)))
-
-
-def only_affected(changes: Changes, by_path: dict[str, str], task: Task) -> Task:
-    part = task.only(affected(changes, by_path))
-    return part.noting(f"{len(part.filenames)} of {len(task.filenames)} files can be affected")
+    part = tracked.only(affected(changes, by_path))
+    return part.noting(f"{len(part.filenames)} of {len(tracked.filenames)} files can be affected")
 
 
 # `--shard K/N`: the K-th of N parts of the files, for the machines that share one run.

@@ -107,13 +107,18 @@ def optional(cls: Callable[..., T]) -> Callable[[Row], tuple[T | None]]:
 
 
 @functools.cache
-def _decoder(hint: object) -> Decode:
+def _decoder(hint: Any) -> Decode:
     """Return what decodes values of a type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None:
-        return _decoder_of_class(hint)
+        if hasattr(hint, "_fields"):
+            return record(hint)
+        return hint if issubclass(hint, enum.Enum) else functools.partial(_checked, (hint,))
     if NoneType in arguments:
-        return _decoder_of_union([argument for argument in arguments if argument is not NoneType])
+        if len(arguments) > 2:
+            return functools.partial(_checked, arguments)
+        decode = _decoder(next(argument for argument in arguments if argument is not NoneType))
+        return lambda value: None if value is None else decode(value)
     decoders = [_decoder(argument) for argument in arguments if argument is not Ellipsis]
     if isinstance(origin, type) and issubclass(origin, Mapping):
         of_key = int if arguments[0] is int else decoders[0]  # JSON has words as keys
@@ -121,20 +126,6 @@ def _decoder(hint: object) -> Decode:
     if origin is frozenset or Ellipsis in arguments:
         return lambda row: origin(map(decoders[0], row))
     return lambda row: tuple(decode(value) for decode, value in zip(decoders, row, strict=True))
-
-
-def _decoder_of_class(cls: Any) -> Decode:
-    if hasattr(cls, "_fields"):
-        return record(cls)
-    return cls if issubclass(cls, enum.Enum) else functools.partial(_checked, (cls,))
-
-
-def _decoder_of_union(classes: list[type]) -> Decode:
-    """Return what decodes values of one class or several plain ones, or None."""
-    if len(classes) > 1:
-        return functools.partial(_checked, (*classes, NoneType))
-    decode = _decoder(classes[0])
-    return lambda value: None if value is None else decode(value)
 
 
 def _checked(classes: tuple[type, ...], value: object) -> object:
@@ -187,13 +178,10 @@ def encoded_facts(facts: FileFacts) -> str:
 
 def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
     """Return the facts of files, which are decoded together: that is many times as fast."""
-    rows = list(texts)
-    facts = decoded(_all_facts, f"[{','.join(rows)}]")
-    return facts if facts is not None and len(facts) == len(rows) else None
-
-
-def _all_facts(rows: Row) -> list[FileFacts]:
-    return list(map(record(FileFacts), rows))
+    texts = list(texts)
+    decode = record(FileFacts)
+    facts = decoded(lambda rows: list(map(decode, rows)), f"[{','.join(texts)}]")
+    return facts if facts is not None and len(facts) == len(texts) else None
 
 
 # What was asked of the disk.

@@ -264,13 +264,6 @@ def changed_at(stamp_of_file: str) -> int:
 # A part of the disk that travels with a program to another machine.
 
 
-class DiskSnapshot(NamedTuple):
-    """The content of files (None: cannot be read), and the names in folders, by absolute path."""
-
-    files: dict[str, bytes | None]
-    folders: dict[str, frozenset[str]]
-
-
 class NotInSnapshot(BaseException):
     """The snapshot does not hold `path`: the reading ends.
 
@@ -283,45 +276,42 @@ class NotInSnapshot(BaseException):
         self.is_folder = is_folder
 
 
-def snapshot_of(disk: Disk, dependencies: DiskDependencies) -> DiskSnapshot:
-    """Return the part of a disk that these questions were about."""
-    snapshot = DiskSnapshot({}, {})
-    questions = (dependencies.present, dependencies.absent)
-    folders = {folder for names in questions for folder in names}
-    folders.update(folder for _, folder in dependencies.listings)
-    add_to_snapshot(snapshot, disk, dependencies.files, folders)
-    return snapshot
+class DiskSnapshot(Disk):
+    """The disk of another machine, as far as questions were about it; it does not guess the rest.
 
+    files: their content (None: cannot be read), by absolute path. folders: the names in them.
+    """
 
-def add_to_snapshot(
-    snapshot: DiskSnapshot, disk: Disk, files: Iterable[str] = (), folders: Iterable[str] = ()
-) -> None:
-    """Add some files and folders of a disk to a snapshot."""
-    for path in files:
-        try:
-            snapshot.files[path] = disk.read(path)
-        except OSError:
-            snapshot.files[path] = None
-    for folder in folders:
-        snapshot.folders[folder] = disk.listing(folder, MODULES)
-
-
-class SnapshotDisk(Disk):
-    """The disk of another machine, as far as a snapshot holds it; it does not guess the rest."""
-
-    def __init__(self, snapshot: DiskSnapshot) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._snapshot = snapshot
+        self.files: dict[str, bytes | None] = {}
+        self.folders: dict[str, frozenset[str]] = {}
+
+    def add(self, disk: Disk, files: Iterable[str] = (), folders: Iterable[str] = ()) -> None:
+        """Take in some files and folders of a disk."""
+        for path in files:
+            try:
+                self.files[path] = disk.read(path)
+            except OSError:
+                self.files[path] = None
+        for folder in folders:
+            self.folders[folder] = disk.listing(folder, MODULES)
+
+    def add_answers(self, disk: Disk, dependencies: DiskDependencies) -> None:
+        """Take in the part of a disk that these questions were about."""
+        folders = {*dependencies.present, *dependencies.absent}
+        folders.update(folder for _, folder in dependencies.listings)
+        self.add(disk, dependencies.files, folders)
 
     def read(self, path: str, limit_bytes: int | None = None) -> bytes:
-        if path not in self._snapshot.files:
+        if path not in self.files:
             raise NotInSnapshot(path, is_folder=False)
-        data = self._snapshot.files[path]
+        data = self.files[path]
         if data is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return data
 
     def _listing(self, folder: str) -> frozenset[str]:
-        if folder not in self._snapshot.folders:
+        if folder not in self.folders:
             raise NotInSnapshot(folder, is_folder=True)
-        return self._snapshot.folders[folder]
+        return self.folders[folder]

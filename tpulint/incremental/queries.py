@@ -13,7 +13,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tpulint.cache_dir import sealed, unsealed
 from tpulint.diagnostics.suppress import CommentFacts, comment_facts
@@ -37,6 +38,8 @@ from tpulint.incremental.model import Analysis, Batch, FileFacts, Job, Programs
 from tpulint.source import Source
 
 Imports = dict[str, tuple[str, tuple[str, ...]]]  # by path: the hash of its imports, and the files
+
+T = TypeVar("T")
 
 HEAD_CHARACTERS = 16
 WRITE_SECONDS = 2.0  # between two transactions of a long check
@@ -213,11 +216,11 @@ class Queries:
             }
             entries = self._shared.read(missing.values())
             for job, name in missing.items():
-                if name in entries:
-                    analyses[job] = self._analysis(_unsealed(name, entries[name]))
-                    if analyses[job] is not None:
-                        text = unsealed(name, entries[name]).decode()
-                        self._new.append(Result(FINDINGS, self._of_programs, keys[job], text))
+                text = unsealed(name, entries.get(name, b""))
+                analyses[job] = self._analysis(text)
+                if text is not None and analyses[job] is not None:
+                    row = Result(FINDINGS, self._of_programs, keys[job], text.decode())
+                    self._new.append(row)
         return {job: analysis for job, analysis in analyses.items() if analysis is not None}
 
     def remember(self, job: Job, analysis: Analysis) -> None:
@@ -271,11 +274,6 @@ class Queries:
         return hashed([self._of_programs, key])
 
     @property
-    def is_unchanged(self) -> bool:
-        """Return whether every result was known."""
-        return not self.searched and not self.analyzed
-
-    @property
     def messages(self) -> list[str]:
         """The lines for standard error about caches that cannot be used."""
         return [*self._memo.messages, *(self._shared.faults if self._shared is not None else ())]
@@ -296,34 +294,47 @@ class Queries:
 # Comments and fixes in files with findings.
 
 
-class KnownComments:
-    """The facts of comments that were read before, and those that are read now.
+class KnownByText(Generic[T]):
+    """Records that were made of the text of files before, and those that are made now.
 
     libcst reads a file for them, which takes longer than all else in a check after which nothing
     has changed.
     """
 
-    def __init__(self, memo: Memo) -> None:
+    def __init__(self, memo: Memo, query: str, record: Callable[..., T]) -> None:
         self._memo = memo
+        self._query = query
+        self._decode = codec.optional(record)
         self._head = package_hash()[:HEAD_CHARACTERS]
-        self._read: dict[str, CommentFacts | None] = {}
+        self._known: dict[str, T | None] = {}
         self._new: list[Result] = []
 
-    def read(self, source: Source) -> CommentFacts | None:
-        """Return the facts of the comments of a file; None where it cannot be parsed."""
-        key = hashed([source.text])
-        if key not in self._read:
-            text = self._memo.some(COMMENTS, self._head, [key]).get(key)
-            facts = None if text is None else codec.decoded(codec.optional(CommentFacts), text)
-            if facts is None:
-                facts = (comment_facts(source),)
-                self._new.append(Result(COMMENTS, self._head, key, codec.encoded(facts)))
-            (self._read[key],) = facts
-        return self._read[key]
+    def of(self, inputs: Sequence[object], make: Callable[[], T | None]) -> T | None:
+        """Return what `make` returns for the inputs, which it is called for once."""
+        key = hashed(inputs)
+        if key not in self._known:
+            text = self._memo.some(self._query, self._head, [key]).get(key)
+            row = None if text is None else codec.decoded(self._decode, text)
+            if row is None:
+                row = (make(),)
+                self._new.append(Result(self._query, self._head, key, codec.encoded(row)))
+            (self._known[key],) = row
+        return self._known[key]
 
     def write(self) -> None:
         """Record what is new."""
         self._memo.write(self._new, {})
+
+
+class KnownComments(KnownByText[CommentFacts]):
+    """The facts of the comments of files."""
+
+    def __init__(self, memo: Memo) -> None:
+        super().__init__(memo, COMMENTS, CommentFacts)
+
+    def read(self, source: Source) -> CommentFacts | None:
+        """Return the facts of the comments of a file; None where it cannot be parsed."""
+        return self.of([source.text], partial(comment_facts, source))
 
 
 def with_fixes(
@@ -334,46 +345,28 @@ def with_fixes(
 ) -> list[Finding]:
     """Return the findings with the edits of their fixes, and without a fix that makes none.
 
-    The edits depend on the text of the file and the changes alone. To make them, libcst reads the
-    file, which takes longer than all else in a check after which nothing has changed.
+    The edits depend on the text of the file and the changes alone.
     """
-    head = package_hash()[:HEAD_CHARACTERS]
-    results, new = [], []
+    from tpulint.diagnostics.fix import with_edits
+
+    known = KnownByText(memo, FIXES, Fix)
+    results = []
     for number, finding in enumerate(findings):
         report_progress("fixes made:", number, len(findings))
         fix = finding.fix
         source = sources.get(finding.span.filename)
         if fix is not None and fix.changes:
-            fix, result = (None, None) if source is None else _completed(fix, source, memo, head)
-            new += [] if result is None else [result]
-            finding = finding._replace(fix=fix)
+            complete = None
+            if source is not None:
+                complete = known.of([source.text, fix], partial(with_edits, fix, source.text))
+            finding = finding._replace(fix=complete)
         results.append(finding)
-    memo.write(new, {})
+    known.write()
     return results
-
-
-def _completed(fix: Fix, source: Source, memo: Memo, head: str) -> tuple[Fix | None, Result | None]:
-    """Return the fix with its edits, and the result to keep where it was not known."""
-    key = hashed([source.text, fix])
-    text = memo.some(FIXES, head, [key]).get(key)
-    stored = None if text is None else codec.decoded(codec.optional(Fix), text)
-    if stored is not None:
-        return stored[0], None
-    from tpulint.diagnostics.fix import with_edits
-
-    complete = with_edits(fix, source.text)
-    return complete, Result(FIXES, head, key, codec.encoded([complete]))
 
 
 def _imports(row: Mapping[str, Any]) -> Imports:
     return {path: (imports, tuple(files)) for path, (imports, files) in row.items()}
-
-
-def _unsealed(name: str, entry: bytes) -> bytes | None:
-    try:
-        return unsealed(name, entry)
-    except ValueError:
-        return None
 
 
 def hashed(rows: Sequence[object] | Collection[object]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import queue
 import threading
@@ -25,7 +26,7 @@ from pygls.lsp.server import LanguageServer
 from tpulint import __version__
 from tpulint.check.editor import ReadProgram
 from tpulint.check.request import project_of
-from tpulint.collector import collect_and_freeze, collect_new
+from tpulint.collector import collect_and_freeze
 from tpulint.config import ConfigError
 from tpulint.incremental.model import describe
 from tpulint.server.documents import SYNC, DocumentPlace, Documents, Units
@@ -121,7 +122,7 @@ class AnalysisSchedule:
             scheduled.take(snapshot, wanted, edited)
             self._done(scheduled.project, snapshot)
             if snapshot.incomplete:
-                await self._worker.do(collect_new)
+                await self._worker.do(gc.collect)
             else:
                 await self._validate_partial_check(scheduled, wanted)
                 await self._worker.do(collect_and_freeze)

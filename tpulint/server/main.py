@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -11,7 +12,6 @@ from functools import partial
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from tpulint.collector import collect_by_hand
 from tpulint.config.readers import ConfigError
 from tpulint.server import diagnostics, hints
 from tpulint.server.language_server import Server
@@ -120,7 +120,7 @@ def serve(port: int | None = None) -> int:
     The answer is the exit status: 1 where the client went without a word.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it: no thread is waited for
-    collect_by_hand()
+    gc.disable()
     server = Server(diagnostics.publish)
     for method, feature, options in FEATURES:
         server.feature(method, options)(feature)

@@ -25,7 +25,6 @@ from tpulint.disk import Disk
 from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.target_release import Targets
-from tpulint.incremental.disk import add_to_snapshot
 from tpulint.incremental.model import Analysis, Batch, Job
 
 STEP = """
@@ -122,11 +121,11 @@ def test_what_was_left_out_is_asked_for(batch: Batch) -> None:
     del snapshot.files[path]
     task = serialize(batch, job, analyze_program, snapshot)
     assert run_task(this_analyzer(), task) == Missing(files=(path,))
-    add_to_snapshot(snapshot, batch.disk, files=(path,))
+    snapshot.add(batch.disk, files=(path,))
     del snapshot.folders[folder]
     task = serialize(batch, job, analyze_program, snapshot)
     assert run_task(this_analyzer(), task) == Missing(folders=(folder,))
-    add_to_snapshot(snapshot, batch.disk, folders=(folder,))
+    snapshot.add(batch.disk, folders=(folder,))
     task = serialize(batch, job, analyze_program, snapshot)
     assert isinstance(run_task(this_analyzer(), task), Analysis)
 
@@ -144,7 +143,8 @@ def test_a_task_holds_the_program_and_no_other(batch: Batch) -> None:
     batch = batch._replace(filenames=("alone.py", *batch.filenames))
     job = only_job(batch)
     data = zlib.decompress(serialize(batch, job, analyze_program, expected_snapshot(batch, job)))
-    assert [os.path.basename(filename) for filename in pickle.loads(data).filenames] == [
+    _, _, part = pickle.loads(data)
+    assert [os.path.basename(filename) for filename in part.filenames] == [
         "__init__.py",
         "layers.py",
         "step.py",

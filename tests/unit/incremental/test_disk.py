@@ -20,10 +20,8 @@ from tpulint.incremental.disk import (
     CheckedDisk,
     DiskSnapshot,
     NotInSnapshot,
-    SnapshotDisk,
     TrackedDisk,
     digest_of,
-    snapshot_of,
     stamp,
 )
 from tpulint.server.project import ClientSettings, ServerProject
@@ -219,7 +217,8 @@ def test_a_snapshot_answers_as_the_disk_did(tmp_path: Path) -> None:
     assert not disk.exists(missing)
     with pytest.raises(FileNotFoundError):
         disk.read(missing)
-    snapshot = SnapshotDisk(snapshot_of(Disk(), disk.dependencies))
+    snapshot = DiskSnapshot()
+    snapshot.add_answers(Disk(), disk.dependencies)
     Path(file).unlink()
     assert snapshot.read(file) == b"text"
     assert snapshot.listing(str(tmp_path), MODULES) == {"file"}
@@ -229,7 +228,7 @@ def test_a_snapshot_answers_as_the_disk_did(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_does_not_guess() -> None:
-    disk = SnapshotDisk(DiskSnapshot({}, {}))
+    disk = DiskSnapshot()
     with pytest.raises(NotInSnapshot) as caught:
         disk.read("/file")
     assert (caught.value.path, caught.value.is_folder) == ("/file", False)
