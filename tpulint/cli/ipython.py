@@ -199,7 +199,12 @@ def report_of(
     """Return the report that `tpulint run` writes, with the finding in the cells for a fault."""
     from tpulint.run.failure import failure_of
     from tpulint.run.report import FinishedRun, RunFault, text
-    from tpulint.run.session import computation, unseen_errors, unseen_notes, warnings_without_rule
+    from tpulint.run.session import (
+        computation_rows,
+        unseen_errors,
+        unseen_notes,
+        warnings_without_rule,
+    )
 
     unseen = unseen_errors(watch, [error])
     problems = map(failure_of, (*watch.warnings.values(), error, *unseen))
@@ -216,7 +221,7 @@ def report_of(
         str(machine),
         int(error is not None),
         seconds,
-        tuple(computation(place, totals, watch) for place, totals in watch.computations.items()),
+        computation_rows(watch),
         tuple(faults),
         notes=(
             *unseen_notes(unseen, watch, failed=error is not None),

@@ -96,25 +96,14 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         file = os.path.abspath(file)
         if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
-    remote = options.remote
-    machine = Machine(replicas, options.topology, hosts, workers, options.processes, remote)
+    machine = Machine(replicas, options.topology, hosts, workers, options.processes, options.remote)
     storage = options.storage
     if storage == CLOUD and options.cloud_reads:
         raise ConfigError("--cloud-reads: `--storage cloud` reads and writes the cloud already")
     if storage not in (None, CLOUD) and os.path.lexists(storage) and not os.path.isdir(storage):
         raise ConfigError(f"--storage: {storage}: not a directory")
-    reads_cloud = options.cloud_reads
-    return RunRequest(
-        program,
-        machine,
-        options.deadline,
-        options.report,
-        file,
-        storage,
-        reads_cloud,
-        options.device,
-        options.compile,
-    )
+    own = (options.cloud_reads, options.device, options.compile)
+    return RunRequest(program, machine, options.deadline, options.report, file, storage, *own)
 
 
 # `tpulint worker`: one host of an emulated pod, for programs on this and on other machines.

@@ -230,22 +230,18 @@ def changes(
         for tensor in work.kept
         if tensor.dtype == "float32"
     )
+    split = "split the variables over more cores (half of them, their slots and gradients)"
     savings = [
         ((inputs + kept) // 2, "half the batch of each core"),
         (wide, "compute in bfloat16 (the tensors that the gradients take)"),
         (slots, "an optimizer without slots, or with factored ones"),
-        (gradients, "split the variables over more cores (half of them, their slots and gradients)")
-        if not kept
-        else (0, ""),
+        (0 if kept else gradients, split),
     ]
-    savings += [
-        (
-            tensor.sizes.row_major - tensor.sizes.best,
-            f"give {written_shape(tensor.dtype, tensor.shape)} a last dimension of a multiple of "
-            f"128{f', at {tensor.place}' if tensor.place else ''}",
-        )
-        for tensor in tensors[:1]
-    ]
+    for tensor in tensors[:1]:
+        shape = written_shape(tensor.dtype, tensor.shape)
+        place = f", at {tensor.place}" if tensor.place else ""
+        what = f"give {shape} a last dimension of a multiple of 128{place}"
+        savings.append((tensor.sizes.row_major - tensor.sizes.best, what))
     savings.sort(key=lambda saving: -saving[0])
     return tuple(f"{what}: saves up to {readable_bytes(size)}" for size, what in savings if size)
 
@@ -264,50 +260,36 @@ def cost_lines(cost: StepCost, device: Device) -> Iterator[str]:
     yield from memory_lines(cost)
     yield from tensor_lines(cost)
     yield from compute_lines(cost, device)
-    if cost.unknown_shapes:
-        are = (
-            "tensor of unknown size is"
-            if cost.unknown_shapes == 1
-            else "tensors of unknown size are"
-        )
-        yield f"  {cost.unknown_shapes:,} {are} left out."
-    if cost.measured_loops:
-        are = (
-            "loop that depends on data counts"
-            if cost.measured_loops == 1
-            else ("loops that depend on data count")
-        )
-        yield f"  {cost.measured_loops:,} {are} as often as it ran, on average."
-    if cost.uncounted_loops:
-        are = "loop of an unknown number of rounds counts"
-        are = are if cost.uncounted_loops == 1 else "loops of unknown numbers of rounds count"
-        yield f"  {cost.uncounted_loops:,} {are} once."
+    tensors = ("tensor of unknown size is", "tensors of unknown size are")
+    measured = ("loop that depends on data counts", "loops that depend on data count")
+    loops = (
+        "loop of an unknown number of rounds counts",
+        "loops of unknown numbers of rounds count",
+    )
+    for number, (single, several), how in (
+        (cost.unknown_shapes, tensors, "left out"),
+        (cost.measured_loops, measured, "as often as it ran, on average"),
+        (cost.uncounted_loops, loops, "once"),
+    ):
+        if number:
+            yield f"  {number:,} {single if number == 1 else several} {how}."
 
 
 def memory_lines(cost: StepCost) -> Iterator[str]:
     """Yield the memory: what is needed at least, and what would help where that is too much."""
-    needs, has = readable_bytes(cost.minimum), readable_bytes(cost.capacity)
-    if cost.fits:
-        yield f"  Memory: at least {needs} of {has}"
-    else:
-        yield f"  DOES NOT FIT: needs at least {needs} of {has}"
+    state = "Memory:" if cost.fits else "DOES NOT FIT: needs"
+    yield f"  {state} at least {readable_bytes(cost.minimum)} of {readable_bytes(cost.capacity)}"
     rows: list[tuple[str, ...]] = [("", "size", "best layout", "row-major")]
-    rows += [
-        (
-            f"{row.what} ({row.number:,}){'' if row.resident else ' *'}",
-            *map(readable_bytes, row.sizes),
-        )
-        for row in cost.memory
-    ]
-    yield from table(rows)
+    for row in cost.memory:
+        what = f"{row.what} ({row.number:,}){'' if row.resident else ' *'}"
+        rows.append((what, *map(readable_bytes, row.sizes)))
+    yield from indented(rows)
     if not all(row.resident for row in cost.memory):
         yield "    * not in the minimum: not all of them need be there at the same time"
     everything = sum(row.sizes.best for row in cost.memory)
     if cost.changes and everything > cost.capacity:
-        if cost.fits:
-            yield f"  With all of these it would be {readable_bytes(everything)}. What helps most:"
-        else:
-            yield "  What helps most:"
+        total = f"With all of these it would be {readable_bytes(everything)}. " * cost.fits
+        yield f"  {total}What helps most:"
         yield from (f"    {number}. {change}" for number, change in enumerate(cost.changes, 1))
 
 
@@ -317,16 +299,11 @@ def tensor_lines(cost: StepCost) -> Iterator[str]:
         return
     yield "  Largest tensors"
     rows: list[tuple[str, ...]] = [("", "size", "best layout", "row-major", "made at")]
-    rows += [
-        (
-            written_shape(tensor.dtype, tensor.shape)
-            + (f" x {tensor.number}" if tensor.number > 1 else ""),
-            *map(readable_bytes, tensor.sizes),
-            f"{tensor.place or '?'} ({short(tensor.name)})",
-        )
-        for tensor in cost.tensors
-    ]
-    yield from table(rows)
+    for tensor in cost.tensors:
+        times = f" x {tensor.number}" if tensor.number > 1 else ""
+        what = f"{written_shape(tensor.dtype, tensor.shape)}{times}"
+        rows.append((what, *map(readable_bytes, tensor.sizes), made_at(tensor)))
+    yield from indented(rows)
 
 
 def compute_lines(cost: StepCost, device: Device) -> Iterator[str]:
@@ -350,34 +327,37 @@ def compute_lines(cost: StepCost, device: Device) -> Iterator[str]:
         f"below {cost.ridge:,.0f} memory is the limit"
     )
     rows: list[tuple[str, ...]] = [("", "FLOPs", "with padding", "FLOPs/byte", "made at")]
-    rows += [
-        (
-            f"{line.type} {line.rows} x {line.depth} x {line.columns}"
-            + (f", {line.number:,} times" if line.number > 1 else ""),
-            written_flops(line.flops),
-            written_flops(line.padded_flops),
-            f"{line.intensity:,.1f}",
-            f"{line.place or '?'} ({short(line.name)})",
-        )
-        for line in cost.products
+    for line in cost.products:
+        times = f", {line.number:,} times" if line.number > 1 else ""
+        what = f"{line.type} {line.rows} x {line.depth} x {line.columns}{times}"
+        flops = (written_flops(line.flops), written_flops(line.padded_flops))
+        rows.append((what, *flops, f"{line.intensity:,.1f}", made_at(line)))
+    yield from indented(rows)
+
+
+def made_at(line: LargeTensor | ProductLine) -> str:
+    """Return the place, and the last parts of the operation's name."""
+    return f"{line.place or '?'} ({'/'.join(line.name.split('/')[-2:])})"
+
+
+def indented(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    return (f"     {line}" for line in table(rows))
+
+
+def table(rows: Sequence[tuple[str, ...] | str]) -> list[str]:
+    """Return the rows with numbers at the right of their columns; a row of one text stays."""
+    wide = [row for row in rows if not isinstance(row, str)]
+    widths = [max(map(len, column)) for column in zip(*wide, strict=True)]
+    at_left = [column == 0 or name == "made at" for column, name in enumerate(wide[0])]
+    return [
+        row
+        if isinstance(row, str)
+        else "  ".join(
+            cell.ljust(width) if left else cell.rjust(width)
+            for cell, width, left in zip(row, widths, at_left, strict=True)
+        ).rstrip()
+        for row in rows
     ]
-    yield from table(rows)
-
-
-def short(name: str) -> str:
-    """Return the last parts of an operation's name."""
-    return "/".join(name.split("/")[-2:])
-
-
-def table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the rows with numbers at the right of their columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *numbers in rows:
-        cells = [
-            cell if column == 4 else cell.rjust(widths[column])
-            for column, cell in enumerate(numbers, 1)
-        ]
-        yield "  ".join(["   ", first.ljust(widths[0]), *cells]).rstrip()
 
 
 def written_flops(flops: float) -> str:

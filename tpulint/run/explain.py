@@ -55,7 +55,8 @@ def explain(
     start = start_of(files, None)
     plugins.require(plugins.choose([start]).options)
     config = find_config(start)
-    if config.target_tensorflow is None and not any(map(states_release, files)):
+    # Where no project of a file says which TensorFlow it needs, the one that ran counts.
+    if config.target_tensorflow is None and not any(Targets().of(file).stated for file in files):
         config = config._replace(target_tensorflow=release)
     # Suppressed or not: it did happen.
     everything = config._replace(certainty=Certainty.POSSIBLE, jobs=1)
@@ -74,8 +75,7 @@ def explain(
     of_files, messages = check_files(analysis, ran, task, config)
     explained = [fault.finding for fault in faults if fault.finding is not None]
     named = {step.span.filename for finding in explained for step in finding.trace}
-    named.update(finding.span.filename for finding in explained)
-    named.update(finding.span.filename for finding in of_files.findings)
+    named.update(finding.span.filename for finding in (*explained, *of_files.findings))
     sources = dict(read_all(sorted(named), {}))
     return Explained(tuple(faults), sources, tuple(messages), of_files)
 
@@ -90,11 +90,9 @@ def files_of(
     named = {line_of(failure)[0] for failure in failures if failure.place}
     for failure in failures:
         named.update(name for name, _ in failure.frames if is_users(name, own))
-    paths = {
-        os.path.abspath(filename)
-        for filename in [*named, *([program] * program.endswith((".py", ".ipynb")))]
-    }
-    return tuple(sorted(path for path in paths if os.path.isfile(path)))
+    if program.endswith((".py", ".ipynb")):
+        named.add(program)
+    return tuple(sorted(filter(os.path.isfile, {os.path.abspath(name) for name in named})))
 
 
 def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
@@ -107,7 +105,12 @@ def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
     places += [frame for frame in reversed(failure.frames) if frame not in places]
     same = [finding for rule in failure.rules for finding in findings if finding.code == rule]
     spans = (finding for place in places for finding in same if holds(finding.span, place))
-    traces = (finding for place in places for finding in same if leads_through(finding, place))
+    traces = (
+        finding
+        for place in places
+        for finding in same
+        if any(holds(step.span, place) for step in finding.trace)
+    )
     unique = alone(same) if failure.anywhere else ()
     return next(chain(spans, traces, unique), None)
 
@@ -121,10 +124,6 @@ def alone(findings: Sequence[Finding]) -> Sequence[Finding]:
     if definite:
         return definite[:1] if len({finding.code for finding in definite}) == 1 else ()
     return findings if len(findings) == 1 else ()
-
-
-def leads_through(finding: Finding, place: tuple[str, int]) -> bool:
-    return any(holds(step.span, place) for step in finding.trace)
 
 
 def holds(span: Span, place: tuple[str, int]) -> bool:
@@ -145,9 +144,7 @@ def check_files(
     The second value are its messages for standard error.
     """
     wanted = {os.path.abspath(file) for file in files}
-    filenames = tuple(
-        filename for filename in task.filenames if os.path.abspath(filename) in wanted
-    )
+    filenames = tuple(name for name in task.filenames if os.path.abspath(name) in wanted)
     request = task.request._replace(config=config, closest=Closest(config.root))
     part = task._replace(request=request, filenames=filenames, context=())
     result = driver.resolve(analysis, part, {})
@@ -160,11 +157,6 @@ def check_files(
     shown = tuple(hints) if len(hints) == number else ()  # all of them, none of which is suppressed
     checked_files = Checked(tuple(result.findings), len(filenames), result.hidden, shown)
     return checked_files, [*map(str, result.failures), *result.warnings, *result.messages]
-
-
-def states_release(filename: str) -> bool:
-    """Return whether the project of a file says which TensorFlow it needs."""
-    return Targets().of(filename).stated
 
 
 def release_that_ran() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import runpy
@@ -15,8 +16,6 @@ from typing import NamedTuple
 
 from tpulint.codes import CODES
 from tpulint.frontends.tensorflow.knowledge.tables import raised_error, runtime_fault
-
-# Standard error as the program's author reads it: tracebacks without frames of tpulint.
 
 # Tracebacks as the program's author reads them: without the frames of tpulint.
 
@@ -36,26 +35,26 @@ def is_tpulint_file(filename: str) -> bool:
 def stack_of(frame: FrameType) -> str:
     """Return the lines of the program that `frame` is in, as a traceback shows them."""
     stack = tracebacks.extract_stack(frame)
-    starts = [row for row, frame_summary in enumerate(stack) if frame_summary.filename == _STARTER]
+    starts = [row for row, summary in enumerate(stack) if summary.filename == _STARTER]
     shown = [
-        frame_summary
-        for frame_summary in stack[max(starts, default=-1) + 1 :]
-        if not is_tpulint_file(frame_summary.filename)
+        summary
+        for summary in stack[max(starts, default=-1) + 1 :]
+        if not is_tpulint_file(summary.filename) and summary.filename not in _STARTS
     ]
-    lines = "".join(
-        tracebacks.format_list(
-            frame_summary for frame_summary in shown if frame_summary.filename not in _STARTS
-        )
-    )
+    lines = "".join(tracebacks.format_list(shown))
     return f"Traceback (most recent call last):\n{lines}"
 
 
 def strip_tpulint_frames(error: BaseException) -> None:
     """Remove our frames from the traceback of `error`, and from those that it came from."""
     for link in _with_causes(error):
-        link.__traceback__ = _of_the_program(link.__traceback__)
+        # What has started the program goes in any case.
+        entries = list(itertools.dropwhile(_is_of_start, _entries(link.__traceback__)))
         if not shows_all():
-            link.__traceback__ = _shown(link.__traceback__)
+            entries = [entry for entry in entries if not is_tpulint_file(_file(entry))]
+        for entry, following in zip(entries, [*entries[1:], None]):
+            entry.tb_next = following
+        link.__traceback__ = entries[0] if entries else None
 
 
 def internal_error_message(error: BaseException) -> str | None:
@@ -68,9 +67,10 @@ def internal_error_message(error: BaseException) -> str | None:
             lines = str(link).splitlines()
             first = next((i for i, line in enumerate(lines) if _BEGINS in line), 0)
             indent = max(lines[first].find(_BEGINS), 0)
-            return "\n".join(
-                ["tpulint: " + lines[first][indent:], *_dedented(lines[first + 1 :], indent)]
+            others = (
+                line if line[:indent].strip() else line[indent:] for line in lines[first + 1 :]
             )
+            return "\n".join(["tpulint: " + lines[first][indent:], *others])
     return None
 
 
@@ -90,29 +90,18 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
             waiting += [link.__context__, link.__cause__]
 
 
-def _dedented(lines: list[str], indent: int) -> list[str]:
-    return [line[indent:] if not line[:indent].strip() else line for line in lines]
-
-
-def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:
-    """Return `traceback` without the frames of what has started the program."""
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
-        if filename not in _STARTS and not is_tpulint_file(filename):
-            break
+        yield traceback
         traceback = traceback.tb_next
-    return traceback
 
 
-def _shown(traceback: TracebackType | None) -> TracebackType | None:
-    shown: list[TracebackType] = []
-    while traceback is not None:
-        if not is_tpulint_file(traceback.tb_frame.f_code.co_filename):
-            shown.append(traceback)
-        traceback = traceback.tb_next
-    for entry, following in zip(shown, [*shown[1:], None]):
-        entry.tb_next = following
-    return shown[0] if shown else None
+def _file(entry: TracebackType) -> str:
+    return entry.tb_frame.f_code.co_filename
+
+
+def _is_of_start(entry: TracebackType) -> bool:
+    return _file(entry) in _STARTS or is_tpulint_file(_file(entry))
 
 
 # Words of tpulint's own on standard error, whatever the program has made of `sys.stderr`.
@@ -209,10 +198,7 @@ def chain_of(error: BaseException | None) -> Iterator[BaseException]:
 
 def frames_of(error: BaseException) -> Iterator[tuple[str, int]]:
     """Return the lines that `error` has passed, and those that AutoGraph has put into its text."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        yield traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
-        traceback = traceback.tb_next
+    yield from ((_file(entry), entry.tb_lineno) for entry in _entries(error.__traceback__))
     for filename, row in re.findall(r'File "(.+?)", line (\d+)', str(error)):
         yield filename, int(row)
 
@@ -249,7 +235,10 @@ def missing_estimator(error: BaseException | None, release: str | None = None) -
     """
     if not any(_is_of_estimator(link) for link in chain_of(error)):
         return
-    release = release or _installed()
+    for name in _DISTRIBUTIONS:
+        # No error may keep the release from being looked up.
+        with contextlib.suppress(PackageNotFoundError):
+            release = release or version(name)
     if release and tuple(int(number) for number in re.findall(r"\d+", release)[:2]) > LAST:
         yield (
             f"TensorFlow {release} has no Estimator; TensorFlow 2.15 is the last that has it, on "
@@ -262,16 +251,6 @@ def _is_of_estimator(error: BaseException) -> bool:
         return bool(_MODULES.match(error.name or ""))
     named = isinstance(error, (AttributeError, ImportError))
     return named and bool(_NAMES.search(str(error)))
-
-
-def _installed() -> str | None:
-    """Return the release of TensorFlow, which no error may keep from being looked up."""
-    for name in _DISTRIBUTIONS:
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            continue
-    return None
 
 
 # A word on a program that is written for another number of replicas.

@@ -7,7 +7,6 @@ Kaggle: they install packages there, and download and delete files.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import itertools
 import os
@@ -16,7 +15,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tpulint.notebook import STAND_IN, first_row, is_python, restored
+from tpulint.notebook import STAND_IN, first_row, is_python, problem_of, restored
 
 CALL = "__tpulint_command__"
 """The name in the notebook's module by which its cells call what stands for a command."""
@@ -50,48 +49,23 @@ class Commands:
             "%env": _set_variable,
             "%ls": _list_folders,
             "%mkdir": _make_folders,
-            "%pwd": _folder,
+            "%pwd": lambda _: os.getcwd(),
             "%set_env": _set_variable,
             "!ls": _list_folders,
             "!mkdir": _make_folders,
-            "!pwd": _folder,
+            "!pwd": lambda _: os.getcwd(),
         }
 
     def python_of(self, number: int, text: str) -> str:
         """Return the text of a cell in which its commands are calls, row by row."""
         lines = text.split("\n")
         written = [restored(line) for line in lines]
-        if not is_python("\n".join(written)):
-            first = first_row(written)
-            cell = "\n".join(written[first + 1 :])
-            lines[first] = _call(number, written[first].strip(), cell=cell)
-            return "\n".join(lines)
-        return "\n".join(self._python_lines(number, lines))
-
-    def _python_lines(self, number: int, lines: Sequence[str]) -> Iterator[str]:
-        rows = iter(lines)
-        for line in rows:
-            stand_in = STAND_IN.search(line)
-            if stand_in is None:
-                yield line
-                continue
-            before, command, continuations = (
-                line[: stand_in.start()],
-                line[stand_in.end() :].strip(),
-                [],
-            )
-            while command.endswith("\\"):
-                continuations.append(next(rows, ""))
-                command = f"{command[:-1].rstrip()} {restored(continuations[-1]).strip()}"
-            measured = MEASURED.match(command)
-            if measured and _is_python(command[measured.end() :]):
-                yield before + command[measured.end() :]
-            elif command.startswith("#"):  # a blank for students
-                yield line
-            else:
-                is_assigned = stand_in.group().startswith("None")
-                yield before + _call(number, command, is_assigned=is_assigned)
-            yield from continuations
+        if is_python("\n".join(written)):
+            return "\n".join(_python_lines(number, lines))
+        first = first_row(written)
+        cell = "\n".join(written[first + 1 :])
+        lines[first] = _call(number, written[first].strip(), cell=cell)
+        return "\n".join(lines)
 
     def do(
         self, number: int, command: str, names: Mapping[str, Any], *, cell: str, is_assigned: bool
@@ -124,7 +98,10 @@ class Commands:
             if not words[1:2] or not words[1].startswith("1"):
                 return None
             self._note(f"cell {number}: `{command}`: tpulint runs programs on TensorFlow 2")
-        elif name.lstrip("%") not in OF_THE_DISPLAY and not _goes_on_as_python(name):
+        # A magic may begin a cell whose other lines are Python, and run as such.
+        elif name.lstrip("%") not in OF_THE_DISPLAY and not (
+            name.startswith("%%") and is_python(name)
+        ):
             self._leave_out(number, command, words)
         return None
 
@@ -145,23 +122,33 @@ class Commands:
             self._note(f"cell {number}: `{command}` was not run: put what it downloads at {place}")
 
 
+def _python_lines(number: int, lines: Sequence[str]) -> Iterator[str]:
+    rows = iter(lines)
+    for line in rows:
+        stand_in = STAND_IN.search(line)
+        if stand_in is None:
+            yield line
+            continue
+        before, command = line[: stand_in.start()], line[stand_in.end() :].strip()
+        continuations = []
+        while command.endswith("\\"):
+            continuations.append(next(rows, ""))
+            command = f"{command[:-1].rstrip()} {restored(continuations[-1]).strip()}"
+        measured = MEASURED.match(command)
+        if measured and problem_of(command[measured.end() :]) is None:
+            yield before + command[measured.end() :]
+        elif command.startswith("#"):  # a blank for students
+            yield line
+        else:
+            is_assigned = stand_in.group().startswith("None")
+            yield before + _call(number, command, is_assigned=is_assigned)
+        yield from continuations
+
+
 def _call(number: int, command: str, *, cell: str = "", is_assigned: bool = False) -> str:
     """Return the call of `Commands.do`, on one line."""
     names = "{**globals(), **locals()}"
     return f"{CALL}({number}, {command!r}, {names}, {cell=}, {is_assigned=})"
-
-
-def _is_python(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
-
-
-def _goes_on_as_python(name: str) -> bool:
-    """Return whether the magic begins a cell whose other lines are Python and run as such."""
-    return name.startswith("%%") and is_python(name)
 
 
 def _words(command: str, names: Mapping[str, Any]) -> list[str]:
@@ -231,10 +218,6 @@ def _make_folders(words: Sequence[str]) -> str:
         if not word.startswith("-") and not (make is os.makedirs and os.path.isdir(word)):
             make(word)
     return ""
-
-
-def _folder(_: Sequence[str]) -> str:
-    return os.getcwd()
 
 
 def _change_folder(words: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from tpulint.run import ipython_commands
@@ -93,7 +93,10 @@ def execute(
     except CannotRun:
         raise
     except SystemExit as stop:
-        return Ended(_status_of(stop.code), stop)
+        if stop.code is None or isinstance(stop.code, int):
+            return Ended((stop.code or 0) & 0xFF, stop)
+        print(stop.code, file=sys.stderr)  # as usual
+        return Ended(1, stop)
     except BaseException as error:
         if interrupted():
             error = KeyboardInterrupt().with_traceback(error.__traceback__)
@@ -121,7 +124,9 @@ def _start(program: UserProgram, note: Callable[[str], None]) -> None:
         return
     if pkgutil.get_importer(path) is None:
         _begin_path_with(os.path.dirname(os.path.realpath(path)))
-        _run(_code_of(path), path, SourceFileLoader("__main__", path))
+        with io.open_code(path) as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
+        _run(code, path, SourceFileLoader("__main__", path))
         return
     _begin_path_with(path)  # a directory or a zip file
     spec = PathFinder.find_spec("__main__", [path])
@@ -129,11 +134,6 @@ def _start(program: UserProgram, note: Callable[[str], None]) -> None:
     if spec is None or loader is None:
         raise ImportError(f"can't find '__main__' module in {program.name!r}")
     _run(loader.get_code("__main__"), spec.origin, loader, spec)
-
-
-def _code_of(script: str) -> CodeType:
-    with io.open_code(script) as file:
-        return compile(file.read(), script, "exec", dont_inherit=True)
 
 
 def _run(code: Any, file: str | None, loader: Any, spec: ModuleSpec | None = None) -> None:
@@ -156,16 +156,6 @@ def _begin_path_with(folder: str) -> None:
     """Begin `sys.path` with the program's folder instead of the one tpulint was started from."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder
-
-
-def _status_of(code: object) -> int:
-    """Return the exit status of `sys.exit(code)`; a code that is no number is printed, as usual."""
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF
-    print(code, file=sys.stderr)
-    return 1
 
 
 # A notebook, run as a program: its code cells in their order, in one module `__main__`.

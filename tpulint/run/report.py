@@ -25,7 +25,7 @@ from tpulint.map.pictures import model
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
 from tpulint.output.context import RenderContext
 from tpulint.output.html import STYLE, article, page, prose
-from tpulint.run.cost import UNKNOWN, StepCost, cost_lines
+from tpulint.run.cost import UNKNOWN, StepCost, cost_lines, table
 from tpulint.source import Source, UnreadableSource, read_source
 from tpulint.storage.session import StorageUse
 
@@ -41,6 +41,11 @@ RECOMPILATION = "TPU509"
 MEANT_COMPILATIONS = 8
 """As many settings of a program may be meant; the rule is silent about so many rounds, too."""
 EMPTY = "No TPU computation ran to its end."
+
+
+def titled(name: str, function: str) -> str:
+    """Return the name of a lane, with that of its function."""
+    return f"{name} ({function})" if function else name
 
 
 class Lane(NamedTuple):
@@ -61,8 +66,7 @@ class Lane(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the name of the lane, with that of the function."""
-        return f"{self.name} ({self.function})" if self.function else self.name
+        return titled(self.name, self.function)
 
 
 class UnfinishedLane(NamedTuple):
@@ -75,8 +79,7 @@ class UnfinishedLane(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the name of the lane, with that of the function."""
-        return f"{self.name} ({self.function})" if self.function else self.name
+        return titled(self.name, self.function)
 
     def __str__(self) -> str:
         place = f", made at {self.place}" if self.place else ""
@@ -206,7 +209,11 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
             f"{size:,.0f} bytes of input per step"
         )
         if computation.compilations > 1:
-            yield compilation_line(computation)
+            seconds, differing = computation.compile_seconds, "; ".join(computation.differing)
+            line = f"  {computation.programs}, whose first steps took {seconds:.1f} s"
+            line += f": {differing}" if differing else ""
+            is_many = computation.compilations > MEANT_COMPILATIONS
+            yield f"{line} [{RECOMPILATION} {CODES[RECOMPILATION].name}]" if is_many else line
     if ran.reads:
         number = sum(read.number for read in ran.reads)
         size = sum(read.bytes for read in ran.reads)
@@ -215,14 +222,6 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
         yield f"  {read.place}: {counted(read.number, 'read')}, {read.bytes:,} bytes"
     if len(ran.reads) > MOST_LINES:
         yield f"  ... and {len(ran.reads) - MOST_LINES} more lines"
-
-
-def compilation_line(computation: ComputationRun) -> str:
-    """Return what the compilations of a computation took, and the arguments that differed."""
-    line = f"  {computation.programs}, whose first steps took {computation.compile_seconds:.1f} s"
-    line += f": {'; '.join(computation.differing)}" if computation.differing else ""
-    is_many = computation.compilations > MEANT_COMPILATIONS
-    return f"{line} [{RECOMPILATION} {CODES[RECOMPILATION].name}]" if is_many else line
 
 
 def counted(number: int, noun: str) -> str:
@@ -259,13 +258,12 @@ def storage_lines(ran: FinishedRun) -> Iterator[str]:
     """Yield a line for each bucket: what was read, what was written, and the steps that waited."""
     steps = sum(computation.steps for computation in ran.computations)
     for use in ran.storage:
-        amounts = {
-            "read": (use.objects_read, use.bytes_read),
-            "wrote": (use.objects_written, use.bytes_written),
-        }
         parts = [
             f"{verb} {counted(objects, 'object')}, {size:,} bytes"
-            for verb, (objects, size) in amounts.items()
+            for verb, objects, size in (
+                ("read", use.objects_read, use.bytes_read),
+                ("wrote", use.objects_written, use.bytes_written),
+            )
             if objects
         ]
         if steps:
@@ -330,9 +328,7 @@ def computation_table(computations: Sequence[ComputationRun]) -> list[str]:
     for computation in computations:
         rows.append(headed(computation))
         rows += [("  " + row[0], *row[1:]) for row in cells(computation)]
-    wide = [row for row in rows if not isinstance(row, str)]
-    widths = [max(len(row[column]) for row in wide) for column in range(len(COLUMNS))]
-    return [row if isinstance(row, str) else line(row, widths) for row in rows]
+    return table(rows)
 
 
 def headed(computation: ComputationRun) -> str:
@@ -349,31 +345,16 @@ def cells(computation: ComputationRun) -> Iterator[tuple[str, ...]]:
         yield (lane.title, f"{lane.runs:,}", *counts, f"{lane.seconds * 1e3:,.1f}", lane.place)
 
 
-def line(row: Sequence[str], widths: Sequence[int]) -> str:
-    first, *numbers, last = (
-        text.ljust(width) if column in (0, len(row) - 1) else text.rjust(width)
-        for column, (text, width) in enumerate(zip(row, widths))
-    )
-    return "  ".join([first, *numbers, last]).rstrip()
-
-
 def shown_place(place: str) -> str:
     """Return `path:row`; in a notebook `path:cell n:row`, as `tpulint check` names it."""
     filename, colon, row = place.rpartition(":")
     if not filename:
         return place
-    if filename.endswith(".ipynb"):
-        row = row_of_cell(filename, row)
+    source = notebook_source(filename) if filename.endswith(".ipynb") else None
+    if source is not None and row.isdecimal():
+        cell, inside = source.place(int(row))
+        row = f"cell {cell}:{inside}" if cell is not None else row
     return f"{shown(filename)}{colon}{row}"
-
-
-def row_of_cell(filename: str, row: str) -> str:
-    """Return `cell n:row` for a row of the text that the cells make together."""
-    source = notebook_source(filename)
-    if source is None or not row.isdecimal():
-        return row
-    cell, inside = source.place(int(row))
-    return f"cell {cell}:{inside}" if cell is not None else row
 
 
 @lru_cache(maxsize=1)
@@ -387,6 +368,7 @@ def notebook_source(filename: str) -> Source | None:
 
 MOST_PICTURES = 12
 COUNTS = package_text(__file__, "counts.css")
+EMPTY_CELL = ' class="empty"'
 
 
 def html(ran: FinishedRun, context: RenderContext) -> str:
@@ -427,14 +409,12 @@ def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
     for computation in computations:
         yield f'<tr><th colspan="{len(COLUMNS)}">{escape(headed(computation))}</th></tr>\n'
         for row in cells(computation):
-            named = zip(COLUMNS, row, strict=True)
-            yield "<tr>" + "".join(cell_of(name, cell) for name, cell in named) + "</tr>\n"
-
-
-def cell_of(column: str, text: str) -> str:
-    """Return a cell that names its column, for a page too narrow for the names above."""
-    empty = "" if text else ' class="empty"'
-    return f'<td data-column="{escape(column)}"{empty}>{escape(text)}</td>'
+            # A cell names its column, for a page too narrow for the names above.
+            shown_cells = (
+                f'<td data-column="{escape(name)}"{"" if cell else EMPTY_CELL}>{escape(cell)}</td>'
+                for name, cell in zip(COLUMNS, row, strict=True)
+            )
+            yield f"<tr>{''.join(shown_cells)}</tr>\n"
 
 
 def pictures(computations: Sequence[ComputationRun], context: RenderContext) -> Iterator[str]:
@@ -457,11 +437,9 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
     device = next((lane for lane in ran.lanes if lane.name == DEVICE), None)
     others = [lane for lane in ran.lanes if lane is not device]
     for number, lane in enumerate(other for other in others if other.name == INFEED):
-        key = f"input {number}"
+        key, size = f"input {number}", (_bytes(lane.bytes_to_device),)
         nodes.append(_host(key, model.INPUT, lane))
-        edges.append(
-            model.MapEdge(key, DEVICE, model.SENDS, (_bytes(lane.bytes_to_device),), _runs(lane))
-        )
+        edges.append(model.MapEdge(key, DEVICE, model.SENDS, size, _runs(lane)))
     lines = (model.Line(_runs(device)),) if device is not None else ()
     nodes.append(model.MapNode(DEVICE, DEVICE_LANE, "segment", "device program", None, lines))
     before = DEVICE
@@ -470,17 +448,11 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
         kind = model.OUTFED if lane.name == OUTFEED else model.CLUSTER
         nodes += [model.MapNode(call, DEVICE_LANE, model.CALL, _call(lane)), _host(key, kind, lane)]
         edges.append(model.MapEdge(before, call, model.THEN))
-        before = call
-        edges.append(
-            model.MapEdge(call, key, model.SENDS, (_bytes(lane.bytes_to_host),), _runs(lane))
-        )
+        before, size = call, (_bytes(lane.bytes_to_host),)
+        edges.append(model.MapEdge(call, key, model.SENDS, size, _runs(lane)))
         if lane.round_trips:
-            back = (_bytes(lane.bytes_to_device),)
-            edges.append(
-                model.MapEdge(
-                    key, call, model.RETURNS, back, counted(lane.round_trips, "round trip")
-                )
-            )
+            size, trips = (_bytes(lane.bytes_to_device),), counted(lane.round_trips, "round trip")
+            edges.append(model.MapEdge(key, call, model.RETURNS, size, trips))
     ended = {lane.name for lane in ran.lanes}
     for number, stuck in enumerate(lane for lane in ran.unfinished if lane.name not in ended):
         call, key = f"waiting call {number}", f"unfinished {number}"
@@ -504,9 +476,7 @@ def _made_at(place: str) -> tuple[model.Line, ...]:
 def _call(lane: Lane) -> str:
     if lane.name == OUTFEED:
         return "enqueues to the outfeed; nothing waits"
-    if lane.round_trips:
-        return f"waits for {lane.title}"
-    return f"does not wait for {lane.title}"
+    return f"{'waits' if lane.round_trips else 'does not wait'} for {lane.title}"
 
 
 def _runs(lane: Lane) -> str:

@@ -8,7 +8,6 @@ import re
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -242,33 +241,29 @@ class RunSession:
         """Return what is known of the run, for the report."""
         from tpulint.run.report import FinishedRun
 
-        request, storage = self.request, self.storage
-        computations = self.watch.computations if self.watch else {}
+        request, storage, watch = self.request, self.storage, self.watch
+        explained, error = self.explained, self.ended.error
         return FinishedRun(
             f"-m {request.program.name}" if request.program.is_module else request.program.name,
             str(request.machine),
             self.ended.status,
             time.monotonic() - self.started,
-            tuple(
-                computation(place, totals, self.watch)
-                for place, totals in computations.items()
-                if self.watch is not None
-            ),
-            self.explained.faults if self.explained else (),
-            unfinished(self.watch.unfinished()) if self.watch else (),
+            computation_rows(watch) if watch else (),
+            explained.faults if explained else (),
+            unfinished(watch.unfinished()) if watch else (),
             (
                 *self.notes,
-                *(self.explained.messages if self.explained else ()),
-                *missing_estimator(self.ended.error),
-                *other_number_of_replicas(self.ended.error, request.machine.replicas),
-                *unconnected(self.ended.error, on_a_pod=request.machine.is_pod),
+                *(explained.messages if explained else ()),
+                *missing_estimator(error),
+                *other_number_of_replicas(error, request.machine.replicas),
+                *unconnected(error, on_a_pod=request.machine.is_pod),
                 *(storage.problems if storage else ()),
                 *(self.stand_ins.notes() if self.stand_ins else ()),
-                *missing_objects([*self.of_threads, self.ended.error], storage),
+                *missing_objects([*self.of_threads, error], storage),
             ),
-            self.explained.checked if self.explained else None,
-            storage_uses(storage, self.watch) if storage else (),
-            host_reads(self.watch) if self.watch else (),
+            explained.checked if explained else None,
+            storage_uses(storage, watch) if storage else (),
+            host_reads(watch) if watch else (),
             self.costs,
         )
 
@@ -296,25 +291,16 @@ def unseen_errors(watch: Watch, seen_errors: Iterable[BaseException | None]) -> 
     from tpulint.run.failure import chain_of, failure_of
     from tpulint.runtime.errors import RuntimeFault
 
-    seen = [link for error in seen_errors for link in chain_of(error)]
-
-    def is_seen(error: Exception) -> bool:
+    def identity(error: BaseException) -> object:
         place = getattr(error, "place", None)
-        return any(
-            link is error
-            or (
-                place is not None
-                and type(link).__name__ == type(error).__name__
-                and getattr(link, "place", None) == place
-            )
-            for link in seen
-        )
+        return id(error) if place is None else (type(error).__name__, place)
 
+    seen = {identity(link) for error in seen_errors for link in chain_of(error)}
     # An error of TensorFlow's that belongs to no rule may be how the program finds out something.
     return [
         error
         for error in watch.errors.values()
-        if not is_seen(error) and (isinstance(error, RuntimeFault) or failure_of(error))
+        if identity(error) not in seen and (isinstance(error, RuntimeFault) or failure_of(error))
     ]
 
 
@@ -334,15 +320,17 @@ def unseen_notes(unseen: Sequence[Exception], watch: Watch, *, failed: bool) -> 
 
 def uncompiled_note(segments: Mapping[tuple[str | None, bool], int]) -> str:
     """Return what `--compile never` did; `segments` counts those compiled (true) and the others."""
-    parts = Counter[bool]()
-    for (_, is_compiled), number in segments.items():
-        parts[is_compiled] += number
-    lines = [f"--compile never: of the device programs, XLA only checked {parts[False]} of"]
-    lines += [f"{parts.total()} parts, which TensorFlow's kernels ran."]
-    if parts[True]:
-        lines += ["It compiled the rest: shapes are not known before the step, TensorFlow has no"]
-        lines += ["kernel for an operation, or XLA refuses it."]
-    return " ".join(lines)
+    number = sum(segments.values())
+    checked = sum(number for (_, is_compiled), number in segments.items() if not is_compiled)
+    note = (
+        f"--compile never: of the device programs, XLA only checked {checked} of {number} parts, "
+        "which TensorFlow's kernels ran."
+    )
+    others = (
+        " It compiled the rest: shapes are not known before the step, TensorFlow has no kernel for "
+        "an operation, or XLA refuses it."
+    )
+    return note + others * (checked < number)
 
 
 def missing_objects(
@@ -372,17 +360,13 @@ def storage_uses(storage: ServedStorage, watch: Watch | None) -> tuple[StorageUs
     """Return what the run did with each bucket, with the waits of its steps."""
     if watch is None or watch.waits is None:
         return storage.uses
-    waits, slots = watch.waits, storage.activity.buckets
-    measured = {
-        bucket: (waits.steps[slot], waits.seconds[slot])
-        for bucket, slot in slots.items()
-        if slot < len(waits.steps)
-    }
-    return tuple(
-        use._replace(steps_waited=steps, seconds_waited=seconds)
-        for use in storage.uses
-        for steps, seconds in [measured.get(use.bucket, (0, 0.0))]
-    )
+    waits = list(zip(watch.waits.steps, watch.waits.seconds))
+    uses = []
+    for use in storage.uses:
+        slot = storage.activity.buckets.get(use.bucket, len(waits))
+        steps, seconds = waits[slot] if slot < len(waits) else (0, 0.0)
+        uses.append(use._replace(steps_waited=steps, seconds_waited=seconds))
+    return tuple(uses)
 
 
 def warnings_without_rule(watch: Watch) -> Iterator[str]:
@@ -412,6 +396,10 @@ def host_reads(watch: Watch) -> tuple[HostReads, ...]:
         for place, total in watch.reads.items()
     )
     return tuple(sorted(reads, key=lambda read: (-read.number, read.place)))
+
+
+def computation_rows(watch: Watch) -> tuple[ComputationRun, ...]:
+    return tuple(computation(place, totals, watch) for place, totals in watch.computations.items())
 
 
 def computation(place: str | None, totals: Totals, watch: Watch) -> ComputationRun:
@@ -455,23 +443,19 @@ def differing_arguments(traced: Sequence[Traced | None]) -> tuple[str, ...]:
     Without one, the same program means that the function is made anew. Other programs are those of
     several functions: Keras' `fit` trains and validates.
     """
-    arguments = [
-        dict(traced_call.arguments)
-        for traced_call in traced
-        if traced_call and traced_call.arguments is not None
-    ]
-    if len(arguments) < max(len(traced), 2):
+    calls = [call for call in traced if call and call.arguments is not None]
+    if len(calls) < max(len(traced), 2):
         return ()
+    values_by_name: dict[str, dict[str, None]] = {}  # each value once, in the order of the traces
+    for call in calls:
+        for name, value in call.arguments or ():
+            values_by_name.setdefault(name, {})[value] = None
     lines = []
-    for name in dict.fromkeys(name for values in arguments for name in values):
-        values = list(
-            dict.fromkeys(traced_call[name] for traced_call in arguments if name in traced_call)
-        )
+    for name, values in values_by_name.items():
         if len(values) > 1:
-            shown_values = ", ".join(values[:SHOWN_VALUES])
             more = ", ..." if len(values) > SHOWN_VALUES else ""
-            lines.append(f"`{name}` was {shown_values}{more}")
-    if not lines and len({traced_call.program for traced_call in traced if traced_call}) == 1:
+            lines.append(f"`{name}` was {', '.join([*values][:SHOWN_VALUES])}{more}")
+    if not lines and len({call.program for call in calls}) == 1:
         return ("its arguments were alike, so the function is made anew",)
     return tuple(lines)
 
@@ -489,9 +473,8 @@ def recompilations(watch: Watch) -> list[RunFailure]:
         *_, last = [build.traced for build in totals.builds.values()]
         if len(totals.builds) > 1 and last is not None:
             code = RECOMPILATION if len(totals.builds) > MEANT_COMPILATIONS else ""
-            failures.append(
-                RunFailure("Recompilation", code, (RECOMPILATION,), place or "", last.frames)
-            )
+            rules = (RECOMPILATION,)
+            failures.append(RunFailure("Recompilation", code, rules, place or "", last.frames))
     return failures
 
 

@@ -44,7 +44,8 @@ class StandIns:
             "google.colab.data_table": self._of_the_page(
                 "enable_dataframe_formatter", "disable_dataframe_formatter"
             ),
-            "google.colab.files": {"download": self._nothing, "upload": self._nothing_uploaded},
+            # Nobody is there to choose a file.
+            "google.colab.files": {"download": self._nothing, "upload": lambda *_, **__: {}},
             "google.colab.output": self._of_the_page(
                 "clear", "enable_custom_widget_manager", "disable_custom_widget_manager"
             ),
@@ -112,15 +113,17 @@ class StandIns:
         """Return functions that change the notebook's page, of which there is none."""
         return dict.fromkeys(functions, self._nothing)
 
-    def _nothing_uploaded(self, *_: Any, **__: Any) -> dict[str, bytes]:
-        """Return the uploaded files: nobody is there to choose some."""
-        return {}
-
     def _secret(self, key: str) -> str:
         """Return a secret of the notebook, which is an environment variable here."""
         if key not in os.environ:
             raise SecretNotFoundError(f"Secret {key} does not exist: set the environment variable")
         return os.environ[key]
+
+    def _kaggle_secret(self, label: str) -> str:
+        """Return a secret that the user added to the notebook: an environment variable here."""
+        if label not in os.environ:
+            raise BackendError(f"No user secrets exist for {label}: set the environment variable")
+        return os.environ[label]
 
     def mount_drive(self, mountpoint: str, *_: Any, **__: Any) -> None:
         """Let the mount point be a link to the folder `drive`; it is removed with the run."""
@@ -165,12 +168,6 @@ class StandIns:
                 f"{named} cannot be made here ({error.strerror}): make it a link to {drive}"
             ) from None
         self._links.append(place)
-
-    def _kaggle_secret(self, label: str) -> str:
-        """Return a secret that the user added to the notebook: an environment variable here."""
-        if label not in os.environ:
-            raise BackendError(f"No user secrets exist for {label}: set the environment variable")
-        return os.environ[label]
 
     def _class_of(self, name: str, **methods: Callable[..., Any]) -> Any:
         """Return a class with these methods, whose calls are noted."""
