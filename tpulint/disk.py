@@ -8,10 +8,11 @@ recorded, and another machine can read a program out of memory.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 MEBIBYTE = 1024 * 1024
@@ -86,6 +87,23 @@ def read_regular(path: str, limit_bytes: int | None = None) -> bytes:
         return bytes(data)
     finally:
         os.close(descriptor)
+
+
+def hash_of_files(top: str, endings: tuple[str, ...], apart: Collection[str] = ()) -> str:
+    """Return the hash of the names and contents of files below a folder, except those `apart`."""
+    digest = hashlib.sha256()
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if name not in apart)
+        for name in sorted(names):
+            if name.endswith(endings):
+                path = os.path.join(folder, name)
+                try:
+                    content = hashlib.sha256(read_regular(path)).hexdigest()
+                except OSError:
+                    content = ""
+                place = os.path.relpath(path, top)
+                digest.update(f"{place}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def require_readable(path: str, limit_bytes: int | None = None) -> None:

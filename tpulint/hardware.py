@@ -12,7 +12,7 @@ The analyzer and the emulator use this module; it does no more than arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 LANES = 128
@@ -99,15 +99,12 @@ def row_major(shape: Sequence[int], dtype: str) -> Layout:
 
 def best_layout(shape: Sequence[int], dtype: str) -> Layout:
     """Return the layout that takes `least_bytes`: only its minor dimension is padded."""
+    axes = range(len(shape) - 1, -1, -1)
+    orders = [(minor, *(axis for axis in axes if axis != minor)) for minor in reversed(axes)]
     return min(
-        (Layout(_with_minor(minor, len(shape)), ((LANES,),)) for minor in range(len(shape))),
+        (Layout(order, ((LANES,),)) for order in orders or [()]),
         key=lambda layout: padded_bytes(shape, dtype, layout),
-        default=Layout((), ((LANES,),)),
     )
-
-
-def _with_minor(minor: int, rank: int) -> tuple[int, ...]:
-    return (minor, *(axis for axis in reversed(range(rank)) if axis != minor))
 
 
 def least_bytes(shape: Sequence[int], dtype: str) -> int:
@@ -175,13 +172,12 @@ _SUPERCOMPUTER = "Jouppi et al., A Domain-Specific Supercomputer for Training DN
 _DOCS = "https://cloud.google.com/tpu/docs/"
 
 
-def _devices() -> Iterator[Device]:
-    yield Device("v2", 2, 16 * _GIB, 128, 45e12, 700e9, _SUPERCOMPUTER)
-    yield Device("v3", 2, 32 * _GIB, 128, 123e12, 900e9, f"{_DOCS}v3")
-    yield Device("v4", 1, 32 * _GIB, 128, 275e12, 1200e9, f"{_DOCS}v4")
-    yield Device("v5e", 1, 16 * _GIB, 128, 197e12, 819e9, f"{_DOCS}v5e")
-    yield Device("v5p", 1, 95 * _GIB, 128, 459e12, 2765e9, f"{_DOCS}v5p")
-    yield Device("v6e", 1, 32 * _GIB, 256, 918e12, 1638e9, f"{_DOCS}v6e")
-
-
-DEVICES = {device.name: device for device in _devices()}
+_DEVICES = (
+    Device("v2", 2, 16 * _GIB, 128, 45e12, 700e9, _SUPERCOMPUTER),
+    Device("v3", 2, 32 * _GIB, 128, 123e12, 900e9, f"{_DOCS}v3"),
+    Device("v4", 1, 32 * _GIB, 128, 275e12, 1200e9, f"{_DOCS}v4"),
+    Device("v5e", 1, 16 * _GIB, 128, 197e12, 819e9, f"{_DOCS}v5e"),
+    Device("v5p", 1, 95 * _GIB, 128, 459e12, 2765e9, f"{_DOCS}v5p"),
+    Device("v6e", 1, 32 * _GIB, 256, 918e12, 1638e9, f"{_DOCS}v6e"),
+)
+DEVICES = {device.name: device for device in _DEVICES}

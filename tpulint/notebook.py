@@ -53,7 +53,7 @@ def python_cell(written: str) -> Cell:
     problem = problem_of(text)
     if problem is None:
         return Cell(text)
-    again = "\n".join(_bare_command(line) for line in text.split("\n"))
+    again = "\n".join(BARE_COMMAND.sub(rf"\1pass{MARK}\2", line) for line in text.split("\n"))
     if problem_of(again) is None:
         return Cell(again)
     unfinished = is_unfinished(text, problem[1])
@@ -141,11 +141,6 @@ def _python_line(line: str) -> str:
         return f"{statement[1]}pass{MARK}{statement[2]}"
     assignment = ASSIGNMENT.match(line) or BLANK.match(line)
     return f"{assignment[1]}None{MARK}{assignment[2]}" if assignment else line
-
-
-def _bare_command(line: str) -> str:
-    command = BARE_COMMAND.match(line)
-    return f"{command[1]}pass{MARK}{command[2]}" if command else line
 
 
 # Scripts that an editor wrote of a notebook, or runs cell by cell.
@@ -321,28 +316,18 @@ def load(data: bytes) -> dict[str, Any]:
 
 def code_cells(notebook: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
     """Return the Python cells with their numbers, 1-based over all cells."""
-    code_cells: list[tuple[int, dict[str, Any]]] = []
-    if not is_in_python(notebook):
-        return code_cells
-    for number, cell in enumerate(notebook["cells"], 1):
-        is_code = isinstance(cell, dict) and cell.get("cell_type") == "code"
-        if is_code and text_like(cell.get("source")):
-            code_cells.append((number, cell))
-    return code_cells
-
-
-def is_in_python(notebook: Mapping[str, Any]) -> bool:
-    """Return whether the notebook's kernel runs Python, as far as it says."""
     metadata = notebook.get("metadata")
     info = metadata.get("language_info") if isinstance(metadata, dict) else None
     name = info.get("name", "python") if isinstance(info, dict) else "python"
-    return "python" in str(name).lower()
-
-
-def text_like(source: object) -> bool:
-    if isinstance(source, Sequence):
-        return all(isinstance(part, str) for part in source)
-    return False
+    if "python" not in str(name).lower():  # what its kernel runs, as far as it says
+        return []
+    code_cells: list[tuple[int, dict[str, Any]]] = []
+    for number, cell in enumerate(notebook["cells"], 1):
+        is_code = isinstance(cell, dict) and cell.get("cell_type") == "code"
+        source = cell.get("source") if is_code else None
+        if isinstance(source, Sequence) and all(isinstance(part, str) for part in source):
+            code_cells.append((number, cell))
+    return code_cells
 
 
 # The rows of a notebook's cells in the file itself, for tools that show the file as text.

@@ -237,7 +237,8 @@ class HostOrder(Generic[NodeT]):
     @cached_property
     def _precedes_device(self) -> Mapping[NodeT, Truth]:
         """A tail is followed by nothing on the device."""
-        return self._passed_to_sources({node: self._is_followed(node) for node in self._host_nodes})
+        nodes = self._graph.host_nodes
+        return self._passed_to_sources({node: self._is_followed(node) for node in nodes})
 
     @cached_property
     def _awaited(self) -> Mapping[NodeT, Truth]:
@@ -245,25 +246,17 @@ class HostOrder(Generic[NodeT]):
 
         The tensors of a cluster also signal that all of it that the device waits for has run.
         """
-        taken = {node: self._is_taken(node) for node in self._host_nodes}
+        taken = {node: self._is_taken(node) for node in self._graph.host_nodes}
         signals: dict[Hashable | None, Truth] = {}
         for node, truth in taken.items():
             if self._needs_device[node] is not Truth.NO:  # a head has run before the transfer
                 cluster = self._graph.cluster_of(node)
                 signals[cluster] = any3([truth, signals.get(cluster, Truth.NO)])
-        return self._passed_to_sources(
-            {
-                node: any3([truth, all3([self._is_followed(node), self._signal(node, signals)])])
-                for node, truth in taken.items()
-            }
-        )
-
-    @property
-    def _host_nodes(self) -> Sequence[NodeT]:
-        return self._graph.host_nodes
-
-    def _signal(self, node: NodeT, signals: Mapping[Hashable | None, Truth]) -> Truth:
-        return signals.get(self._graph.cluster_of(node), Truth.NO)
+        awaited = {}
+        for node, truth in taken.items():
+            signal = signals.get(self._graph.cluster_of(node), Truth.NO)
+            awaited[node] = any3([truth, all3([self._is_followed(node), signal])])
+        return self._passed_to_sources(awaited)
 
     def _passed_to_sources(self, truths: Mapping[NodeT, Truth]) -> Mapping[NodeT, Truth]:
         graph = self._graph
@@ -280,13 +273,12 @@ class HostOrder(Generic[NodeT]):
         if graph.is_taken(node):
             return Truth.YES
         data = [edge for edge in graph.users(node) if edge.is_data]
-        goes_out = graph.is_result(node) or any(self._leads_to_tail(edge) for edge in data)
+        users = [edge.user for edge in data if graph.cluster_of(edge.user) is not None]
+        goes_out = graph.is_result(node) or any(
+            graph.is_live(user) and self._is_tail(user) for user in users
+        )
         given_out = self._precedes_device[node] if goes_out else Truth.NO
         return any3([graph.lead_to_device(data), given_out])
-
-    def _leads_to_tail(self, edge: Edge[NodeT]) -> bool:
-        is_host = self._graph.cluster_of(edge.user) is not None
-        return is_host and self._graph.is_live(edge.user) and self._is_tail(edge.user)
 
     def _is_tail(self, node: NodeT) -> bool:
         return self._graph.is_top and self._precedes_device[node] is Truth.NO

@@ -10,6 +10,7 @@ An error of a plug-in is one line that names the plug-in, and costs nobody else'
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import os
@@ -26,7 +27,7 @@ from tpulint.config.files import (
     named_rules_directories,
     user_config_path,
 )
-from tpulint.disk import read_regular
+from tpulint.disk import hash_of_files, read_regular
 from tpulint.finding import Applicability, Severity
 
 if TYPE_CHECKING:
@@ -120,9 +121,8 @@ class PluginSet:
             if rule.code == row.code:
                 return f"{rule.code} is a code of {row.plugin} already"
             if rule.name == row.name:
-                return f"{rule.code}: the name '{rule.name}' belongs to {row.code}" + (
-                    f" of {row.plugin}" if row.plugin else " of tpulint"
-                )
+                owner = f"{row.code} of {row.plugin or 'tpulint'}"
+                return f"{rule.code}: the name '{rule.name}' belongs to {owner}"
         return None
 
 
@@ -220,7 +220,7 @@ def active() -> PluginSet:
 
 def activate(options: PluginOptions) -> PluginSet:
     """Load the plug-ins of `options`, and use them instead of those in use so far."""
-    global _active
+    global _active, _has_models
     _active = PluginSet(options)
     if options.installed:
         # By name: of two plug-ins with one code, it is the same one that loses in each run.
@@ -229,19 +229,12 @@ def activate(options: PluginOptions) -> PluginSet:
     for directory in options.directories:
         _load_directory(_active, directory)
     codes.use(_active.rows.values())
-    _use_models(_active.models)
+    if _active.models or _has_models:  # the table imports the whole interpreter: few have models
+        from tpulint.frontends.tensorflow.models.table import replace_plugin_models
+
+        _has_models = bool(_active.models)
+        replace_plugin_models((model.names, model.function) for model in _active.models)
     return _active
-
-
-def _use_models(models: list[PluginModel]) -> None:
-    """Enter the models in place of those that were in use."""
-    global _has_models
-    if not models and not _has_models:
-        return  # the table imports the whole interpreter, which few commands need
-    from tpulint.frontends.tensorflow.models.table import replace_plugin_models
-
-    _has_models = bool(models)
-    replace_plugin_models((model.names, model.function) for model in models)
 
 
 def require(options: PluginOptions) -> None:
@@ -262,11 +255,8 @@ def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
 
     by_name: dict[str, tuple[Plugin, list[EntryPoint]]] = {}
     for distribution in distributions(path=path):
-        entry_points = [
-            entry_point
-            for entry_point in distribution.entry_points
-            if entry_point.group in (RULES_GROUP, MODELS_GROUP)
-        ]
+        groups = (RULES_GROUP, MODELS_GROUP)
+        entry_points = [point for point in distribution.entry_points if point.group in groups]
         name = distribution.metadata["Name"]
         # The first distribution of a name on the path is the one that imports find.
         if entry_points and name not in by_name:
@@ -292,11 +282,9 @@ def _names_tpulint(directory: str) -> bool:
         return False
     for entry in entries:
         if entry.endswith((".dist-info", ".egg-info")):
-            try:
+            with contextlib.suppress(OSError):  # most distributions have no entry points
                 if b"[tpulint." in read_regular(os.path.join(directory, entry, "entry_points.txt")):
                     return True
-            except OSError:
-                continue  # most distributions have no entry points
     return False
 
 
@@ -343,7 +331,7 @@ def _models_of(module: object) -> Iterator[PluginModel]:
 
 def _load_directory(plugins: PluginSet, directory: str) -> None:
     """Load the modules of a directory; those that begin with `_` and tests are only imported."""
-    plugin = Plugin(directory, f"{directory} {directory_hash(directory)}")
+    plugin = Plugin(directory, f"{directory} {hash_of_files(directory, LOCAL_FILES)}")
     plugins.plugins.append(plugin)
     package = _package_of(directory)
     try:
@@ -375,23 +363,6 @@ def _package_of(directory: str) -> str:
         package.__path__ = [directory]
         sys.modules[name] = package
     return name
-
-
-def directory_hash(directory: str) -> str:
-    """Return the hash of the names and contents of the files that findings can depend on."""
-    digest = hashlib.sha256()
-    for folder, folders, names in os.walk(directory):
-        folders.sort()
-        for name in sorted(names):
-            if name.endswith(LOCAL_FILES):
-                path = os.path.join(folder, name)
-                try:
-                    content = hashlib.sha256(read_regular(path)).hexdigest()
-                except OSError:
-                    content = ""
-                place = os.path.relpath(path, directory)
-                digest.update(f"{place}\0{content}\n".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
 
 
 def _described(error: BaseException) -> str:

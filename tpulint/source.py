@@ -56,7 +56,11 @@ class Source(_File):
     def line(self, row: int) -> str:
         """Row `row` as its author wrote it; empty beyond the end."""
         shown = self.lines[row - 1] if 0 < row <= len(self.lines) else ""
-        return shown_line(shown) if self.has_stand_ins else shown
+        if not self.has_stand_ins:
+            return shown
+        from tpulint.notebook import restored
+
+        return restored(shown)
 
     def place(self, row: int) -> tuple[int | None, int]:
         """Return the cell that holds `row` and the row within it; (None, row) in a plain file."""
@@ -78,13 +82,6 @@ class Source(_File):
         r"""The line end that the text uses first; "\n" where it has none."""
         line_end = LINE_END.search(self.text)
         return line_end.group() if line_end else "\n"
-
-
-def shown_line(line: str) -> str:
-    """Return a line of the text without what is there for IPython's syntax."""
-    from tpulint.notebook import restored
-
-    return restored(line)
 
 
 def read_source(filename: str, data: bytes | None = None) -> Source:
@@ -110,7 +107,13 @@ def read_source(filename: str, data: bytes | None = None) -> Source:
 
 def _source_of(filename: str, data: bytes) -> Source:
     if filename.endswith(".ipynb"):
-        return _notebook(filename, data)
+        from tpulint.notebook import BrokenNotebook, read_notebook
+
+        try:
+            text, cells, problems = read_notebook(data)
+        except BrokenNotebook as error:
+            raise UnreadableSource(error.reason, error.row, error.column) from None
+        return Source(filename, data, text, cells, problems=problems, has_stand_ins=bool(cells))
     if b"\0" in data:
         row = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise UnreadableSource("the file is binary: it holds NUL bytes", row)
@@ -128,16 +131,6 @@ def _source_of(filename: str, data: bytes) -> Source:
 
     python = python_script(text)
     return Source(filename, data, python, (), encoding, has_stand_ins=python != text)
-
-
-def _notebook(filename: str, data: bytes) -> Source:
-    from tpulint.notebook import BrokenNotebook, read_notebook
-
-    try:
-        text, cells, problems = read_notebook(data)
-    except BrokenNotebook as error:
-        raise UnreadableSource(error.reason, error.row, error.column) from None
-    return Source(filename, data, text, cells, problems=problems, has_stand_ins=bool(cells))
 
 
 def declared_encoding(data: bytes) -> str:

@@ -118,14 +118,9 @@ def page_tests(
     def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
         # Not when the module is imported: other test modules may use other plug-ins.
         plugins.require(plugins.PluginOptions(installed=True, directories=directories))
-        assert_marked(block, tmp_path)
+        assert_same(found_marks(block, tmp_path), block.expected)
 
     return test_exactly_the_marked_findings_are_reported
-
-
-def assert_marked(block: Block, folder: Path) -> None:
-    """Write the program to `folder`, and fail unless all rules report what its marks expect."""
-    assert_same(found_marks(block, folder), block.expected)
 
 
 def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Finding]:
@@ -155,20 +150,14 @@ def found_marks(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> l
 
 
 def assert_same(reported: Iterable[Expected], expected: Iterable[Expected]) -> None:
-    """Fail where the findings differ, with both side by side."""
+    """Fail where the findings differ, with a table of both side by side: one row per place."""
     left, right = set(expected), set(reported)
-    assert left == right, "\n" + side_by_side(left, right)
-
-
-def side_by_side(expected: Set[Expected], reported: Set[Expected]) -> str:
-    """Return a table of one row per place: what is expected there, and what is reported."""
     rows = [("", "place", "expected", "found")]
-    for filename, row in sorted({(mark.filename, mark.row) for mark in expected | reported}):
-        left = _at(expected, filename, row)
-        right = _at(reported, filename, row)
-        rows.append((" " if left == right else ">", f"{filename}:{row}", left, right))
+    for filename, row in sorted({(mark.filename, mark.row) for mark in left | right}):
+        marks, found = _at(left, filename, row), _at(right, filename, row)
+        rows.append((" " if marks == found else ">", f"{filename}:{row}", marks, found))
     widths = [max(len(cells[column]) for cells in rows) for column in range(4)]
-    return "\n".join(
+    assert left == right, "\n" + "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
         for cells in rows
     )
@@ -185,11 +174,8 @@ def _at(marks: Set[Expected], filename: str, row: int) -> str:
 def read_pages(directory: Path) -> list[Page]:
     """Return all pages in `directory` and below, by name."""
     pages = sorted(directory.rglob("*.md"), key=lambda path: path.name)
-    return [
-        read_page(path)
-        for path in pages
-        if re.fullmatch(SHAPE, path.name.partition("_")[0].upper())
-    ]
+    is_page = re.compile(rf"(?i:{SHAPE})(?:_.*)?", re.DOTALL).fullmatch
+    return [read_page(path) for path in pages if is_page(path.name)]
 
 
 def read_page(path: Path) -> Page:

@@ -137,7 +137,7 @@ class RemoteQueue:
     def _take(self, job: Job, snapshot: DiskSnapshot, future: Future) -> None:
         """Keep what was found in a program, or send it again with what was missing."""
         answer = self._answer(future)
-        if isinstance(answer, VersionMismatch):
+        if isinstance(answer, AnalyzerVersion):
             raise ConfigError(f"--scheduler {self._address}: a worker has {answer}")
         if isinstance(answer, Missing):
             self._rounds[job] = self._rounds.get(job, 0) + 1
@@ -184,7 +184,10 @@ class RemoteQueue:
 
 
 class AnalyzerVersion(NamedTuple):
-    """The versions that findings depend on, beside the files."""
+    """The versions that findings depend on, beside the files.
+
+    It is the answer of a machine that has another analyzer than the sender.
+    """
 
     tpulint: str
     package: str
@@ -192,17 +195,10 @@ class AnalyzerVersion(NamedTuple):
     libcst: str
     plugins: plugins.PluginOptions
 
-
-class VersionMismatch(NamedTuple):
-    """The answer of a machine that has another analyzer than the sender."""
-
-    analyzer: AnalyzerVersion
-
     def __str__(self) -> str:
-        other = self.analyzer
         return (
-            f"another analyzer: tpulint {other.tpulint} ({other.package[:12]}),"
-            f" Python {other.python}, libcst {other.libcst}"
+            f"another analyzer: tpulint {self.tpulint} ({self.package[:12]}),"
+            f" Python {self.python}, libcst {self.libcst}"
         )
 
 
@@ -213,7 +209,7 @@ class Missing(NamedTuple):
     folders: tuple[str, ...] = ()
 
 
-Answer = Analysis | Missing | VersionMismatch
+Answer = Analysis | Missing | AnalyzerVersion
 _one_at_a_time = threading.Lock()  # the recursion limit is the whole process's
 
 
@@ -261,7 +257,7 @@ def run_task(sender: AnalyzerVersion, data: bytes) -> Answer:
     plugins.require(sender.plugins)
     mine = this_analyzer()
     if mine != sender:
-        return VersionMismatch(mine)
+        return mine
     with _one_at_a_time:
         task: tuple[ProgramStep, Job, Batch] = pickle.loads(zlib.decompress(data))
         step, job, batch = task

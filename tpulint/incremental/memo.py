@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tpulint
 from tpulint import plugins
 from tpulint.cache_dir import DATABASE, claim, is_ours
-from tpulint.disk import MEBIBYTE
+from tpulint.disk import MEBIBYTE, hash_of_files
 from tpulint.incremental.disk import FileState
 
 if TYPE_CHECKING:
@@ -120,16 +120,13 @@ class Database(Memo):
         return {key: value for key, value, seal in rows if seal == seal_of(key, value)}
 
     def some(self, query: str, head: str, keys: Iterable[str]) -> dict[str, str]:
-        known: dict[str, str] = {}
-        for key in keys:
-            rows = self._select(
-                "select value, seal from results where query = ? and head = ? and key = ?",
-                (query, head, key),
-            )
-            for value, seal in rows:
-                if seal == seal_of(key, value):
-                    known[key] = value
-        return known
+        statement = "select value, seal from results where query = ? and head = ? and key = ?"
+        return {
+            key: value
+            for key in keys
+            for value, seal in self._select(statement, (query, head, key))
+            if seal == seal_of(key, value)
+        }
 
     def write(self, results: Iterable[Result], states: Mapping[str, FileState]) -> None:
         now = time.time_ns()
@@ -147,8 +144,12 @@ class Database(Memo):
 
     def _write(self, rows: Sequence[tuple[object, ...]], states: Mapping[str, FileState]) -> None:
         connection = self._opened()
-        if connection is None:
-            connection = self._created()
+        if connection is None:  # there is none, or another file of this name
+            remove(self._path)
+            connection = self._connection = connect(self._path)
+            connection.executescript(
+                f"begin immediate; {SCHEMA} pragma user_version = {LAYOUT}; commit;"
+            )
         with connection:  # one transaction
             connection.execute("begin immediate")
             connection.executemany("replace into results values(?, ?, ?, ?, ?, ?, ?)", rows)
@@ -185,16 +186,6 @@ class Database(Memo):
             else:
                 connection.close()
         return self._connection
-
-    def _created(self) -> sqlite3.Connection:
-        """Return a new database, in the place of whatever there is of this name."""
-        remove(self._path)
-        connection = connect(self._path)
-        connection.executescript(
-            f"begin immediate; {SCHEMA} pragma user_version = {LAYOUT}; commit;"
-        )
-        self._connection = connection
-        return connection
 
     @contextlib.contextmanager
     def _reported(self) -> Iterator[None]:
@@ -377,14 +368,4 @@ def package_hash() -> str:
 @functools.cache
 def own_hash() -> str:
     """Return the hash of all files of the package that findings can depend on."""
-    digest = hashlib.sha256()
-    top = os.path.dirname(tpulint.__file__)
-    for folder, folders, names in os.walk(top):
-        folders[:] = sorted(folder_name for folder_name in folders if folder_name not in APART)
-        for name in sorted(names):
-            if name.endswith(SUFFIXES):
-                with open(os.path.join(folder, name), "rb") as stream:
-                    content = hashlib.sha256(stream.read()).hexdigest()
-                place = os.path.relpath(os.path.join(folder, name), top)
-                digest.update(f"{place}\0{content}\n".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
+    return hash_of_files(os.path.dirname(tpulint.__file__), SUFFIXES, APART)
