@@ -107,12 +107,10 @@ def codes_of(selector: str) -> frozenset[str]:
 
 
 def performance_codes() -> frozenset[str]:
-    """Return the codes of the rules that are off unless they are asked for."""
     return frozenset(code for code, row in CODES.items() if row.severity is Severity.PERFORMANCE)
 
 
 def codes_by_default() -> frozenset[str]:
-    """Return the codes that a check reports if nothing is selected."""
     return frozenset(CODES) - performance_codes()
 
 

@@ -100,12 +100,10 @@ def unindented(cell: str) -> str:
 
 
 def passed_over(cell: str) -> str:
-    """Return the cell with nothing in it to read."""
     return "\n".join(f"pass{MARK}{line}" for line in cell.split("\n"))
 
 
 def restored(line: str) -> str:
-    """Return the line as it is in the notebook."""
     measured = MEASURED_STAND_IN.match(line)
     if measured:
         return f"{measured[1]}{measured[4].ljust(len(measured[2]))}{measured[3]}{measured[5]}"
@@ -186,7 +184,6 @@ class Nesting:
         return self._depth > 0 or bool(self._quote) or self._joined
 
     def read(self, line: str) -> None:
-        """Take in one line of Python."""
         self._joined = False
         at = 0
         while at <= len(line):

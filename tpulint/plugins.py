@@ -154,7 +154,6 @@ def register_rule(rule: type[Rule]) -> None:
 
 
 def register_model(names: tuple[str, ...], function: Model, is_boundary: bool) -> None:
-    """Note a model of a plug-in."""
     key = function.__module__, function.__qualname__
     _registered_models[key] = PluginModel(names, function, is_boundary)
 
@@ -214,7 +213,6 @@ def refusal(file: str, directory: str) -> str:
 
 
 def active() -> PluginSet:
-    """Return the plug-ins in use."""
     return _active
 
 
@@ -247,7 +245,6 @@ def require(options: PluginOptions) -> None:
 
 
 def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
-    """Return the distributions with entry points of tpulint, by name."""
     path = search_path()
     if not any(map(_names_tpulint, path)):
         return []  # importing importlib.metadata takes longer than most checks

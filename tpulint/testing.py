@@ -172,7 +172,6 @@ def _at(marks: Set[Expected], filename: str, row: int) -> str:
 
 
 def read_pages(directory: Path) -> list[Page]:
-    """Return all pages in `directory` and below, by name."""
     pages = sorted(directory.rglob("*.md"), key=lambda path: path.name)
     is_page = re.compile(rf"(?i:{SHAPE})(?:_.*)?", re.DOTALL).fullmatch
     return [read_page(path) for path in pages if is_page(path.name)]

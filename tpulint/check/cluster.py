@@ -52,7 +52,6 @@ class ClusterWorkers:
         self._progress = progress
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
-        """Search the bytes of files on this machine."""
         return self._local.search(step, filenames)
 
     def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]:
@@ -214,7 +213,6 @@ _one_at_a_time = threading.Lock()  # the recursion limit is the whole process's
 
 
 def this_analyzer() -> AnalyzerVersion:
-    """Return the versions of the analyzer in this process."""
     minor = ".".join(platform.python_version_tuple()[:2])
     options = plugins.active().options
     return AnalyzerVersion(__version__, package_hash(), minor, version("libcst"), options)
@@ -277,7 +275,6 @@ def with_shown_names(analysis: Analysis, shown: Mapping[str, str]) -> Analysis:
 
 
 def with_names(analysis: Analysis, name_of: Callable[[str], str]) -> Analysis:
-    """Return the analysis with other names for its files."""
     return analysis._replace(
         findings=tuple(_renamed(finding, name_of) for finding in analysis.findings),
         unfollowed=frozenset(

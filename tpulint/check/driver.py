@@ -371,7 +371,6 @@ def rule_results(
 
 
 def analysis_of(results: Iterable[RuleResult]) -> Analysis:
-    """Return the results of the rules as one."""
     rows = list(results)
     return Analysis(
         tuple(finding for row in rows for finding in row.findings),
@@ -388,7 +387,6 @@ def resolve(
 
 
 def render(result: CheckResult, style: Style) -> Rendered:
-    """Return the findings as text."""
     from tpulint.check.resolve import rendered
 
     return rendered(result, style)

@@ -55,7 +55,6 @@ class LaneRecorder:
         self._called: dict[str, tuple[Module, Lanes]] = {}
 
     def called(self, frame: Frame, function: Function, followed: bool) -> None:
-        """Note who calls a function."""
         if self._checkpoint is not None:
             self._checkpoint()
         if followed and not function.code.is_lambda:
@@ -190,7 +189,6 @@ class ProjectPrograms:
         return {by_identity[job]: read.analysis for job, read in self.programs.items()}
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
-        """Search the bytes of the files that have changed."""
         disk = TrackedDisk(self.batch.disk)
         targets = targets_of(self.batch.settings, disk)
         prefiltered = step(self.batch, filenames, targets)
@@ -213,7 +211,6 @@ class ProjectPrograms:
                 yield read
 
     def _checked(self, job: Job) -> Analysis:
-        """Analyze a program, and keep what is found."""
         if self.batch.checkpoint is not None:
             self.batch.checkpoint()
         self.programs[job] = self._read(self.batch, job)

@@ -150,7 +150,6 @@ class LocalWorkers(ExitStack):
 
 
 def load_analyzer() -> None:
-    """Import what analyzes a program."""
     from tpulint import rules
     from tpulint.codes import RULES
 

@@ -183,7 +183,6 @@ def code_in(filename: str, data: bytes) -> bytes:
 
 
 def merge(parts: Sequence[Prefiltered]) -> Prefiltered:
-    """Return the results for all files as one."""
     return Prefiltered(*(tuple(chain.from_iterable(field)) for field in zip(*parts, strict=True)))
 
 

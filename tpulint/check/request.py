@@ -54,13 +54,11 @@ class Request(NamedTuple):
     warnings: tuple[str, ...] = ()
 
     def config_of(self, filename: str) -> Config:
-        """Return the configuration of a file of the run."""
         if self.closest is None or filename == STDIN:
             return self.config
         return self.closest.of_file(filename)
 
     def codes_of(self, filename: str) -> frozenset[str]:
-        """Return the codes that are asked for in a file of the run."""
         if self.closest is None or filename == STDIN:
             return self.codes
         return codes_by(self.closest.of_file(filename), self.layer)
@@ -70,7 +68,6 @@ class Request(NamedTuple):
         return self.closest or Closest(self.config.root, self.config)
 
     def every_code(self, filenames: Iterable[str]) -> frozenset[str]:
-        """Return the codes that are asked for in any of the files."""
         if self.closest is None:
             return self.codes
         some = one_per_directory(tuple(filenames))

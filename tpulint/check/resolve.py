@@ -60,7 +60,6 @@ class CheckResult(NamedTuple):
         return self._replace(messages=self.messages + more)
 
     def with_failures(self, failures: Iterable[Failure]) -> CheckResult:
-        """Return the result with more failures."""
         return self._replace(failures=(*self.failures, *failures))
 
 
@@ -137,7 +136,6 @@ def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
 
 
 def coverage_of(analysis: Analysis, wanted: frozenset[str]) -> Coverage:
-    """Return how many programs were read, and how much of the files `wanted`."""
     programs = [p for p in analysis.programs if not wanted.isdisjoint(p.files)]
     read = wanted.intersection(*[[name for p in programs for name in p.files]])
     return Coverage(

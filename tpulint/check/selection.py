@@ -33,7 +33,6 @@ class Changes(NamedTuple):
     untracked: frozenset[str] = frozenset()
 
     def leave_out(self, path: str) -> bool:
-        """Return whether a file is not tracked and to be left out."""
         folders = tuple(name for name in self.untracked if name.endswith(os.sep))
         return path in self.untracked or path.startswith(folders)
 
@@ -271,7 +270,6 @@ def size(path: str) -> int:
 
 
 def in_shard(which: tuple[int, int], task: Task) -> Task:
-    """Return the task with the files of one shard."""
     number, count = which
     whole = sorted(task.filenames + task.context)
     part = task.only(shard(number, count, whole, task.request.every_setting(whole)))

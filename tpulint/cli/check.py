@@ -109,7 +109,6 @@ def check(options: argparse.Namespace) -> int:
 
 
 def check_once(options: argparse.Namespace) -> int:
-    """Check all files once."""
     request = request_of(options)
     progress = progress_of(options)
     reports = options.statistics or options.write_baseline or options.add_suppressions
@@ -269,7 +268,6 @@ def show_difference(options: argparse.Namespace, fixed: Fixed, result: CheckResu
 def report_fixes(
     options: argparse.Namespace, fixed: Fixed, result: CheckResult, stream: TextIO
 ) -> int:
-    """Report what was fixed and what is left."""
     count = fixed.counts.total()
     exit_status = 0
     if options.show_fixes and not options.silent and count:

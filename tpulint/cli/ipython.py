@@ -115,7 +115,6 @@ def load(shell: Shell) -> None:
 
 
 def unload(shell: Shell) -> None:
-    """Check no more cells."""
     for cells in shell.__dict__.pop("_tpulint_cells", ()):
         shell.events.unregister("pre_run_cell", cells.check)
 

@@ -16,7 +16,6 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the answer is the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words in (["version"], ["--version"], ["-V"]):  # at once, with nothing else imported
         print(f"tpulint {__version__}")

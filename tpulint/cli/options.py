@@ -30,7 +30,6 @@ class Command(NamedTuple):
     run: str
 
     def fill(self, command: Parser) -> Parser:
-        """Give the parser of the command its options."""
         command.description = f"{self.text[0].upper()}{self.text[1:]}."
         self.add(command)
         command.set_defaults(run=self.run)
@@ -52,7 +51,6 @@ def command(name: str, text: str, run: str) -> Callable[[AddOptions], AddOptions
 
 
 def flag(group: Group, *names_and_help: str) -> None:
-    """Add an option without a value."""
     *names, text = names_and_help
     group.add_argument(*names, action="store_true", help=text)
 
@@ -142,7 +140,6 @@ def add_check(check: Parser) -> None:
 
 
 def add_selection(check: Parser) -> None:
-    """Add the options that select rules and files."""
     group = check.add_argument_group("rule selection")
     codes = partial(group.add_argument, action="append", metavar="CODES")
     codes("--select", help="report only these codes, prefixes or names (ALL: every rule but TPU9)")
@@ -365,7 +362,6 @@ def parse_options(words: Sequence[str]) -> argparse.Namespace:
 
 
 def parser() -> Parser:
-    """Return the parser of all commands."""
     top = Parser(prog="tpulint", description="Find the faults between TPU device and host code.")
     top.add_argument("-V", "--version", action="version", version=f"tpulint {__version__}")
     commands = top.add_subparsers(

@@ -71,7 +71,6 @@ class Parser(argparse.ArgumentParser):
         }
 
     def commands(self) -> dict[str, Parser]:
-        """Return the parsers of the commands below this one, by name."""
         groups = [act for act in self._actions if isinstance(act, argparse._SubParsersAction)]
         return {name: parser for group in groups for name, parser in group.choices.items()}
 
@@ -142,7 +141,6 @@ def zsh(top: Parser) -> str:
 
 
 def zsh_specs(action: argparse.Action) -> Iterator[str]:
-    """Yield the specifications of an option for zsh's _arguments."""
     text = (action.help or "").replace("[", "(").replace("]", ")").replace(":", "\\:")
     if choices_text(action):
         after = f":value:({choices_text(action)})"
@@ -214,7 +212,6 @@ def powershell(top: Parser) -> str:
 
 
 def array(words: Iterable[str]) -> str:
-    """Return the words as an array of PowerShell."""
     return f"@({', '.join(quoted(word) for word in words)})"
 
 

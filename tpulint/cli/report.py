@@ -75,13 +75,11 @@ def write_messages(options: argparse.Namespace, result: CheckResult) -> None:
 
 
 def print_messages(messages: Iterable[str]) -> None:
-    """Print messages to standard error."""
     for message in messages:
         print(f"tpulint: {message}", file=sys.stderr)
 
 
 def status(options: argparse.Namespace, result: CheckResult, has_findings: bool) -> int:
-    """Return the exit status of a run that is over."""
     if result.failures:
         return 2
     return 1 if has_findings and not options.exit_zero else 0

@@ -135,7 +135,6 @@ def split_commas(values: Iterable[str]) -> list[str]:
 
 
 def pairs_by_pattern(pairs: Iterable[str]) -> dict[str, list[str]]:
-    """Return the pairs PATTERN:CODE by pattern."""
     codes_by_pattern: dict[str, list[str]] = {}
     for pair in pairs:
         pattern, colon, code = pair.rpartition(":")
@@ -238,7 +237,6 @@ def request_of_file(
 
 
 def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> None:
-    """Raise ConfigError for options that do not go together."""
     values = vars(options)
     if "" in paths:
         raise ConfigError("'' is not a path")

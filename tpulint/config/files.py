@@ -107,7 +107,6 @@ def load_config(path: str) -> Config:
 
 
 def _extended(table: Mapping[str, object], path: str) -> Config:
-    """Return the table of the file `path` over the files that it extends."""
     config = Config()
     for file, own in reversed(_chain(table, path)):
         config = from_table(own, file, config)
@@ -207,7 +206,6 @@ def allowed_rules_directories() -> tuple[str, ...]:
 
 
 def user_config_path() -> str:
-    """Return the place of the user's own configuration."""
     if os.name == "nt":
         base = os.environ.get("APPDATA") or os.path.expanduser("~")
     else:  # on macOS too, as ruff does

@@ -130,7 +130,6 @@ class Config(NamedTuple):
 
     @property
     def cache_path(self) -> str:
-        """The directory of the cache on this machine."""
         directory = CACHE if self.shared_cache else self.cache_dir or CACHE
         return os.path.join(self.root, directory)
 
@@ -141,7 +140,6 @@ class Config(NamedTuple):
 
     @property
     def baseline_path(self) -> str | None:
-        """The baseline file, if there is one."""
         return os.path.join(self.root, self.baseline) if self.baseline else None
 
     @property
@@ -161,7 +159,6 @@ class Config(NamedTuple):
 
 
 def overridden(config: Config, key: str, value: Any, origin: str) -> Config:
-    """Return `config` with the value of `key`, already read, replaced."""
     origins = {**dict(config.origins), key: origin}
     changes: dict[str, Any] = {KEYS[key].field: value, "origins": tuple(origins.items())}
     return config._replace(**changes)

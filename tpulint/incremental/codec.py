@@ -30,7 +30,6 @@ KEPT = ("findings", "messages", "skipped", "unfollowed", "passed_over", "program
 
 
 def encoded(value: object) -> str:
-    """Return a value of named tuples, tables, sets, enumerations and words as text."""
     return json.dumps(value, separators=(",", ":"), default=_plain)
 
 
@@ -108,7 +107,6 @@ def optional(cls: Callable[..., T]) -> Callable[[Row], tuple[T | None]]:
 
 @functools.cache
 def _decoder(hint: Any) -> Decode:
-    """Return what decodes values of a type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None:
         if hasattr(hint, "_fields"):
@@ -188,7 +186,6 @@ def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
 
 
 def dependencies_row(dependencies: DiskDependencies, paths: Paths) -> dict[str, object]:
-    """Return dependencies for JSON."""
     relative = paths.relative
     return {
         "files": {relative(path): digest for path, digest in dependencies.files.items()},
@@ -201,7 +198,6 @@ def dependencies_row(dependencies: DiskDependencies, paths: Paths) -> dict[str, 
 
 
 def dependencies_of(row: Mapping[str, Any], paths: Paths) -> DiskDependencies:
-    """Return the dependencies of a row."""
     absolute = paths.absolute
     return DiskDependencies(
         {absolute(path): digest for path, digest in row["files"].items()},
@@ -218,7 +214,6 @@ programs_of = record(Programs)
 
 
 def analysis_row(analysis: Analysis, paths: Paths) -> dict[str, object]:
-    """Return what was found in a program for JSON."""
     passed_over = [
         file._replace(path=paths.relative(os.path.abspath(file.path)))
         for file in analysis.passed_over
@@ -227,7 +222,6 @@ def analysis_row(analysis: Analysis, paths: Paths) -> dict[str, object]:
 
 
 def analysis_of(row: Mapping[str, Any], paths: Paths) -> Analysis:
-    """Return what was found in the program of a row."""
     fields = _Fields(Analysis)
     analysis = Analysis(**{name: fields[name](row[name]) for name in KEPT})
     passed_over = [file._replace(path=paths.absolute(file.path)) for file in analysis.passed_over]

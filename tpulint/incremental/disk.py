@@ -28,7 +28,6 @@ CLOCK_LAG_NS = 10_000_000  # how far the times of files may lag behind the clock
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest of the content of a file."""
     return hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS]
 
 
@@ -85,12 +84,10 @@ class DiskDependencies:
         return DiskDependencies({}, self.present, self.absent, self.listings, self.is_consistent)
 
     def add_file(self, path: str, digest: str) -> None:
-        """Note the content of a file."""
         if self.files.setdefault(path, digest) != digest:
             self.is_consistent = False
 
     def update(self, other: DiskDependencies) -> None:
-        """Add the questions of another computation."""
         for path, digest in other.files.items():
             self.add_file(path, digest)
         for mine, theirs in ((self.present, other.present), (self.absent, other.absent)):
@@ -225,7 +222,6 @@ class CheckedDisk(Disk):
                     self.new[path] = state
 
     def answers_as_before(self, before: DiskDependencies) -> bool:
-        """Return whether all that was asked has the same answers now."""
         return self._names_hold(before) and all(
             self.digest(path) == digest for path, digest in before.files.items()
         )

@@ -72,11 +72,9 @@ class Memo:
         return plugins.active().key
 
     def states(self) -> Mapping[str, FileState]:
-        """Return the states of the files of earlier checks."""
         return {}
 
     def all(self, query: str, head: str) -> dict[str, str]:
-        """Return all results of a query, by key."""
         return dict(self._values.get((query, head), {}))
 
     def some(self, query: str, head: str, keys: Iterable[str]) -> dict[str, str]:
@@ -271,7 +269,6 @@ def seal_of(key: str, value: str) -> int:
 
 
 def journal_of(path: str) -> str:
-    """Return the path of the journal of a database."""
     return f"{path}-journal"
 
 

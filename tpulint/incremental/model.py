@@ -178,7 +178,6 @@ class Analysis(NamedTuple):
 
 
 def merged(parts: Sequence[Analysis]) -> Analysis:
-    """Return the analyses of several parts of a check as one."""
     skipped: Counter[str] = Counter()
     times: defaultdict[str, float] = defaultdict(float)
     for part in parts:

@@ -103,7 +103,6 @@ class Queries:
         return changed
 
     def remember_facts(self, files: Iterable[SearchedFile]) -> None:
-        """Keep the facts of files that were searched."""
         digests = {}
         for filename, digest, facts in files:
             path = os.path.abspath(filename)
@@ -125,7 +124,6 @@ class Queries:
         return self._facts
 
     def _state(self) -> str:
-        """Return the hash of the facts of all files."""
         return hashed([self._texts.get(path) for path in self._shown])
 
     # Programs, and the imports that they are found by.
@@ -154,7 +152,6 @@ class Queries:
     def remember_imports(
         self, imports: Mapping[str, tuple[str, ...]], dependencies: DiskDependencies
     ) -> None:
-        """Keep what the files of the batch import."""
         now = self._hashes_of_imports()
         rows = {path: (now[path], files) for path, files in imports.items() if path in now}
         for path in self._shown:
@@ -163,7 +160,6 @@ class Queries:
         self._remember(IMPORTS, {"imports": rows}, names_alone)
 
     def remember_programs(self, programs: Programs, dependencies: DiskDependencies) -> None:
-        """Keep the programs of the batch."""
         row = {"state": self._state(), "programs": programs}
         self._disk.learn(dependencies.files)
         self._remember(PROGRAMS, row, dependencies)
@@ -197,11 +193,9 @@ class Queries:
     # Findings in programs.
 
     def findings(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
-        """Return what was found in the programs of the batch that have not changed."""
         return self.recall(jobs)
 
     def remember_findings(self, job: Job, analysis: Analysis) -> None:
-        """Keep what was found in a program of the batch."""
         self.remember(job, analysis)
 
     def recall(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
@@ -370,5 +364,4 @@ def _imports(row: Mapping[str, Any]) -> Imports:
 
 
 def hashed(rows: Sequence[object] | Collection[object]) -> str:
-    """Return the hash of words and numbers."""
     return hashlib.sha256(repr(rows).encode("utf-8", "surrogateescape")).hexdigest()

@@ -251,7 +251,6 @@ def written_shape(dtype: str, shape: Sequence[int]) -> str:
 
 
 def cost_lines(cost: StepCost, device: Device) -> Iterator[str]:
-    """Yield the lines of one computation."""
     yield (
         f"Cost of a step of {cost.place}, on a core of a {device.name} "
         f"({readable_bytes(device.memory)}, {written_flops(device.flops)}/s, "
@@ -294,7 +293,6 @@ def memory_lines(cost: StepCost) -> Iterator[str]:
 
 
 def tensor_lines(cost: StepCost) -> Iterator[str]:
-    """Yield the largest tensors, with the sizes of one of them."""
     if not cost.tensors:
         return
     yield "  Largest tensors"

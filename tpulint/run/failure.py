@@ -28,7 +28,6 @@ _STARTS = frozenset({runpy.__file__, "<frozen runpy>"})
 
 
 def is_tpulint_file(filename: str) -> bool:
-    """Return whether the file is one of tpulint."""
     return filename.startswith(PACKAGE)
 
 
@@ -148,7 +147,6 @@ def failure_of(error: BaseException | None) -> RunFailure | None:
 
 
 def fault_of(error: BaseException) -> RunFailure | None:
-    """Return the fault of the runtime that `error` is, or None."""
     code = str(getattr(error, "rule", ""))
     if code not in CODES:
         return None

@@ -176,7 +176,6 @@ class FinishedRun(NamedTuple):
 
 
 def text(ran: FinishedRun, context: RenderContext) -> str:
-    """Return the report for a terminal."""
     lines = [headline(ran), ""]
     lines += computation_table(ran.computations) if ran.computations else [EMPTY]
     lines += ["", *launch_lines(ran)] if ran.computations else []
@@ -248,7 +247,6 @@ def json_text(ran: FinishedRun, context: RenderContext) -> str:
 
 
 def plain(value: object) -> object:
-    """Return `value` with dictionaries in the place of named tuples."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: plain(part) for name, part in value._asdict().items()}
     return [plain(part) for part in value] if isinstance(value, tuple) else value
@@ -306,7 +304,6 @@ def headline(ran: FinishedRun) -> str:
 
 
 def explained(fault: RunFault, context: RenderContext) -> str:
-    """Return a fault, and the finding that reports it."""
     from tpulint.output.full import block
 
     shown = f"\n\n{block(fault.finding, context).rstrip()}" if fault.finding else ""
@@ -332,7 +329,6 @@ def computation_table(computations: Sequence[ComputationRun]) -> list[str]:
 
 
 def headed(computation: ComputationRun) -> str:
-    """Return the place of a computation, and how often it ran."""
     steps = counted(computation.steps, "step")
     return f"{computation.place}, {steps}, {computation.programs}{computation.way}"
 

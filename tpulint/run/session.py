@@ -238,7 +238,6 @@ class RunSession:
             self.write(written)
 
     def ran(self) -> FinishedRun:
-        """Return what is known of the run, for the report."""
         from tpulint.run.report import FinishedRun
 
         request, storage, watch = self.request, self.storage, self.watch
@@ -403,7 +402,6 @@ def computation_rows(watch: Watch) -> tuple[ComputationRun, ...]:
 
 
 def computation(place: str | None, totals: Totals, watch: Watch) -> ComputationRun:
-    """Return the row of a computation and those of its lanes."""
     from tpulint.run.report import ComputationRun, Lane, shown_place
 
     lanes = tuple(

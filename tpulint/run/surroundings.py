@@ -90,7 +90,6 @@ class StandIns:
         """Let Python make the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the functions into the module."""
         name = module.__name__
         for function, work in self._modules[name].items():
             is_class = isinstance(work, type)
@@ -252,7 +251,6 @@ class BackendError(Exception):
 
 
 def kaggle_bucket(name: str | None = None) -> str:
-    """Return the address of the bucket of a Kaggle dataset."""
     words = re.sub(r"[^a-z0-9._-]+", "-", (name or "data").lower()).strip("-._")
     return f"gs://kaggle-{words or 'data'}"
 
