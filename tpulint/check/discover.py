@@ -8,6 +8,7 @@ read costs one message, not the run.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -149,13 +150,11 @@ def ignored(ignores: IgnoreFile | None, path: str) -> bool:
 
 def is_regular(entry: os.DirEntry[str]) -> bool:
     """Return whether the entry can be read; a link that leads to itself or nowhere cannot."""
-    try:
-        if not entry.is_file():
-            require_readable(entry.path)  # notes what a device or a FIFO is
-            return False
-    except OSError:
-        return False
-    return True
+    with contextlib.suppress(OSError):
+        if entry.is_file():
+            return True
+        require_readable(entry.path)  # notes what a device or a FIFO is
+    return False
 
 
 def ignores_above(directory: str) -> IgnoreFile | None:

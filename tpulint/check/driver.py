@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.discover import Task, find_files
 from tpulint.check.executor import LocalWorkers, Search, Workers
-from tpulint.check.programs import Prefiltered, prefilter, program_of_names, split_into_programs
+from tpulint.check.programs import Prefiltered, prefilter, split_into_programs
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, settings_of
 from tpulint.check.resolve import CheckResult, resolved
@@ -279,8 +279,11 @@ def analyze_names(batch: Batch, programs: Programs, queries: Queries | None = No
     recalled = {} if queries is None else queries.recall([job])
     if job in recalled:
         return recalled[job]
+    from tpulint.frontends.tensorflow.program import Program
+
     disk = TrackedDisk(batch.disk)
-    program = program_of_names(batch, programs.spelled, disk)
+    targets = targets_of(batch.settings, disk)
+    program = Program(spelled=list(programs.spelled), targets=targets)
     analysis = analysis_of(rule_results(program, batch, OF_NAMES))
     analysis = analysis._replace(dependencies=disk.dependencies)
     if queries is not None:
@@ -315,15 +318,17 @@ def build_and_check(
     if files is not None:  # as for the programs: see `divide`
         for path in list(disk.dependencies.files):
             files.probe_package_roots(path)
-    read = tuple(sorted(module.filename for module in program.modules))
-    coverage = ProgramCoverage(job.seeds[0], read, len(program.unreached))
+    programs: tuple[ProgramCoverage, ...] = ()
+    if program.is_for_tpu:
+        read = tuple(sorted(module.filename for module in program.modules))
+        programs = (ProgramCoverage(job.seeds[0], read, len(program.unreached)),)
     analysis = analysis._replace(
         findings=(*findings, *analysis.findings),
         failures=(*program.failures, *analysis.failures),
         skipped=dict(program.skipped),
         unfollowed=frozenset(program.unfollowed),
         dependencies=disk.dependencies,
-        programs=(coverage,) if program.is_for_tpu else (),
+        programs=programs,
     )
     return analysis, program
 
@@ -380,7 +385,7 @@ def analysis_of(results: Iterable[RuleResult]) -> Analysis:
 
 
 def resolve(
-    analysis: Analysis, task: Task, unsaved: Mapping[str, bytes], memo: Memo | None = None
+    analysis: Analysis, task: Task, unsaved: Mapping[str, bytes], memo: Memo
 ) -> CheckResult:
     """Return the findings that remain after suppressions, per-file-ignores and baselines."""
     return resolved(analysis, task, unsaved, memo)

@@ -36,7 +36,6 @@ from tpulint.frontends import (
     names_in,
     placement_in,
     search_names,
-    targets_of,
 )
 from tpulint.frontends.settings import Settings
 from tpulint.incremental.disk import digest_of
@@ -47,7 +46,6 @@ from tpulint.source import UnreadableSource
 
 if TYPE_CHECKING:
     from tpulint.frontends import NamesInFile, Spelled, SpellingSearch, Targets
-    from tpulint.frontends.tensorflow.program import Program
 
 # Which files can matter, and which names they spell.
 
@@ -221,13 +219,6 @@ def split_into_programs(
             )
             jobs.append(Job(starts, placed, len(group.all), callers))
     return jobs
-
-
-def program_of_names(batch: Batch, spelled: Sequence[Spelled], disk: Disk) -> Program:
-    """Return the names that the releases of a file lack, whatever program it is of."""
-    from tpulint.frontends.tensorflow.program import Program
-
-    return Program(spelled=list(spelled), targets=targets_of(batch.settings, disk))
 
 
 # Find the entry points that start programs that turn soft device placement on.

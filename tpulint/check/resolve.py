@@ -70,7 +70,7 @@ BROKEN = "TPU001"
 
 
 def resolved(
-    analysis: Analysis, task: Task, unsaved: Mapping[str, bytes], memo: Memo | None = None
+    analysis: Analysis, task: Task, unsaved: Mapping[str, bytes], memo: Memo
 ) -> CheckResult:
     """Return the findings in the files of the task that remain, and how many are hidden."""
     request = task.request
@@ -83,13 +83,12 @@ def resolved(
     remaining: Sequence[Finding] = []
     if findings or suppressors:
         from tpulint.diagnostics.resolve import unsuppressed
-        from tpulint.incremental.memo import Memo
         from tpulint.incremental.queries import KnownComments
         from tpulint.source import read_all
 
         names = {step.span.filename for finding in findings for step in finding.trace}
         sources.update(read_all(sorted(names | suppressors), unsaved))
-        facts = KnownComments(memo or Memo())
+        facts = KnownComments(memo)
         remaining = unsuppressed(
             findings, sources, sorted(suppressors), task.partial, request, facts.read
         )
@@ -100,11 +99,10 @@ def resolved(
     unparsed = len(broken(findings) - broken(reported))
     if findings:
         from tpulint.diagnostics.resolve import free_trees
-        from tpulint.incremental.memo import Memo
         from tpulint.incremental.queries import with_fixes
 
         if request.fixes:
-            reported = with_fixes(reported, sources, memo or Memo(), task.progress.step)
+            reported = with_fixes(reported, sources, memo, task.progress.step)
         free_trees()
     hidden = Counter(
         finding.code

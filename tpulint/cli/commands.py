@@ -31,20 +31,18 @@ def explain(options: argparse.Namespace) -> int:
     from tpulint.explain.explanation import as_json, explanation_text
 
     path, row = split_row(options.place)
-    is_project = row is None and os.path.isdir(path)
+    is_project, is_json = row is None and os.path.isdir(path), options.output_format == "json"
     request = request_of_file("explain", options, path, is_project=is_project)
     if is_project:
         from tpulint.explain.project import explain_project, project_text
 
         project = explain_project(request)
-        is_json = options.output_format == "json"
         sys.stdout.write(as_json(project) if is_json else project_text(project))
-        return 0
-    from tpulint.explain.account import explain
+    else:
+        from tpulint.explain.account import explain
 
-    explanation = explain(request, row)
-    written = as_json if options.output_format == "json" else explanation_text
-    sys.stdout.write(written(explanation))
+        explanation = explain(request, row)
+        sys.stdout.write(as_json(explanation) if is_json else explanation_text(explanation))
     return 0
 
 
@@ -158,10 +156,9 @@ def clean(options: argparse.Namespace) -> int:
         raise ConfigError(f"{directory}: not removed: it is a link")
     if os.path.isdir(directory):
         try:
-            is_gone = clear(directory)
+            print(f"Removed {'' if clear(directory) else 'the cache in '}{directory}")
         except OSError as error:
             raise ConfigError(f"{directory}: cannot be removed: {error.strerror}") from None
-        print(f"Removed {directory}" if is_gone else f"Removed the cache in {directory}")
     return 0
 
 
@@ -197,12 +194,11 @@ def new_rule(options: argparse.Namespace) -> int:
         raise ConfigError(f"new-rule: {name!r} is not two or more words in kebab-case")
     stem = f"{code.lower()}_{name.replace('-', '_')}"
     class_name = "".join(word.capitalize() for word in name.split("-"))
-    templates = {
-        f"{stem}.py": "new_rule",
-        f"{stem}.md": "new_rule_page",
-        "test_rules.py": "new_rule_test",
-    }
-    for filename, template in templates.items():
+    for filename, template in (
+        (f"{stem}.py", "new_rule"),
+        (f"{stem}.md", "new_rule_page"),
+        ("test_rules.py", "new_rule_test"),
+    ):
         path = os.path.join(options.directory, filename)
         state = "exists" if os.path.lexists(path) else "written"
         if state == "written":

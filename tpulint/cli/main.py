@@ -20,22 +20,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words in (["version"], ["--version"], ["-V"]):  # at once, with nothing else imported
         print(f"tpulint {__version__}")
         return 0
+    ends_here = arguments is None  # the process does, with the command
     try:
-        return run_command(words, ends_here=arguments is None)
+        from tpulint.cli.options import run
+
+        if not ends_here or words[:1] != ["check"]:
+            return run(words)
+        from tpulint.collector import collected_never
+
+        with collected_never():
+            return run(words)
     except KeyboardInterrupt:
-        return interrupted(ends_here=arguments is None)
-
-
-def run_command(words: list[str], *, ends_here: bool) -> int:
-    """Run the command; `ends_here` says that the process ends with it."""
-    from tpulint.cli.options import run
-
-    if not ends_here or words[:1] != ["check"]:
-        return run(words)
-    from tpulint.collector import collected_never
-
-    with collected_never():
-        return run(words)
+        return interrupted(ends_here=ends_here)
 
 
 def interrupted(*, ends_here: bool) -> int:

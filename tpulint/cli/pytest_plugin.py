@@ -28,8 +28,8 @@ MARKER = (
     "of the fixture"
 )
 
-_OF_THE_SESSION: pytest.StashKey[AbstractContextManager[None]] = pytest.StashKey()
-_STORAGE: pytest.StashKey[ExitStack] = pytest.StashKey()
+_OPEN: pytest.StashKey[ExitStack] = pytest.StashKey()
+_IS_OF_THE_SESSION: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def missing_tensorflow() -> str:
@@ -70,31 +70,25 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         raise pytest.UsageError(f"--tpulint-emulate: {missing_tensorflow()}")
     serve_storage(config)
     try:
-        machine = emulated(**machine_of(requested))
-        machine.__enter__()
+        config.stash[_OPEN].enter_context(emulated(**machine_of(requested)))
     except ValueError as error:
         raise pytest.UsageError(f"--tpulint-emulate: {error}") from None
-    config.stash[_OF_THE_SESSION] = machine
+    config.stash[_IS_OF_THE_SESSION] = True
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Take it away again."""
-    machine = config.stash.get(_OF_THE_SESSION, None)
-    if machine is not None:
-        del config.stash[_OF_THE_SESSION]
-        machine.__exit__(None, None, None)
-    storage = config.stash.get(_STORAGE, None)
-    if storage is not None:
-        del config.stash[_STORAGE]
-        storage.close()
+    """Take it away again, and then the storage."""
+    if _OPEN in config.stash:
+        config.stash[_OPEN].close()
+        del config.stash[_OPEN]
 
 
 def serve_storage(config: pytest.Config) -> None:
     """Serve `gs://` from a directory, from the first test on an emulated TPU to the last test."""
-    if _STORAGE not in config.stash:
+    if _OPEN not in config.stash:
         from tpulint.storage.session import serving
 
-        config.stash[_STORAGE] = stack = ExitStack()
+        config.stash[_OPEN] = stack = ExitStack()
         stack.enter_context(serving(config.getoption("--tpulint-storage")))
 
 
@@ -136,7 +130,7 @@ def emulated_tpu_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
     if importlib.util.find_spec("tensorflow") is None:
         pytest.fail(missing_tensorflow(), pytrace=False)
     requested = asked_by(request)
-    if requested is None and _OF_THE_SESSION in request.config.stash:
+    if requested is None and _IS_OF_THE_SESSION in request.config.stash:
         yield
         return
     serve_storage(request.config)

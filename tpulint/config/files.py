@@ -94,10 +94,8 @@ def is_regular(path: str) -> bool:
     """Return whether there is a file; what only has the name of one is passed over."""
     try:
         require_readable(path, CONFIGURATION_LIMIT_BYTES)
-    except TooLargeFileError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, TooLargeFileError)
     return True
 
 

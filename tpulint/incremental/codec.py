@@ -42,10 +42,7 @@ def _plain(value: enum.Enum | Iterable[str]) -> object:
 
 def decoded(decode: Callable[[Any], T], text: str | bytes) -> T | None:
     """Return what `decode` makes of the content of a text; None where it is no result."""
-    try:
-        return decode(json.loads(text))
-    except UNSOUND:
-        return None
+    return sound(lambda: decode(json.loads(text)))
 
 
 def sound(decode: Callable[..., T], *rows: object) -> T | None:

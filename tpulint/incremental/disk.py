@@ -216,17 +216,13 @@ class CheckedDisk(Disk):
             if path in self.unsaved or digest == UNREADABLE:
                 continue
             seen = self.stamp(path)
-            if seen is not None and changed_at(seen) < self._text_with_start:
+            # A stamp ends in two times, in nanoseconds: the later one is that of the last change.
+            if seen is not None and max(map(int, seen.split(":")[2:])) < self._text_with_start:
                 state = FileState(seen, digest)
                 if self.known.get(path) != state:
                     self.new[path] = state
 
     def answers_as_before(self, before: DiskDependencies) -> bool:
-        return self._names_hold(before) and all(
-            self.digest(path) == digest for path, digest in before.files.items()
-        )
-
-    def _names_hold(self, before: DiskDependencies) -> bool:
         listing = self._listing
         return (
             all(listing(folder).issuperset(names) for folder, names in before.present.items())
@@ -235,6 +231,7 @@ class CheckedDisk(Disk):
                 sorted(filter(KINDS[kind], listing(folder))) == names
                 for (kind, folder), names in before.listings.items()
             )
+            and all(self.digest(path) == digest for path, digest in before.files.items())
         )
 
 
@@ -250,11 +247,6 @@ def stamp(path: str) -> str | None:
     except OSError:
         return None
     return f"{seen.st_size}:{seen.st_ino}:{seen.st_mtime_ns}:{seen.st_ctime_ns}"
-
-
-def changed_at(stamp_of_file: str) -> int:
-    """Return when a file was changed last by its stamp, in nanoseconds."""
-    return max(map(int, stamp_of_file.split(":")[2:]))
 
 
 # A part of the disk that travels with a program to another machine.

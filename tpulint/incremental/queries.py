@@ -224,9 +224,15 @@ class Queries:
         if dependencies is None or analysis.failures or not dependencies.is_consistent:
             return
         self._disk.learn(dependencies.files)
+        # A finding may name a file outside of the folder by its absolute path, which another
+        # machine does not have.
+        reads_outside = any(
+            digest and codec.is_outside(self._paths.relative(path))
+            for path, digest in dependencies.files.items()
+        )
         row = {
             **codec.analysis_row(analysis, self._paths),
-            "here": self._paths.here if self._is_bound_to_machine(dependencies) else "",
+            "here": self._paths.here if reads_outside else "",
             "dependencies": codec.dependencies_row(dependencies, self._paths),
             "names": [self._shown.get(path) for path in dependencies.files],
         }
@@ -235,16 +241,6 @@ class Queries:
         if self._shared is not None:
             name = self._shared_name(key)
             self._shared.write(name, sealed(name, text.encode()))
-
-    def _is_bound_to_machine(self, dependencies: DiskDependencies) -> bool:
-        """Return whether files outside of the folder were read.
-
-        A finding may name one by its absolute path, which another machine does not have.
-        """
-        return any(
-            digest and codec.is_outside(self._paths.relative(path))
-            for path, digest in dependencies.files.items()
-        )
 
     def _analysis(self, text: str | bytes | None) -> Analysis | None:
         """Return what was found, where the entry is sound and its inputs are as they were."""

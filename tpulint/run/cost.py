@@ -5,7 +5,7 @@ They are bounds from the graph that was compiled. Nothing here predicts a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.hardware import (
@@ -148,13 +148,9 @@ def sizes_of(tensor: SizedTensor) -> Sizes:
     return Sizes(dense_bytes(shape, dtype), least_bytes(shape, dtype), in_order)
 
 
-def total(sizes: Iterable[Sizes]) -> Sizes:
-    columns = list(zip(*sizes, strict=True)) or [(0,)] * 3
-    return Sizes(*map(sum, columns))
-
-
 def memory_row(what: str, tensors: Sequence[SizedTensor], *, resident: bool) -> MemoryRow:
-    return MemoryRow(what, len(tensors), total(map(sizes_of, tensors)), resident)
+    columns = list(zip(*map(sizes_of, tensors), strict=True)) or [(0,)] * 3
+    return MemoryRow(what, len(tensors), Sizes(*map(sum, columns)), resident)
 
 
 def large_tensors(
@@ -164,17 +160,11 @@ def large_tensors(
     groups: dict[tuple[object, ...], list[SizedTensor]] = {}
     for tensor in tensors:
         groups.setdefault((tensor.place, tensor.dtype, tensor.shape), []).append(tensor)
-    large = (
-        LargeTensor(
-            group[0].name,
-            group[0].dtype,
-            group[0].shape,
-            len(group),
-            sizes_of(group[0]),
-            shown(group[0].place or ""),
-        )
-        for group in groups.values()
-    )
+    large = []
+    for group in groups.values():
+        first, place = group[0], shown(group[0].place or "")
+        row = (first.name, first.dtype, first.shape, len(group), sizes_of(first), place)
+        large.append(LargeTensor(*row))
     return tuple(sorted(large, key=lambda tensor: -tensor.sizes.row_major))
 
 
@@ -201,22 +191,16 @@ def product_lines(
     for product in products:
         key = (product.place, product.type, product.rows, product.depth, product.columns)
         groups.setdefault(key, []).append(product)
-    lines = (
-        ProductLine(
-            group[0].name,
-            group[0].type,
-            sum(product.times * product.batch for product in group),
-            group[0].rows,
-            group[0].depth,
-            group[0].columns,
-            sum(product.flops for product in group),
-            sum(padded_flops(product, device) for product in group),
-            sum(product.flops for product in group)
-            / max(sum(product.times * product.bytes for product in group), 1),
-            shown(group[0].place or ""),
-        )
-        for group in groups.values()
-    )
+    lines = []
+    for group in groups.values():
+        first = group[0]
+        number = sum(product.times * product.batch for product in group)
+        flops = sum(product.flops for product in group)
+        padded = sum(padded_flops(product, device) for product in group)
+        intensity = flops / max(sum(product.times * product.bytes for product in group), 1)
+        size, place = (first.rows, first.depth, first.columns), shown(first.place or "")
+        line = ProductLine(first.name, first.type, number, *size, flops, padded, intensity, place)
+        lines.append(line)
     return tuple(sorted(lines, key=lambda line: -line.padded_flops))
 
 

@@ -17,6 +17,7 @@ from tpulint.config import Config, find_config
 from tpulint.config.files import Closest
 from tpulint.finding import Certainty, Finding, Span
 from tpulint.frontends.tensorflow.target_release import Targets
+from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis
 from tpulint.run.failure import RunFailure, is_users, line_of
 from tpulint.run.report import Checked, RunFault, shown_place
@@ -147,7 +148,7 @@ def check_files(
     filenames = tuple(name for name in task.filenames if os.path.abspath(name) in wanted)
     request = task.request._replace(config=config, closest=Closest(config.root))
     part = task._replace(request=request, filenames=filenames, context=())
-    result = driver.resolve(analysis, part, {})
+    result = driver.resolve(analysis, part, {}, Memo())
     hints = [
         finding
         for finding in analysis.findings

@@ -17,7 +17,6 @@ OF_THE_PACKAGE = {
     "frontends/tensorflow/knowledge/names.py",
     "frontends/tensorflow/knowledge/operations.py",
     "frontends/tensorflow/knowledge/tables.py",
-    "incremental/memo.py",
     "installation.py",  # the record that pip keeps of it
     "rules/__init__.py",
 }
