@@ -22,11 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import codes
 from tpulint.codes import SHAPE, Code
-from tpulint.config.files import (
-    allowed_rules_directories,
-    named_rules_directories,
-    user_config_path,
-)
+from tpulint.config import files
 from tpulint.disk import hash_of_files, read_regular
 from tpulint.finding import Applicability, Severity
 
@@ -180,15 +176,15 @@ def choose(
     # What the user names on the command line needs no permission, wherever it is.
     directories = [os.path.abspath(directory) for directory in rules_dirs]
     notes: list[str] = []
-    allowed = () if isolated else allowed_rules_directories()
+    allowed = () if isolated else files.allowed_rules_directories()
     for start in () if isolated else starts:
-        for directory in named_rules_directories(start).directories:
+        for directory in files.named_rules_directories(start).directories:
             if directory in directories:
                 continue
             if is_inside(directory, allowed):
                 directories.append(directory)
             else:
-                notes.append(refusal(named_rules_directories(start).file, directory))
+                notes.append(refusal(files.named_rules_directories(start).file, directory))
     options = PluginOptions(not (isolated or no_plugins), tuple(dict.fromkeys(directories)))
     return PluginChoice(options, tuple(dict.fromkeys(notes)))
 
@@ -208,7 +204,7 @@ def refusal(file: str, directory: str) -> str:
     return (
         f"{os.path.relpath(file)}: rules-dir: the rules in {shown} are not loaded, for a repository"
         f" cannot ask to run its code; to load them, give --rules-dir {shown}, or add"
-        f' allow-rules-dir = ["{directory}"] to {user_config_path()}'
+        f' allow-rules-dir = ["{directory}"] to {files.user_config_path()}'
     )
 
 

@@ -14,17 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint import disk
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, project_of
 from tpulint.config.files import Closest
-from tpulint.disk import (
-    CONFIGURATION_LIMIT_BYTES,
-    NotRegularFileError,
-    PassedOver,
-    TooLargeFileError,
-    read_regular,
-    require_readable,
-)
 from tpulint.incremental.model import FileFailure
 
 if TYPE_CHECKING:
@@ -77,8 +70,8 @@ def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> 
 def unreadable(path: str) -> str | None:
     """Return why a named file cannot be read for what it is; None if nothing speaks against it."""
     try:
-        require_readable(path)
-    except (NotRegularFileError, TooLargeFileError) as error:
+        disk.require_readable(path)
+    except (disk.NotRegularFileError, disk.TooLargeFileError) as error:
         return f"cannot be read: {error.strerror}"
     except OSError:
         return None  # reading it will tell
@@ -153,7 +146,7 @@ def is_regular(entry: os.DirEntry[str]) -> bool:
     with contextlib.suppress(OSError):
         if entry.is_file():
             return True
-        require_readable(entry.path)  # notes what a device or a FIFO is
+        disk.require_readable(entry.path)  # notes what a device or a FIFO is
     return False
 
 
@@ -179,7 +172,7 @@ def with_ignore_file(
     if name is None or (name != ".gitignore" and os.sep not in name):
         return above
     try:
-        data = read_regular(os.path.join(directory, name), CONFIGURATION_LIMIT_BYTES)
+        data = disk.read_regular(os.path.join(directory, name), disk.CONFIGURATION_LIMIT_BYTES)
     except OSError:
         return above
     lines = data.decode("utf-8", errors="replace").splitlines()
@@ -230,7 +223,7 @@ class Task(NamedTuple):
         context = tuple(name for name in all_files if name not in frozenset(own))
         return self._replace(filenames=own, context=context)
 
-    def passing_over(self, files: Iterable[PassedOver]) -> Task:
+    def passing_over(self, files: Iterable[disk.PassedOver]) -> Task:
         refused = {failure.path for failure in self.failures}
         large, special = lines_about(file for file in files if shown(file.path) not in refused)
         return self._replace(warnings=(*self.warnings, *large), notes=(*self.notes, *special))
@@ -239,7 +232,7 @@ class Task(NamedTuple):
         return self._replace(notes=(*self.notes, note))
 
 
-def lines_about(files: Iterable[PassedOver]) -> tuple[list[str], list[str]]:
+def lines_about(files: Iterable[disk.PassedOver]) -> tuple[list[str], list[str]]:
     """Return a line for each file that was passed over: warnings, and lines of a verbose check."""
     by_line = {f"{shown(file.path)}: passed over: {file.reason}": file for file in files}
     large = [line for line, file in by_line.items() if file.is_too_large]

@@ -9,21 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.absint.resolver.import_graph import (
-    NOTEBOOK,
-    ImportGraph,
-    Written,
-    above,
-    connected,
-    importers,
-    statements,
-)
+from tpulint.absint.resolver import import_graph
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.disk import Disk
 from tpulint.file_facts import ON, PERHAPS, by_home, is_script, is_test
@@ -80,7 +72,7 @@ def prefilter(
     filenames: Sequence[str],
     targets: Targets,
     facts_by_name: Mapping[str, FileFacts] = NO_FACTS,
-    graph: ImportGraph | None = None,
+    graph: import_graph.ImportGraph | None = None,
 ) -> Prefiltered:
     """Search the bytes of some files of the batch, less those whose facts are `known`.
 
@@ -129,14 +121,6 @@ def prefilter(
     )
 
 
-def _facts(filename: str, data: bytes, settings: Settings, graph: ImportGraph | None) -> FileFacts:
-    code = code_in(filename, data)
-    written = tuple(statements(code))
-    if graph is not None and (code is not data or not filename.endswith(NOTEBOOK)):
-        graph.learn(os.path.abspath(filename), written)
-    return facts_in(code, settings, written)
-
-
 def _spelled(
     spelling: SpellingSearch, filename: str, facts: FileFacts, read: partial[bytes]
 ) -> NamesInFile:
@@ -148,19 +132,25 @@ def _spelled(
         raise
 
 
-def facts_in(data: bytes, settings: Settings, written: Iterable[Written]) -> FileFacts:
-    """Search the bytes of a file; `written` are its import statements."""
+def _facts(
+    filename: str, data: bytes, settings: Settings, graph: import_graph.ImportGraph | None
+) -> FileFacts:
+    """Search the bytes of a file; `graph` learns its import statements."""
+    code = code_in(filename, data)
+    written = tuple(import_graph.statements(code))
+    if graph is not None and (code is not data or not filename.endswith(import_graph.NOTEBOOK)):
+        graph.learn(os.path.abspath(filename), written)
     text = b"\0".join(chain.from_iterable(written))
-    tpus = names_a_tpu(data)
-    names_tpu = is_start(data, settings.boundary_names, tpus)
+    tpus = names_a_tpu(code)
+    names_tpu = is_start(code, settings.boundary_names, tpus)
     return FileFacts(
         hashlib.sha256(text).hexdigest()[:16] if text else "",
         names_tpu,
-        names_tpu and is_of_home(data),
-        may_name_own_codes(data, tpus),
-        is_script(data),
-        placement_in(data),
-        names_in(data),
+        names_tpu and is_of_home(code),
+        may_name_own_codes(code, tpus),
+        is_script(code),
+        placement_in(code),
+        names_in(code),
         frameworks_in(text),
     )
 
@@ -170,7 +160,7 @@ def code_in(filename: str, data: bytes) -> bytes:
 
     A notebook that is broken is given back as it is.
     """
-    if not filename.endswith(NOTEBOOK):
+    if not filename.endswith(import_graph.NOTEBOOK):
         return data
     from tpulint.notebook import BrokenNotebook, python_cells
 
@@ -194,7 +184,7 @@ def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:
 
 
 def split_into_programs(
-    batch: Batch, prefiltered: Prefiltered, graph: ImportGraph, disk: Disk
+    batch: Batch, prefiltered: Prefiltered, graph: import_graph.ImportGraph, disk: Disk
 ) -> list[Job]:
     """Return the seeds by program; a program that reaches no file to report on is left out.
 
@@ -205,19 +195,20 @@ def split_into_programs(
     names = {os.path.abspath(name): name for name in batch.filenames}
     everything = list(names)
     scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
-    ways = importers(graph, everything)
+    ways = import_graph.importers(graph, everything)
     placement = SoftPlacement(ways, setters, scripts)
     to_report = set(everything).difference(map(os.path.abspath, batch.context))
     homes = by_home(map(os.path.abspath, prefiltered.of_homes), disk)
     jobs = []
-    for group in connected(graph, seeds, homes, above(ways, seeds, everything)):
+    callers = import_graph.above(ways, seeds, everything)
+    for group in import_graph.connected(graph, seeds, homes, callers):
         if not batch.context or not to_report.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)
-            starts, callers = (
+            seeds_of, callers_of = (
                 tuple(names[path] for path in paths) for paths in (group.seeds, group.callers)
             )
-            jobs.append(Job(starts, placed, len(group.all), callers))
+            jobs.append(Job(seeds_of, placed, len(group.all), callers_of))
     return jobs
 
 

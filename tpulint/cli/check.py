@@ -16,15 +16,7 @@ from tpulint.check import driver
 from tpulint.check.progress import Progress, TerminalProgress
 from tpulint.check.request import one_per_directory
 from tpulint.check.resolve import CheckResult, initial_result
-from tpulint.cli.report import (
-    out,
-    overwrite,
-    print_messages,
-    report,
-    status,
-    write_file,
-    write_messages,
-)
+from tpulint.cli.report import out, overwrite, report, status, write_file, write_messages
 from tpulint.cli.request import request_of
 from tpulint.codes import CODES
 from tpulint.config import ConfigError
@@ -55,7 +47,7 @@ def watch(options: argparse.Namespace) -> int:
         try:
             check_once(options)
         except ConfigError as error:
-            print_messages([str(error)])
+            print(f"tpulint: {error}", file=sys.stderr)
         sys.stdout.flush()
         print("tpulint: watching for changes (Ctrl-C ends)", file=sys.stderr, flush=True)
         now, pause = before, PAUSE

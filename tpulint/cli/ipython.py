@@ -196,16 +196,11 @@ def report_of(
     error: BaseException | None,
 ) -> str:
     """Return the report that `tpulint run` writes, with the finding in the cells for a fault."""
+    from tpulint.run import session
     from tpulint.run.failure import failure_of
     from tpulint.run.report import FinishedRun, RunFault, text
-    from tpulint.run.session import (
-        computation_rows,
-        unseen_errors,
-        unseen_notes,
-        warnings_without_rule,
-    )
 
-    unseen = unseen_errors(watch, [error])
+    unseen = session.unseen_errors(watch, [error])
     problems = map(failure_of, (*watch.warnings.values(), error, *unseen))
     failures = [failure for failure in problems if failure is not None]
     result = cells.result() if failures else None
@@ -220,11 +215,11 @@ def report_of(
         str(machine),
         int(error is not None),
         seconds,
-        computation_rows(watch),
+        session.computation_rows(watch),
         tuple(faults),
         notes=(
-            *unseen_notes(unseen, watch, failed=error is not None),
-            *warnings_without_rule(watch),
+            *session.unseen_notes(unseen, watch, failed=error is not None),
+            *session.warnings_without_rule(watch),
         ),
     )
     written = text(ran, RenderContext(os.getcwd(), result.sources if result else {}))

@@ -11,14 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from tpulint import disk
 from tpulint.config.keys import Config, from_table
 from tpulint.config.readers import ConfigError, string, strings
-from tpulint.disk import (
-    CONFIGURATION_LIMIT_BYTES,
-    TooLargeFileError,
-    read_regular,
-    require_readable,
-)
 
 MAGIC = re.compile(r"[*?\[]")
 
@@ -93,9 +88,9 @@ def _table_in(directory: str) -> tuple[Mapping[str, object], str] | None:
 def is_regular(path: str) -> bool:
     """Return whether there is a file; what only has the name of one is passed over."""
     try:
-        require_readable(path, CONFIGURATION_LIMIT_BYTES)
+        disk.require_readable(path, disk.CONFIGURATION_LIMIT_BYTES)
     except OSError as error:
-        return isinstance(error, TooLargeFileError)
+        return isinstance(error, disk.TooLargeFileError)
     return True
 
 
@@ -130,7 +125,7 @@ def _chain(table: Mapping[str, object], path: str) -> list[tuple[str, Mapping[st
 
 def read_table(path: str) -> Mapping[str, object] | None:
     try:
-        data = read_regular(path, CONFIGURATION_LIMIT_BYTES)
+        data = disk.read_regular(path, disk.CONFIGURATION_LIMIT_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}: cannot read: {error.strerror or error}") from None
     named_pyproject = os.path.basename(path) == PYPROJECT

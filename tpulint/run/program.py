@@ -17,13 +17,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tpulint.run import ipython_commands
-from tpulint.run.failure import (
-    internal_error_message,
-    shows_all,
-    strip_tpulint_frames,
-    write_stderr,
-)
+from tpulint.run import failure, ipython_commands
 from tpulint.source import UnreadableSource, read_source
 
 # A Python program, run in this process as `python SCRIPT ARGS` or `python -m MODULE ARGS` would.
@@ -100,11 +94,11 @@ def execute(
     except BaseException as error:
         if interrupted():
             error = KeyboardInterrupt().with_traceback(error.__traceback__)
-        own = internal_error_message(error)
-        if own is not None and not shows_all():
+        own = failure.internal_error_message(error)
+        if own is not None and not failure.shows_all():
             print(own, file=sys.stderr)
             return Ended(OUR_FAULT, error)
-        strip_tpulint_frames(error)
+        failure.strip_tpulint_frames(error)
         sys.excepthook(type(error), error, error.__traceback__)
         return Ended(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, error)
     return Ended(0)
@@ -175,7 +169,7 @@ def run_notebook(path: str, note: Callable[[str], None]) -> None:
         raise SyntaxError(reason, (path, row, column, source.line(row)))
 
     def skip(number: int, line: str) -> None:
-        write_stderr(f"tpulint: {os.path.basename(path)}: cell {number}: skipped: {line}\n")
+        failure.write_stderr(f"tpulint: {os.path.basename(path)}: cell {number}: skipped: {line}\n")
 
     commands = ipython_commands.Commands(skip, note)
     lines = source.text.splitlines(keepends=True)
@@ -204,7 +198,7 @@ def run_cell(path: str, number: int, text: str, row: int, names: dict[str, objec
         ast.increment_lineno(tree, row - 1)
         exec(compile(tree, path, "exec", dont_inherit=True), names)
     except Exception:
-        write_stderr(
+        failure.write_stderr(
             f"tpulint: {os.path.basename(path)}: cell {number}, which begins at line {row}:\n"
         )
         raise

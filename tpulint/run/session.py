@@ -14,20 +14,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tpulint.check.discover import shown
 from tpulint.hardware import DEVICES
-from tpulint.run.failure import (
-    missing_estimator,
-    other_number_of_replicas,
-    strip_tpulint_frames,
-    unconnected,
-    write_stderr,
-)
+from tpulint.run import failure
 from tpulint.run.interrupt import Interrupts
 from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 
 if TYPE_CHECKING:
     from tpulint.run.cost import StepCost
     from tpulint.run.explain import Explained
-    from tpulint.run.failure import RunFailure
     from tpulint.run.report import ComputationRun, FinishedRun, HostReads, UnfinishedLane
     from tpulint.run.surroundings import StandIns
     from tpulint.runtime.execute.probes import Traced, UnfinishedSegment
@@ -144,7 +137,7 @@ class RunSession:
 
         def note(ended: threading.ExceptHookArgs) -> None:
             if ended.exc_value is not None:
-                strip_tpulint_frames(ended.exc_value)
+                failure.strip_tpulint_frames(ended.exc_value)
                 self.of_threads.append(ended.exc_value)
             show(ended)
 
@@ -157,7 +150,6 @@ class RunSession:
             return
         from tpulint.incremental.model import describe
         from tpulint.run.explain import explain, files_that_ran, release_that_ran
-        from tpulint.run.failure import failure_of
         from tpulint.runtime.emulator import current_part
         from tpulint.runtime.execute.comparisons import KeptCopies
 
@@ -165,7 +157,7 @@ class RunSession:
         self.count_costs(self.watch)
         unseen = unseen_errors(self.watch, (*self.of_threads, self.ended.error))
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, *unseen]
-        failures = [error for error in map(failure_of, errors) if error is not None]
+        failures = [error for error in map(failure.failure_of, errors) if error is not None]
         failures += recompilations(self.watch)
         self.notes += unseen_notes(unseen, self.watch, failed=bool(self.ended.status))
         self.notes += warnings_without_rule(self.watch)
@@ -253,9 +245,9 @@ class RunSession:
             (
                 *self.notes,
                 *(explained.messages if explained else ()),
-                *missing_estimator(error),
-                *other_number_of_replicas(error, request.machine.replicas),
-                *unconnected(error, on_a_pod=request.machine.is_pod),
+                *failure.missing_estimator(error),
+                *failure.other_number_of_replicas(error, request.machine.replicas),
+                *failure.unconnected(error, on_a_pod=request.machine.is_pod),
                 *(storage.problems if storage else ()),
                 *(self.stand_ins.notes() if self.stand_ins else ()),
                 *missing_objects([*self.of_threads, error], storage),
@@ -270,15 +262,15 @@ class RunSession:
         """Write it to its file, or to the standard error that the process was started with."""
         file = self.request.file
         if file is None:
-            write_stderr(report)
+            failure.write_stderr(report)
             return
         try:
             with open(file, "w", encoding="utf-8", errors="surrogateescape") as out:
                 out.write(report)
         except OSError as error:
-            write_stderr(f"tpulint: {file}: cannot write the report: {error.strerror}\n")
+            failure.write_stderr(f"tpulint: {file}: cannot write the report: {error.strerror}\n")
         else:
-            write_stderr(f"tpulint: the report is in {shown(file)}\n")
+            failure.write_stderr(f"tpulint: the report is in {shown(file)}\n")
 
 
 def unseen_errors(watch: Watch, seen_errors: Iterable[BaseException | None]) -> list[Exception]:
@@ -287,19 +279,19 @@ def unseen_errors(watch: Watch, seen_errors: Iterable[BaseException | None]) -> 
     The program has handled them; or TensorFlow has raised, in their place, those of the queues and
     threads that a failed step leaves.
     """
-    from tpulint.run.failure import chain_of, failure_of
     from tpulint.runtime.errors import RuntimeFault
 
     def identity(error: BaseException) -> object:
         place = getattr(error, "place", None)
         return id(error) if place is None else (type(error).__name__, place)
 
-    seen = {identity(link) for error in seen_errors for link in chain_of(error)}
+    seen = {identity(link) for error in seen_errors for link in failure.chain_of(error)}
     # An error of TensorFlow's that belongs to no rule may be how the program finds out something.
     return [
         error
         for error in watch.errors.values()
-        if identity(error) not in seen and (isinstance(error, RuntimeFault) or failure_of(error))
+        if identity(error) not in seen
+        and (isinstance(error, RuntimeFault) or failure.failure_of(error))
     ]
 
 
@@ -336,9 +328,7 @@ def missing_objects(
     errors: Sequence[BaseException | None], storage: ServedStorage | None
 ) -> Iterator[str]:
     """Yield what to copy where, for each object that an error names and that is not there."""
-    from tpulint.run.failure import chain_of
-
-    links = [link for error in errors for link in chain_of(error)] if storage else []
+    links = [link for error in errors for link in failure.chain_of(error)] if storage else []
     paths = {path: link for link in links for path in GS_PATH.findall(str(link))}
     for path, link in paths.items():
         if isinstance(link, OSError) and link.errno == errno.ENOENT:  # the system's own word
@@ -458,12 +448,11 @@ def differing_arguments(traced: Sequence[Traced | None]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def recompilations(watch: Watch) -> list[RunFailure]:
+def recompilations(watch: Watch) -> list[failure.RunFailure]:
     """Return the computations that were compiled again and again, for the analyzer to explain.
 
     With few of them it has to agree. With more the rule is named whether or not it is silent.
     """
-    from tpulint.run.failure import RunFailure
     from tpulint.run.report import MEANT_COMPILATIONS, RECOMPILATION
 
     failures = []
@@ -471,8 +460,8 @@ def recompilations(watch: Watch) -> list[RunFailure]:
         *_, last = [build.traced for build in totals.builds.values()]
         if len(totals.builds) > 1 and last is not None:
             code = RECOMPILATION if len(totals.builds) > MEANT_COMPILATIONS else ""
-            rules = (RECOMPILATION,)
-            failures.append(RunFailure("Recompilation", code, rules, place or "", last.frames))
+            row = ("Recompilation", code, (RECOMPILATION,), place or "", last.frames)
+            failures.append(failure.RunFailure(*row))
     return failures
 
 
