@@ -56,8 +56,7 @@ def python_cell(written: str) -> Cell:
     again = "\n".join(BARE_COMMAND.sub(rf"\1pass{MARK}\2", line) for line in text.split("\n"))
     if problem_of(again) is None:
         return Cell(again)
-    unfinished = is_unfinished(text, problem[1])
-    return Cell(passed_over(written), None if unfinished else problem)
+    return Cell(passed_over(written), None if is_unfinished(text, problem[1]) else problem)
 
 
 def python_text(cell: str) -> str:
@@ -65,9 +64,7 @@ def python_text(cell: str) -> str:
     cell = unindented(cell)
     if not is_python(cell):
         return passed_over(cell)
-    if problem_of(cell) is None:
-        return cell
-    return "\n".join(_python_lines(cell.split("\n")))
+    return cell if problem_of(cell) is None else "\n".join(_python_lines(cell.split("\n")))
 
 
 def is_python(cell: str) -> bool:
@@ -120,11 +117,10 @@ def _python_lines(lines: list[str]) -> Iterator[str]:
             goes_on = goes_on if line.endswith("\\") else None
             continue
         python_line = line if inside.open else _python_line(line)
-        if python_line != line:
-            indent = line[: len(line) - len(line.lstrip())]
-            goes_on = indent if line.endswith("\\") else None
-        else:
+        if python_line == line:
             inside.read(line)
+        elif line.endswith("\\"):
+            goes_on = line[: len(line) - len(line.lstrip())]
         yield python_line
 
 
@@ -262,12 +258,12 @@ def read_notebook(data: bytes) -> NotebookText:
         text, problem = python_cell("".join(cell["source"]))
         if SURROGATE.search(text):
             text, problem = passed_over(SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)), LONE
-        rows = text.count("\n") + 1
+        last = row + text.count("\n")
         texts.append(text + "\n")
-        spans.append((number, row, row + rows - 1))
+        spans.append((number, row, last))
         if problem is not None:
             problems.append((problem[0], row + problem[1] - 1, problem[2]))
-        row += rows
+        row = last + 1
     return NotebookText("".join(texts), tuple(spans), tuple(problems))
 
 
@@ -286,9 +282,7 @@ def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:
     notebook = load(data)
     for number, cell in code_cells(notebook):
         if number in cells:
-            text = "\n".join(
-                restored(line) for line in cells[number].removesuffix("\n").split("\n")
-            )
+            text = "\n".join(map(restored, cells[number].removesuffix("\n").split("\n")))
             was_list = isinstance(cell["source"], list)
             cell["source"] = text.splitlines(keepends=True) if was_list else text
     raw = data.decode("utf-8-sig")

@@ -178,13 +178,12 @@ def choose(
     notes: list[str] = []
     allowed = () if isolated else files.allowed_rules_directories()
     for start in () if isolated else starts:
-        for directory in files.named_rules_directories(start).directories:
-            if directory in directories:
-                continue
-            if is_inside(directory, allowed):
+        named = files.named_rules_directories(start)
+        for directory in named.directories:
+            if directory in directories or is_inside(directory, allowed):
                 directories.append(directory)
             else:
-                notes.append(refusal(files.named_rules_directories(start).file, directory))
+                notes.append(refusal(named.file, directory))
     options = PluginOptions(not (isolated or no_plugins), tuple(dict.fromkeys(directories)))
     return PluginChoice(options, tuple(dict.fromkeys(notes)))
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tpulint.absint.interpreter.frame import Observer
     from tpulint.check.analysis import RuleResult
     from tpulint.check.editor import EditorState
-    from tpulint.check.resolve import Rendered, Style
+    from tpulint.check.resolve import Style
     from tpulint.frontends.tensorflow.program import Program
     from tpulint.incremental.model import Failure
     from tpulint.syntax.lazy_module import Store
@@ -391,7 +391,7 @@ def resolve(
     return resolved(analysis, task, unsaved, memo)
 
 
-def render(result: CheckResult, style: Style) -> Rendered:
+def render(result: CheckResult, style: Style) -> tuple[str, list[str]]:
     from tpulint.check.resolve import rendered
 
     return rendered(result, style)

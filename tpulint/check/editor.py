@@ -67,9 +67,9 @@ class LaneRecorder:
 
     def by_row(self, path: str) -> dict[int, set[str]]:
         """Return the lanes of the functions in the module at `path` by their first row."""
-        if path not in self._called:
+        module, lanes = self._called.get(path, (None, {}))
+        if module is None:
             return {}
-        module, lanes = self._called[path]
         return {module.span(place).start.row: names for place, names in lanes.items()}
 
 
@@ -129,9 +129,7 @@ class EditorState:
 
     def project(self, batch: Batch) -> ProjectPrograms:
         """Return the programs of these files, with what the last check has found in them."""
-        project = self._projects.get(batch.settings)
-        if project is None:
-            project = self._projects[batch.settings] = ProjectPrograms(self._step)
+        project = self._projects.setdefault(batch.settings, ProjectPrograms(self._step))
         batch = batch._replace(checkpoint=self._checkpoint)
         project.begin(batch, self.disk, self.memo, self.first)
         return project
@@ -190,8 +188,7 @@ class ProjectPrograms:
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
         disk = TrackedDisk(self.batch.disk)
-        targets = targets_of(self.batch.settings, disk)
-        prefiltered = step(self.batch, filenames, targets)
+        prefiltered = step(self.batch, filenames, targets_of(self.batch.settings, disk))
         return Search(prefiltered, asked_for_names=disk.dependencies)
 
     def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]:

@@ -252,14 +252,7 @@ class Style(NamedTuple):
         return self.output_format in FOR_PEOPLE
 
 
-class Rendered(NamedTuple):
-    """The output, and what standard error adds to it."""
-
-    text: str
-    messages: tuple[str, ...]
-
-
-def rendered(result: CheckResult, style: Style) -> Rendered:
+def rendered(result: CheckResult, style: Style) -> tuple[str, list[str]]:
     """Return the findings as text, and in messages what the format does not show."""
     messages: list[str] = []
     context = RenderContext(
@@ -296,4 +289,4 @@ def rendered(result: CheckResult, style: Style) -> Rendered:
 
         messages += hidden_lines(result.hidden, result.unset) if result.hidden else []
         messages += [] if style.statistics else unfollowed_lines(result.unfollowed)
-    return Rendered(text, tuple(messages))
+    return text, messages

@@ -5,7 +5,9 @@ git says what has changed: since a revision, or among what is staged for a commi
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -48,8 +50,7 @@ class Repository:
 
     def since(self, revision: str) -> Changes:
         """Return what was changed since the history left `revision`, committed or not."""
-        commit = f"{revision}^{{commit}}"
-        self.git("rev-parse", "--verify", "--quiet", "--end-of-options", commit)
+        self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         listed = self._names("diff", "--name-only", "--no-renames", "-z", self._base(revision))
         return Changes(listed | self._untracked())
 
@@ -156,9 +157,8 @@ def _is_read(path: str) -> bool:
     folder, name = os.path.split(path)
     if README_FILES.fullmatch(name) is None:
         return False
-    return not any(
-        map(REQUIREMENT_FILES.fullmatch, os.listdir(folder) if os.path.isdir(folder) else ())
-    )
+    beside = os.listdir(folder) if os.path.isdir(folder) else ()
+    return not any(map(REQUIREMENT_FILES.fullmatch, beside))
 
 
 def transitive_dependents(
@@ -168,15 +168,15 @@ def transitive_dependents(
     gone = {path: b"" for path in changed if not os.path.exists(path)}
     files = Files(Disk({**gone, **contents}), installed=installed())
     graph = ImportGraph(files)
-    importers: dict[str, list[str]] = {}
+    importers: defaultdict[str, list[str]] = defaultdict(list)
     everywhere = {*paths, *changed}
     for path in everywhere:
         for imported in graph.imported(path):
-            importers.setdefault(os.path.realpath(imported), []).append(path)
+            importers[os.path.realpath(imported)].append(path)
     of_homes = [path for path in everywhere if is_of_home(files.data(path))]
     for home in by_home(of_homes, files.disk):
         for path in home:  # a program need not import all of its files
-            importers.setdefault(path, []).extend(home)
+            importers[path] += home
     above = set(reachable(changed, lambda path: importers.get(path, ())))
     return above.union(*(map(os.path.realpath, graph.reached(path)) for path in above))
 
@@ -242,11 +242,10 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
 
 def names_tpu_api(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
     """Return whether the bytes of the file name the TPU API under any of the settings."""
-    try:
+    with contextlib.suppress(OSError):
         data = read_regular(path)
-    except OSError:
-        return False
-    return any(is_start(data, names) for names in wrappers)
+        return any(is_start(data, names) for names in wrappers)
+    return False
 
 
 def balance(file_groups: list[list[str]], count: int) -> list[list[str]]:
@@ -263,10 +262,9 @@ def balance(file_groups: list[list[str]], count: int) -> list[list[str]]:
 
 def size(path: str) -> int:
     """Return the bytes of a file; of one that cannot be read, none."""
-    try:
+    with contextlib.suppress(OSError):
         return os.stat(path).st_size
-    except OSError:
-        return 0
+    return 0
 
 
 def in_shard(which: tuple[int, int], task: Task) -> Task:

@@ -36,10 +36,10 @@ def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream:
         width=WIDTH if options.output_file else width(),
         links=options.output_file is None and colored(options) and shows_links(sys.stdout),
     )
-    rendered = driver.render(result, style)
-    write_messages(options, result.with_messages(rendered.messages))
+    text, messages = driver.render(result, style)
+    write_messages(options, result.with_messages(messages))
     if options.output_file is not None or not options.silent:
-        put_out(options, rendered.text, stream)
+        put_out(options, text, stream)
     return status(options, result, bool(result.findings))
 
 

@@ -261,16 +261,14 @@ class RunSession:
     def write(self, report: str) -> None:
         """Write it to its file, or to the standard error that the process was started with."""
         file = self.request.file
-        if file is None:
-            failure.write_stderr(report)
-            return
-        try:
-            with open(file, "w", encoding="utf-8", errors="surrogateescape") as out:
-                out.write(report)
-        except OSError as error:
-            failure.write_stderr(f"tpulint: {file}: cannot write the report: {error.strerror}\n")
-        else:
-            failure.write_stderr(f"tpulint: the report is in {shown(file)}\n")
+        if file is not None:
+            try:
+                with open(file, "w", encoding="utf-8", errors="surrogateescape") as out:
+                    out.write(report)
+                report = f"tpulint: the report is in {shown(file)}\n"
+            except OSError as error:
+                report = f"tpulint: {file}: cannot write the report: {error.strerror}\n"
+        failure.write_stderr(report)
 
 
 def unseen_errors(watch: Watch, seen_errors: Iterable[BaseException | None]) -> list[Exception]:
@@ -394,23 +392,15 @@ def computation_rows(watch: Watch) -> tuple[ComputationRun, ...]:
 def computation(place: str | None, totals: Totals, watch: Watch) -> ComputationRun:
     from tpulint.run.report import ComputationRun, Lane, shown_place
 
-    lanes = tuple(
-        Lane(
-            name,
-            shown_place(total.place or "") if name != "device" else "",
-            total.runs,
-            total.round_trips,
-            total.bytes_to_host,
-            total.bytes_to_device,
-            total.seconds,
-            total.function,
-        )
-        for name, total in sorted(totals.lanes.items())
-    )
+    lanes = []
+    for name, total in sorted(totals.lanes.items()):
+        made_at = shown_place(total.place or "") if name != "device" else ""
+        crossed = (total.round_trips, total.bytes_to_host, total.bytes_to_device)
+        lanes.append(Lane(name, made_at, total.runs, *crossed, total.seconds, total.function))
     return ComputationRun(
         shown_place(place or "") or "built by a library",
         len(totals.steps),
-        lanes,
+        tuple(lanes),
         len(totals.builds),
         len(totals.launches),
         totals.input_bytes,
