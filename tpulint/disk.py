@@ -59,6 +59,16 @@ class TooLargeFileError(OSError):
     """A file beyond the limit of its kind."""
 
 
+class UnreadableSource(Exception):
+    """A file that gives no Python text: `reason` in words, at `row` and `column` (1-based)."""
+
+    def __init__(self, reason: str, row: int = 1, column: int = 1) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.row = row
+        self.column = column
+
+
 def limit_of(path: str) -> int:
     """Return how many bytes of a file with this name are read."""
     return NOTEBOOK_LIMIT_BYTES if path.endswith(".ipynb") else SOURCE_LIMIT_BYTES

@@ -18,6 +18,8 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tpulint.disk import UnreadableSource
+
 # One notebook cell as Python: what is IPython's own becomes a harmless row that comes back.
 
 MARK = "  # magic: "
@@ -225,16 +227,6 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 LONE = ("a cell holds half of a character: a lone surrogate", 1, 1)
 
 
-class BrokenNotebook(Exception):
-    """The bytes are no notebook: `reason` in words, at `row` and `column` (1-based)."""
-
-    def __init__(self, reason: str, row: int = 1, column: int = 1) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.row = row
-        self.column = column
-
-
 class NotebookText(NamedTuple):
     """The code cells of a notebook as one Python text.
 
@@ -250,8 +242,7 @@ class NotebookText(NamedTuple):
 def read_notebook(data: bytes) -> NotebookText:
     """Return the code cells as one text; a cell that is no Python costs that cell only.
 
-    Raises:
-        BrokenNotebook: the bytes are no notebook.
+    Raises UnreadableSource for bytes that are no notebook.
     """
     texts, spans, problems, row = [], [], [], 1
     for number, cell in code_cells(load(data)):
@@ -267,14 +258,14 @@ def read_notebook(data: bytes) -> NotebookText:
     return NotebookText("".join(texts), tuple(spans), tuple(problems))
 
 
-def python_cells(data: bytes) -> str:
-    """Return the Python cells as they are written: to be searched, not parsed.
-
-    Raises:
-        BrokenNotebook: the bytes are no notebook.
-    """
-    written = ("".join(cell["source"]) for _, cell in code_cells(load(data)))
-    return "\n".join(cell for cell in written if is_python(cell))
+def python_cells(data: bytes) -> bytes | None:
+    """Return the Python cells as they are written, to be searched; None for no notebook."""
+    try:
+        cells = code_cells(load(data))
+    except UnreadableSource:
+        return None
+    written = ("".join(cell["source"]) for _, cell in cells)
+    return "\n".join(cell for cell in written if is_python(cell)).encode(errors="replace")
 
 
 def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:
@@ -297,11 +288,11 @@ def load(data: bytes) -> dict[str, Any]:
         notebook = json.loads(data.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         reason = f"the notebook is not JSON: {error.msg}"
-        raise BrokenNotebook(reason, error.lineno, error.colno) from None
+        raise UnreadableSource(reason, error.lineno, error.colno) from None
     except (UnicodeDecodeError, RecursionError) as error:
-        raise BrokenNotebook(f"the notebook cannot be read: {error}") from None
+        raise UnreadableSource(f"the notebook cannot be read: {error}") from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise BrokenNotebook("the notebook has no list of cells")
+        raise UnreadableSource("the notebook has no list of cells")
     return notebook
 
 

@@ -13,20 +13,11 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from tpulint.disk import UnreadableSource as UnreadableSource
 from tpulint.disk import read_regular
 
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-class UnreadableSource(Exception):
-    """A file that gives no Python text: `reason` in words, at `row` and `column` (1-based)."""
-
-    def __init__(self, reason: str, row: int = 1, column: int = 1) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.row = row
-        self.column = column
 
 
 class _File(NamedTuple):
@@ -107,12 +98,9 @@ def read_source(filename: str, data: bytes | None = None) -> Source:
 
 def _source_of(filename: str, data: bytes) -> Source:
     if filename.endswith(".ipynb"):
-        from tpulint.notebook import BrokenNotebook, read_notebook
+        from tpulint.notebook import read_notebook
 
-        try:
-            text, cells, problems = read_notebook(data)
-        except BrokenNotebook as error:
-            raise UnreadableSource(error.reason, error.row, error.column) from None
+        text, cells, problems = read_notebook(data)
         return Source(filename, data, text, cells, problems=problems, has_stand_ins=bool(cells))
     if b"\0" in data:
         row = data.count(b"\n", 0, data.index(b"\0")) + 1

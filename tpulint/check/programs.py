@@ -162,12 +162,10 @@ def code_in(filename: str, data: bytes) -> bytes:
     """
     if not filename.endswith(import_graph.NOTEBOOK):
         return data
-    from tpulint.notebook import BrokenNotebook, python_cells
+    from tpulint.notebook import python_cells
 
-    try:
-        return python_cells(data).encode(errors="replace")
-    except BrokenNotebook:
-        return data
+    cells = python_cells(data)
+    return data if cells is None else cells
 
 
 def merge(parts: Sequence[Prefiltered]) -> Prefiltered:

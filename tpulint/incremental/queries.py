@@ -62,7 +62,6 @@ class Queries:
     def __init__(
         self, batch: Batch, disk: CheckedDisk, memo: Memo, shared: SharedCache | None = None
     ) -> None:
-        self._batch = batch
         self._disk = disk
         self._memo = memo
         self._shared = shared

@@ -477,12 +477,9 @@ class ImportGraph:
         data = self._files.data(path)
         if not path.endswith(NOTEBOOK):
             return data
-        from tpulint.notebook import BrokenNotebook, python_cells
+        from tpulint.notebook import python_cells
 
-        try:
-            return python_cells(data).encode(errors="replace")
-        except BrokenNotebook:
-            return b""
+        return python_cells(data) or b""
 
     def _meant(self, path: str, every: Iterable[Written]) -> tuple[str, ...]:
         """Return the files of statements: in all modules of a folder one means the same."""
