@@ -128,6 +128,10 @@ def step(lane: str, site: Site, message: str) -> Step:
     return Step(lane, site.span, message)
 
 
+def host_step(site: Site, message: str) -> Step:
+    return Step(HOST_LANE, site.span, message)
+
+
 def callee_name(callee: Value) -> str:
     """Return the user's name of a host function or a computation."""
     if isinstance(callee, Function):

@@ -161,6 +161,11 @@ def constant_int(value: Value | None) -> int | None:
     return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
+def is_number(value: Value) -> bool:
+    """Return whether `value` is a number of Python's; a bool is none."""
+    return isinstance(value, Const) and type(value.value) in (int, float)
+
+
 def flag_defaults(program: Program, flag: Value, site: Site) -> Iterator[int | None]:
     """Yield the numbers that the flag has at `site` where the command line does not set it."""
     if isinstance(flag, Opaque) and flag.parent is not None and flag.parent.path == COMMAND_LINE:

@@ -243,6 +243,16 @@ class ApiCall:
                 return plain[position]
         return None
 
+    def value(self, keyword: str, position: int | None = None) -> Value | None:
+        """Return the value of an argument, None where it is not given."""
+        argument = self.argument(keyword, position)
+        return None if argument is None else argument.value
+
+    @property
+    def is_starred(self) -> bool:
+        """Whether `*` or `**` among the arguments may give more than is seen."""
+        return any(argument.star for argument in self.arguments)
+
 
 @dataclass(eq=False, repr=False)
 class Computation:

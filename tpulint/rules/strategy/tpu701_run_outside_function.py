@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Computation
+from tpulint.absint.domain.events import Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import step_compiled
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
@@ -22,34 +22,20 @@ class RunOutsideFunction(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
+            run, function = computation.kind, computation.callee
             # A callee that is a tf.function is compiled by itself, whatever is around `run`.
-            if computation.kind not in tf_names.RUNS_ON_REPLICAS:
+            if run not in tf_names.RUNS_ON_REPLICAS or is_traced_function(function) is not False:
                 continue
-            is_plain = is_traced_function(computation.callee) is False
-            if not is_plain or not is_eager(program, computation):
-                continue
-            report(
-                computation.site.span,
-                message(computation),
-                certainty=certainty(computation),
-                trace=(
-                    *traces.calls(
-                        HOST_LANE, computation.context._replace(call_chain=()), computation.context
+            if is_eager(program, computation):
+                report(
+                    computation.site.span,
+                    f"{traces.callee_name(function)} is given to `{run}` outside a tf.function: a"
+                    f" TPUStrategy cannot run a step eagerly; call `{run}` in a tf.function",
+                    # The check in TensorFlow came with the name `run`.
+                    certainty=computation.certainty if run == "run" else Certainty.POSSIBLE,
+                    trace=(
+                        *traces.calls(HOST_LANE, Context(), computation.context),
+                        traces.host_step(computation.site, f"calls `{run}` eagerly"),
                     ),
-                    traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` eagerly"),
-                ),
-                fix=step_compiled(computation.callee, computation.site),
-            )
-
-
-def certainty(computation: Computation) -> Certainty:
-    """Return how sure it is: the check in TensorFlow came with the name `run`."""
-    return computation.certainty if computation.kind == "run" else Certainty.POSSIBLE
-
-
-def message(computation: Computation) -> str:
-    function = traces.callee_name(computation.callee)
-    return (
-        f"{function} is given to `{computation.kind}` outside a tf.function: a TPUStrategy cannot"
-        f" run a step eagerly; call `{computation.kind}` in a tf.function"
-    )
+                    fix=step_compiled(function, computation.site),
+                )

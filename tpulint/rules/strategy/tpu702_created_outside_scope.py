@@ -20,7 +20,6 @@ HARM = {
     "variable": "it lives on the host, so replicas read a copy of it, and their writes are refused"
     " or lost",
 }
-UNUSED = "`fit` trains it without the TPU"
 
 
 @register
@@ -37,19 +36,22 @@ class CreatedOutsideScope(Rule):
             verdict = certainty(program, misplaced)
             if verdict is None:
                 continue
-            verb = "makes" if misplaced.name else "compiles"
+            name = (
+                f" `{misplaced.name}`" if misplaced.name else ""
+            )  # not where its creation is not seen
+            what, verb = f"the {misplaced.kind}{name}", "makes" if name else "compiles"
+            harm = "`fit` trains it without the TPU" if misplaced.unused else HARM[misplaced.kind]
+            lane = HOST_LANE if misplaced.used.computation is None else DEVICE_LANE
             report(
                 scopes.place(misplaced).span,
-                message(misplaced),
+                f"{what} is created outside `strategy.scope()`: {harm}; create it under the scope",
                 certainty=verdict,
                 trace=(
                     *traces.calls(HOST_LANE, misplaced.used, misplaced.created),
-                    traces.step(
-                        HOST_LANE, misplaced.site, f"{verb} {words(misplaced)} outside the scope"
-                    ),
-                    traces.step(lane(misplaced), misplaced.use_site, f"uses the {misplaced.kind}"),
+                    traces.host_step(misplaced.site, f"{verb} {what} outside the scope"),
+                    traces.step(lane, misplaced.use_site, f"uses the {misplaced.kind}"),
                 ),
-                fix=in_scope(scopes.place(misplaced)) if misplaced.name else None,
+                fix=in_scope(scopes.place(misplaced)) if name else None,
                 doubt=doubt(program, misplaced),
             )
 
@@ -86,20 +88,3 @@ def doubt(program: Program, misplaced: Misplaced) -> str:
     if misplaced.unused:
         return "unless this one is not for the TPU"
     return f"unless the {misplaced.kind} is built later, under the scope of a TPU"
-
-
-def lane(misplaced: Misplaced) -> str:
-    return DEVICE_LANE if misplaced.used.computation is not None else HOST_LANE
-
-
-def words(misplaced: Misplaced) -> str:
-    name = f" `{misplaced.name}`" if misplaced.name else ""  # not where its creation is not seen
-    return f"the {misplaced.kind}{name}"
-
-
-def message(misplaced: Misplaced) -> str:
-    harm = UNUSED if misplaced.unused else HARM[misplaced.kind]
-    return (
-        f"{words(misplaced)} is created outside `strategy.scope()`: {harm}; create it under the"
-        " scope"
-    )

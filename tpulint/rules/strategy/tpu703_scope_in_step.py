@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import LOOP, UNSEEN, WHILE, WITH, Scope
-from tpulint.absint.domain.events import Computation, Context
+from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import without_scope
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
@@ -31,33 +31,34 @@ class ScopeInStep(Rule):
             if computation.kind not in tf_names.RUNS_ON_REPLICAS:
                 continue
             for call in computation.calls:
+                context = call.context
                 strategy = strategy_of(call.receiver) if call.last == "scope" else None
-                if strategy is not None and call.context.on_device and is_on_replica(call.context):
+                if strategy is not None and context.on_device and is_on_replica(context):
                     report(
                         call.site.span,
                         "`strategy.scope()` is entered in the function given to `run`, where a"
                         " replica cannot enter it: create the variables before the step",
-                        certainty=of_every_strategy(call.context),
-                        trace=(
-                            traces.entry(computation),
-                            *traces.calls(DEVICE_LANE, computation.context, call.context, skip=1),
-                            traces.step(DEVICE_LANE, call.site, "enters the scope on a replica"),
+                        # No strategy lets a replica enter its scope, not only a TPU's.
+                        certainty=definite_if(
+                            not context.with_blocks(UNSEEN), not context.is_guess
+                        ),
+                        trace=traces.path_to_site(
+                            computation, context, call.site, "enters the scope on a replica"
                         ),
                         fix=without_scope(call.site),
                     )
             for scope, loop in scopes_in_loops(computation):
-                guess = scope.is_uncertain or computation.context.is_guess
+                is_tpus = isinstance(scope.payload, Strategy) and scope.payload.kind == "tpu"
+                is_sure = is_tpus and not scope.is_uncertain and not computation.context.is_guess
                 report(
                     scope.site.span,
                     "`strategy.scope()` is entered again around each step of this loop: enter it"
                     " once, where variables are created; `run` needs no scope",
-                    certainty=certainty(computation, scope.payload, guess),
+                    certainty=computation.certainty if is_sure else Certainty.POSSIBLE,
                     trace=(
-                        traces.step(HOST_LANE, loop.site, "for each step"),
-                        traces.step(HOST_LANE, scope.site, "enters the scope again"),
-                        traces.step(
-                            HOST_LANE, computation.site, f"calls `{computation.kind}` in it"
-                        ),
+                        traces.host_step(loop.site, "for each step"),
+                        traces.host_step(scope.site, "enters the scope again"),
+                        traces.host_step(computation.site, f"calls `{computation.kind}` in it"),
                     ),
                     fix=without_scope(scope.site),
                 )
@@ -78,32 +79,14 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
         # A scope outside the innermost loop is entered once for all of its steps.
         if scope.kind in (LOOP, WHILE):
             loop, pairs = scope, []
-        elif (
-            scope.kind == WITH
-            and scope.effect == SCOPE
-            and loop is not None
-            and not is_made_in(loop, scope.payload)
-            and is_written_in(loop.site, scope.site)
-        ):
-            pairs.append((scope, loop))
+        elif scope.kind == WITH and scope.effect == SCOPE and loop is not None:
+            strategy = scope.payload
+            created = strategy.made if isinstance(strategy, Strategy) else None
+            # Where each round makes a strategy of its own, that has one scope.
+            is_of_round = created is not None and loop in created.scopes
+            if not is_of_round and is_written_in(loop.site, scope.site):
+                pairs.append((scope, loop))
     return pairs
-
-
-def is_made_in(loop: Scope, strategy: object) -> bool:
-    """Return whether each round of the loop makes a strategy of its own, which has one scope."""
-    creation = strategy.made if isinstance(strategy, Strategy) else None
-    return creation is not None and loop in creation.scopes
-
-
-def of_every_strategy(context: Context) -> Certainty:
-    """Return the certainty of the scope: no strategy lets a replica enter one, not only a TPU's."""
-    is_unseen = bool(context.with_blocks(UNSEEN)) or context.is_guess
-    return definite_if(not is_unseen)
-
-
-def certainty(computation: Computation, strategy: object, guess: bool) -> Certainty:
-    is_certain = isinstance(strategy, Strategy) and strategy.kind == "tpu" and not guess
-    return computation.certainty if is_certain else Certainty.POSSIBLE
 
 
 def is_written_in(outer: Site, inner: Site) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, takewhile
 
 from tpulint.absint.domain.context import GUARD, LOOP, Scope
@@ -31,6 +31,9 @@ HARM = {
     False: "a strategy was already built on it",
 }
 
+RESOLVER = ("cluster_resolver", 0)
+Accesses = Mapping[int, Iterable[Access]]  # by the identity of the call that builds the step
+
 
 @register
 class ReinitializedSystem(Rule):
@@ -43,52 +46,24 @@ class ReinitializedSystem(Rule):
         runs: defaultdict[int, list[ApiCall]] = defaultdict(list)
         for call in program.named_any({*RELEVANT, *RESTORES, *tf_names.STEPS, "compile"}):
             runs[call.context.run].append(call)
-        variables = _Variables(program)
+        accesses = {id(built.call): built.accesses for built in program.computations}
         for calls in runs.values():
+            begin = 0  # after the last shutdown, which leaves nothing on the system
             for number, call in enumerate(calls):
-                if call.last in INITIALIZES:
-                    earlier, later = _since_shutdown(calls[:number]), calls[number + 1 :]
-                    _check_initialization(call, earlier, later, variables, report)
+                if call.last in SHUTS_DOWN:
+                    begin = number + 1
+                elif call.last in INITIALIZES:
+                    earlier, later = calls[begin:number], calls[number + 1 :]
+                    _check_initialization(program, call, earlier, later, accesses, report)
                     _check_rounds(call, later, report)
 
 
-class _Variables:
-    """The variables that the steps of `run` use."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._computations = {id(built.call): built for built in program.computations}
-
-    def used_by(self, call: ApiCall, earlier: list[ApiCall]) -> Iterator[Context]:
-        """Yield where the variables were made that a step uses and that existed before it.
-
-        Some models make their weights in their first step, which may be an `earlier` one.
-        """
-        used = {access.variable for step in earlier for access in self._accesses(step)}
-        for access in self._accesses(call):
-            variable, place = access.variable, access.variable.made
-            is_there = variable in used or variable.sort == "variable"
-            if place is None or place.computation is not None:
-                continue
-            if is_there or has_variables(self._program, variable):
-                yield place
-
-    def _accesses(self, call: ApiCall) -> list[Access]:
-        computation = self._computations.get(id(call))
-        return [] if computation is None else computation.accesses
-
-
-def _since_shutdown(calls: list[ApiCall]) -> list[ApiCall]:
-    """Return the calls after the last shutdown, which leaves nothing on the system."""
-    shutdowns = [number for number, call in enumerate(calls) if call.last in SHUTS_DOWN]
-    return calls[shutdowns[-1] + 1 :] if shutdowns else calls
-
-
 def _check_initialization(
+    program: Program,
     call: ApiCall,
     earlier: list[ApiCall],
     later: list[ApiCall],
-    variables: _Variables,
+    accesses: Accesses,
     report: Report,
 ) -> None:
     """Report an initialization that clears what `earlier` calls built on the system."""
@@ -103,45 +78,40 @@ def _check_initialization(
     if not scopes and (is_entered_later or not (strategies and initializations)):
         return
     entered = {id(scope.receiver) for scope in scopes if not scope.context.is_guess}
-    again = {id(other.receiver) for other in later if other.last == "scope"}
-    steps = _steps_with_lost(call, entered - again, earlier, later, variables)
-    use = next(chain(_uses_of_lost(call, entered - again, later), steps), None)
-    if use is None and _are_restored(call, entered, later):
-        return
+    lost = entered - {id(other.receiver) for other in later if other.last == "scope"}
+    steps = _steps_with_lost(program, call, lost, earlier, later, accesses)
+    use = next(chain(_uses_of_lost(call, lost, later), steps), None)
     # Sections of a notebook stand for themselves: each begins with a strategy of its own.
     is_section = any(other.last in tf_names.TPU_STRATEGIES for other in later)
-    if use is None and is_section and call.site.module.filename.endswith(".ipynb"):
+    if use is None and (
+        _are_restored(call, entered, later)
+        or (is_section and call.site.module.filename.endswith(".ipynb"))
+        or (is_entered_later and not is_section and _is_for_each(call, initializations, later))
+        or _is_for_each_round(call, scopes, later)
+    ):
         return
-    is_for_new = is_entered_later and not is_section
-    if use is None and is_for_new and _is_for_each(call, initializations, later):
-        return
-    if use is None and _is_for_each_round(call, scopes, later):
-        return
+    resolver = call.value(*RESOLVER)
     # A scope's variables are the greater loss, so they are named rather than the strategy.
-    lost = (scopes or strategies)[0]
+    first = (scopes or strategies)[0]
+    trace = [
+        traces.host_step(first.site, describe(first)),
+        *traces.calls(HOST_LANE, Context(), call.context),
+        traces.host_step(call.site, "initializes the system, and clears it"),
+    ]
+    if use is not None:
+        trace.append(traces.host_step(use.site, f"`{use.last}` needs what is lost"))
     report(
         call.site.span,
-        f"initializing the TPU system clears the TPU: {HARM[bool(scopes)]}; initialize it"
-        " once, first",
+        f"initializing the TPU system clears the TPU: {HARM[bool(scopes)]}; initialize it once,"
+        " first",
         certainty=definite_if(
             use is not None or any(_still_holds(scope, call) for scope in scopes),
             # A scope that is entered afterwards makes new variables: it may be cleared on purpose.
             use is not None or not is_entered_later,
             # Without a resolver it is the TPU of this machine, or of the environment.
-            all(
-                (_resolver(other) is None) is (_resolver(call) is None) for other in initializations
-            ),
+            all((it.value(*RESOLVER) is None) is (resolver is None) for it in initializations),
         ),
-        trace=(
-            traces.step(HOST_LANE, lost.site, describe(lost)),
-            *traces.calls(HOST_LANE, Context(), call.context),
-            traces.step(HOST_LANE, call.site, "initializes the system, and clears it"),
-            *(
-                traces.step(HOST_LANE, it.site, f"`{it.last}` needs what is lost")
-                for it in [use]
-                if it
-            ),
-        ),
+        trace=tuple(trace),
     )
 
 
@@ -150,22 +120,20 @@ def _check_rounds(call: ApiCall, later: list[ApiCall], report: Report) -> None:
 
     The last round's model is on the system; a list that was there before the loop has the others.
     """
-    loops = [scope for scope in call.context.scopes if scope.kind == LOOP]
-    is_known = all(isinstance(value, Const) for value in _resolver_arguments(_resolver(call)))
-    if (
-        not loops
-        or not is_known
-        or _has_one_round(loops[0].payload)
-        or call.context.conditions
-        or call.context.is_tried
-    ):
+    loop = next((scope for scope in call.context.scopes if scope.kind == LOOP), None)
+    if loop is None or call.context.conditions or call.context.is_tried:
         return
-    loop = loops[0]
+    source = loop.payload
+    rounds = source.items if isinstance(source, Sequence) else []
+    has_one_round = isinstance(source, Sequence) and not source.open and len(rounds) < 2
+    arguments = _resolver_arguments(call.value(*RESOLVER))
+    if has_one_round or not all(isinstance(value, Const) for value in arguments):
+        return
     in_loop = [other for other in later if loop in other.context.scopes]
     made_in = [
         other for other in in_loop if _enters_tpu_scope(other) and not other.context.is_guess
     ]
-    use = next(_uses_of_collected(loop, made_in, later), None)
+    use = _use_of_collected(loop, {id(scope.receiver) for scope in made_in}, later)
     if use is None or any(other.last in SHUTS_DOWN for other in in_loop):
         return
     node = loop.site.module.node_at(loop.site.place, For)
@@ -175,32 +143,31 @@ def _check_rounds(call: ApiCall, later: list[ApiCall], report: Report) -> None:
         "initializing the TPU system in each round of a loop clears the TPU: the models of the"
         f" earlier rounds are lost, which `{use.last}` needs later; initialize it once, before the"
         " loop",
-        certainty=definite_if(not use.context.is_guess, not ends_early, _has_rounds(loop.payload)),
+        certainty=definite_if(not use.context.is_guess, not ends_early, len(rounds) > 1),
         trace=(
             *traces.calls(HOST_LANE, Context(), call.context),
-            traces.step(HOST_LANE, call.site, "initializes the system, and clears it"),
-            traces.step(HOST_LANE, made_in[0].site, describe(made_in[0])),
-            traces.step(HOST_LANE, use.site, f"`{use.last}` needs what is lost"),
+            traces.host_step(call.site, "initializes the system, and clears it"),
+            traces.host_step(made_in[0].site, describe(made_in[0])),
+            traces.host_step(use.site, f"`{use.last}` needs what is lost"),
         ),
     )
 
 
-def _uses_of_collected(
-    loop: Scope, scopes: list[ApiCall], later: list[ApiCall]
-) -> Iterator[ApiCall]:
-    """Yield where every model of a list is used after `loop`, whose rounds have put one there."""
-    strategies = {id(scope.receiver) for scope in scopes}
+def _use_of_collected(loop: Scope, strategies: set[int], later: list[ApiCall]) -> ApiCall | None:
+    """Return where every model of a list is used after `loop`, whose rounds have put one there."""
     for other in later:
         model = other.receiver
         if other.last not in tf_names.STEPS or not isinstance(model, (ExternalObject, Instance)):
             continue
-        made = model.context
-        if made is None or loop not in made.scopes or loop in other.context.scopes:
-            continue
-        if id(scope_strategy(made)) in strategies and any(
-            _collects(scope.payload, model, loop) for scope in other.context.scopes
+        is_after = model.context is not None and loop in model.context.scopes
+        is_after = is_after and loop not in other.context.scopes
+        if (
+            is_after
+            and _is_made_for(model, strategies)
+            and any(_collects(scope.payload, model, loop) for scope in other.context.scopes)
         ):
-            yield other
+            return other
+    return None
 
 
 def _collects(items: object, model: Value, loop: Scope) -> bool:
@@ -211,15 +178,6 @@ def _collects(items: object, model: Value, loop: Scope) -> bool:
     if made is None or site is None or loop in made.scopes or site.module != loop.site.module:
         return False
     return site.span.start < loop.site.span.start
-
-
-def _has_one_round(source: object) -> bool:
-    return isinstance(source, Sequence) and not source.open and len(source.items) < 2
-
-
-def _has_rounds(source: object) -> bool:
-    """Return whether a loop over this certainly has several rounds."""
-    return isinstance(source, Sequence) and len(source.items) > 1
 
 
 def _uses_of_lost(call: ApiCall, strategies: set[int], later: list[ApiCall]) -> Iterator[ApiCall]:
@@ -237,7 +195,7 @@ def _uses_of_lost(call: ApiCall, strategies: set[int], later: list[ApiCall]) -> 
 
 def _is_made_for(model: Value | None, strategies: set[int]) -> bool:
     """Return whether a model was made under the scope of one of these strategies."""
-    if not isinstance(model, (ExternalObject, Instance)) or model.context is None:
+    if not isinstance(model, (ExternalObject, Instance)):
         return False
     return id(scope_strategy(model.context)) in strategies
 
@@ -273,19 +231,32 @@ def _are_restored(call: ApiCall, strategies: set[int], later: list[ApiCall]) -> 
 
 
 def _steps_with_lost(
+    program: Program,
     call: ApiCall,
     strategies: set[int],
     earlier: list[ApiCall],
     later: list[ApiCall],
-    variables: _Variables,
+    accesses: Accesses,
 ) -> Iterator[ApiCall]:
-    """Yield the steps that certainly use a variable which was made for one of `strategies`."""
+    """Yield the steps that certainly use a variable which was made for one of `strategies`.
+
+    Some models make their weights in their first step, which may be an `earlier` one.
+    """
+    used = {access.variable for step in earlier for access in accesses.get(id(step), ())}
     for other in takewhile(lambda other: not _restores(other, strategies), later):
         runs_too = call.context.conditions <= other.context.conditions
-        if other.last in tf_names.STRATEGY_RUN and runs_too and not other.context.is_guess:
-            places = variables.used_by(other, earlier)
-            if any(id(scope_strategy(place)) in strategies for place in places):
+        if other.last not in tf_names.STRATEGY_RUN or not runs_too or other.context.is_guess:
+            continue
+        for access in accesses.get(id(other), ()):
+            variable, place = access.variable, access.variable.made
+            if place is None or place.computation is not None:
+                continue
+            is_there = variable in used or variable.sort == "variable"
+            if id(scope_strategy(place)) in strategies and (
+                is_there or has_variables(program, variable)
+            ):
                 yield other
+                break
 
 
 def describe(call: ApiCall) -> str:
@@ -371,18 +342,13 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
 
 def _may_be_different_tpus(left: ApiCall, right: ApiCall) -> bool:
     """Return whether two initializations may be of two TPUs."""
-    first, second = _resolver(left), _resolver(right)
+    first, second = left.value(*RESOLVER), right.value(*RESOLVER)
     if first is None or second is None:
         return False
     if first is second:
         return first is UNKNOWN
     arguments = _resolver_arguments(first)
     return UNKNOWN in arguments or arguments != _resolver_arguments(second)
-
-
-def _resolver(call: ApiCall) -> Value | None:
-    argument = call.argument("cluster_resolver", 0)
-    return argument.value if argument is not None else None
 
 
 def _resolver_arguments(resolver: Value | None) -> list[Value | None]:

@@ -43,18 +43,26 @@ class CrossReplicaCallInStep(Rule):
             if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
             for call in computation.calls:
+                context = call.context
                 for site, method in refused(computation, call):
-                    if not is_on_replica(call.context):
+                    if not is_on_replica(context):
                         break  # asked last: it reads the tests on the way
-                    lane = DEVICE_LANE if call.context.on_device else HOST_LANE
+                    lane = DEVICE_LANE if context.on_device else HOST_LANE
                     what = "loops over the dataset" if method == FOR else f"calls `{method}`"
+                    is_unseen = bool(context.with_blocks(UNSEEN)) or context.is_guess
+                    certainty = (
+                        Certainty.DEFINITE if method in REFUSED_BY_EACH else computation.certainty
+                    )
+                    # Values for all replicas do no harm before a replica takes its part of them.
+                    if is_unseen or method in OF_ALL_REPLICAS:
+                        certainty = Certainty.POSSIBLE
                     report(
                         site.span,
-                        message(computation, method),
-                        certainty=certainty(computation, call, method),
+                        message(computation.kind, method),
+                        certainty=certainty,
                         trace=(
                             traces.entry(computation),
-                            *traces.calls(lane, computation.context, call.context, skip=1),
+                            *traces.calls(lane, computation.context, context, skip=1),
                             traces.step(lane, site, f"{what} on a replica"),
                         ),
                     )
@@ -72,17 +80,7 @@ def refused(computation: Computation, call: ApiCall) -> Iterator[tuple[Site, str
             yield site, call.last
 
 
-def certainty(computation: Computation, call: ApiCall, method: str) -> Certainty:
-    """Return the certainty: values made for all replicas do no harm until something takes them."""
-    is_unseen = bool(call.context.with_blocks(UNSEEN)) or call.context.is_guess
-    # Nothing fails before a replica takes its part of the value.
-    if is_unseen or method in OF_ALL_REPLICAS:
-        return Certainty.POSSIBLE
-    return Certainty.DEFINITE if method in REFUSED_BY_EACH else computation.certainty
-
-
-def message(computation: Computation, method: str) -> str:
-    run = computation.kind
+def message(run: str, method: str) -> str:
     if method == FOR:
         return (
             f"the function given to `{run}` cannot loop over the dataset of all replicas: loop"

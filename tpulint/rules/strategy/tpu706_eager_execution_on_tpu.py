@@ -11,7 +11,7 @@ from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
-from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity, Step
+from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
 from tpulint.frontends.tensorflow.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -20,7 +20,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.queries.eager_calls import is_built_in_graph, is_traced_function, may_be_tpus
 from tpulint.rules.base import Report, Rule, register
 
@@ -37,36 +37,28 @@ class EagerExecutionOnTpu(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for fault in (*eager_models(program), *switched_functions(program)):
+            switch, step = fault.switch, fault.step
+            if switch.last == "compile":
+                message = (
+                    "`run_eagerly=True` for a model of a TPUStrategy: a TPU runs compiled steps"
+                    f" only, and `{step.last if step else 'fit'}` refuses this model; remove it"
+                )
+            else:
+                message = (
+                    f"`{switch.last}(True)` removes the tf.function around `run`: a TPUStrategy"
+                    " cannot run a step eagerly; remove it"
+                )
+            trace = [traces.host_step(switch.site, "turns on eager execution")]
+            if step is not None:
+                trace += traces.calls(HOST_LANE, switch.context, step.context)
+                trace.append(traces.host_step(step.site, f"`{step.last}` runs its step eagerly"))
             report(
                 fault.given.site.span,
-                message(fault),
+                message,
                 certainty=fault.certainty,
-                trace=(
-                    traces.step(HOST_LANE, fault.switch.site, "turns on eager execution"),
-                    *trace_to_step(fault),
-                ),
-                fix=not_eager(fault.switch, fault.given),
+                trace=tuple(trace),
+                fix=not_eager(switch, fault.given),
             )
-
-
-def trace_to_step(fault: EagerSwitch) -> tuple[Step, ...]:
-    if fault.step is None:
-        return ()
-    calls = traces.calls(HOST_LANE, fault.switch.context, fault.step.context)
-    last = traces.step(HOST_LANE, fault.step.site, f"`{fault.step.last}` runs its step eagerly")
-    return (*calls, last)
-
-
-def message(fault: EagerSwitch) -> str:
-    if fault.switch.last == "compile":
-        return (
-            "`run_eagerly=True` for a model of a TPUStrategy: a TPU runs compiled steps only, and"
-            f" `{fault.step.last if fault.step else 'fit'}` refuses this model; remove it"
-        )
-    return (
-        f"`{fault.switch.last}(True)` removes the tf.function around `run`: a"
-        " TPUStrategy cannot run a step eagerly; remove it"
-    )
 
 
 class EagerSwitch(NamedTuple):
@@ -80,16 +72,19 @@ class EagerSwitch(NamedTuple):
 
 def eager_models(program: Program) -> Iterator[EagerSwitch]:
     """Each `compile(run_eagerly=True)` of a model that was made under a TPUStrategy's scope."""
-    for switch in program.named.get("compile", ()):
-        argument = switch.argument("run_eagerly", 5)
-        if argument is None or argument.value != ON or not is_of_tpu(switch.receiver):
+    compiles = program.named.get("compile", ())
+    for switch in compiles:
+        argument, model = switch.argument("run_eagerly", 5), switch.receiver
+        if argument is None or argument.value != ON or not is_of_tpu(model):
             continue
-        steps = list(before_next_compile(program, switch))
+        steps = before_next_compile(program, switch)
         step = next((step for step in steps if is_sure(switch, step)), None)
         if step is not None:
             yield EagerSwitch(switch, argument, step, Certainty.DEFINITE)
         # Under a flag for debugging the switch is meant, and no TPU is used.
-        elif not switch.context.conditions and not is_compiled_again(program, switch):
+        elif not switch.context.conditions and not any(
+            call.receiver is model and call is not switch for call in compiles
+        ):
             yield EagerSwitch(switch, argument, None, Certainty.POSSIBLE)
 
 
@@ -106,19 +101,11 @@ def before_next_compile(program: Program, switch: ApiCall) -> Iterator[ApiCall]:
             yield call
 
 
-def is_compiled_again(program: Program, switch: ApiCall) -> bool:
-    """Return whether the model is compiled in another place, too."""
-    return any(
-        call.receiver is switch.receiver and call is not switch
-        for call in program.named.get("compile", ())
-    )
-
-
 def is_of_tpu(model: Value | None) -> bool:
     if not is_model(model) or not isinstance(model, (ExternalObject, Instance)):
         return False
     strategy = scope_strategy(model.context)
-    return isinstance(strategy, Strategy) and strategy.kind == "tpu"
+    return strategy is not None and strategy.kind == "tpu"
 
 
 def is_sure(switch: ApiCall, step: ApiCall) -> bool:
@@ -132,25 +119,19 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
     """Each `run_functions_eagerly(True)` before a step that a tf.function is around."""
     if not program.named_any(RUNS_EAGERLY):
         return
-    traced = {
-        id(computation.call): computation
-        for computation in program.computations
-        if is_traced(computation)
-    }
-    switches: dict[int, ApiCall | None] = {}
+    traced = {id(built.call): built for built in program.computations if is_traced(built)}
+    switches: dict[int, tuple[ApiCall, Argument] | None] = {}
     for call in program.calls:
-        run = call.context.run
         if call.last in RUNS_EAGERLY and is_tensorflow(call.path):
             argument = call.argument("run_eagerly", 0)
-            # `run_functions_eagerly(False)` turns it off again.
-            switches[run] = call if argument is not None and argument.value == ON else None
-        switch, computation = switches.get(run), traced.get(id(call))
-        if switch is None:
+            switches[call.context.run] = None  # `run_functions_eagerly(False)` turns it off again.
+            if argument is not None and argument.value == ON:
+                switches[call.context.run] = call, argument
+        turned_on, computation = switches.get(call.context.run), traced.get(id(call))
+        if turned_on is None:
             continue
-        ends = (call, *makers(program, call))
-        argument = switch.argument("run_eagerly", 0)
-        assert argument is not None
-        if not any(is_sure(switch, end) for end in ends):
+        switch, argument = turned_on
+        if not any(is_sure(switch, end) for end in (call, *makers(program, call))):
             # What is called may be one of several, of which some are not seen.
             if computation is not None and switch.context.reached_whenever(call.context):
                 yield EagerSwitch(switch, argument, call, Certainty.POSSIBLE)
@@ -160,20 +141,16 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
             yield EagerSwitch(switch, argument, call, Certainty.DEFINITE)
 
 
-def makers(program: Program, step: ApiCall) -> Iterator[ApiCall]:
-    """Yield the calls that make the TPUStrategies on which the step may run."""
+def makers(program: Program, step: ApiCall) -> list[ApiCall]:
+    """Return the calls that make the TPUStrategies on which the step may run."""
     strategies = {id(option) for option in options(step.receiver or NONE)}
-    for name in TPU_STRATEGIES:
-        for call in program.named.get(name, ()):
-            if id(call.result) in strategies:
-                yield call
+    return [call for call in program.named_any(TPU_STRATEGIES) if id(call.result) in strategies]
 
 
 def is_traced(computation: Computation) -> bool:
     """Return whether a tf.function makes this a step that a TPUStrategy takes."""
     if computation.kind not in STRATEGY_RUN or not may_be_tpus(computation):
         return False
-    if is_built_in_graph(computation):
-        return False
     around = any(scope.kind == FUNCTION for scope in computation.context.scopes)
-    return around or is_traced_function(computation.callee) is True
+    is_function = around or is_traced_function(computation.callee) is True
+    return is_function and not is_built_in_graph(computation)

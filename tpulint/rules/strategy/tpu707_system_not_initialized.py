@@ -11,7 +11,7 @@ from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value, options
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model, strategy_of_model
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
@@ -37,9 +37,7 @@ class SystemNotInitialized(Rule):
     summary = "a TPUStrategy that runs a step on a TPU system that nothing has initialized"
 
     def check(self, program: Program, report: Report) -> None:
-        first_steps: dict[int, tuple[Computation, ApiCall]] = {}
-        for computation, creation in definite_steps(program):
-            first_steps.setdefault(id(creation), (computation, creation))
+        first_steps = list(definite_first_steps(program))
         built = [started for started in program.computations if is_run_by_hand(started)]
         graphs = [*run_in_sessions(program)]
         if not (first_steps or built or graphs) or may_be_initialized_by_library(program):
@@ -54,38 +52,33 @@ class SystemNotInitialized(Rule):
                     certainty=definite_if(is_of_this_process(session.receiver)),
                     trace=(
                         traces.entry(computation),
-                        traces.step(HOST_LANE, session.site, "runs it"),
+                        traces.host_step(session.site, "runs it"),
                     ),
                     doubt="unless another program has initialized the TPU of this session",
                 )
         for computation in built:
-            if may_be_initialized(program, computation):
-                continue
-            report(
-                computation.call.site.span,
-                f"nothing initializes the TPU system before this `{computation.kind}` runs, so it"
-                " fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
-                certainty=Certainty.DEFINITE,
-                trace=(traces.entry(computation),),
-            )
-        for computation, creation in first_steps.values():
-            if may_be_initialized(program, computation, creation):
-                continue
-            report(
-                creation.site.span,
-                f"nothing initializes the TPU system of this `{creation.last}`, so its first step"
-                " fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
-                certainty=Certainty.DEFINITE,
-                trace=(
-                    traces.step(HOST_LANE, creation.site, f"makes the `{creation.last}`"),
-                    traces.entry(computation),
-                ),
-            )
+            if not may_be_initialized(program, computation):
+                report(
+                    computation.call.site.span,
+                    f"nothing initializes the TPU system before this `{computation.kind}` runs, so"
+                    " it fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
+                    trace=(traces.entry(computation),),
+                )
+        for computation, creation in first_steps:
+            if not may_be_initialized(program, computation, creation):
+                report(
+                    creation.site.span,
+                    f"nothing initializes the TPU system of this `{creation.last}`, so its first"
+                    " step fails: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
+                    trace=(
+                        traces.host_step(creation.site, f"makes the `{creation.last}`"),
+                        traces.entry(computation),
+                    ),
+                )
 
 
-def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
-    """Yield the steps that certainly run on a TPU, each with the call that made its strategy."""
-    makers = program.named_any(tf_names.TPU_STRATEGIES)
+def definite_first_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
+    """Yield the first steps that certainly run on a TPU, with the call that made the strategy."""
     started = [
         computation
         for computation in program.computations
@@ -93,16 +86,13 @@ def definite_steps(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
         and computation.certainty is Certainty.DEFINITE
         and not is_built_in_graph(computation)
     ]
-    for creation in makers:
-        steps = [
-            computation
-            for computation in started
-            if strategy_behind(computation.call.receiver) is creation.result
-        ]
+    for creation in program.named_any(tf_names.TPU_STRATEGIES):
+        steps = [it for it in started if strategy_behind(it.call.receiver) is creation.result]
         for computation in steps:
-            certain = not computation.context.is_guess or is_one_of_all(computation, steps)
-            if certain and is_whole_program_seen(computation, creation):
+            is_sure = not computation.context.is_guess or is_one_of_all(computation, steps)
+            if is_sure and is_whole_program_seen(computation, creation):
                 yield computation, creation
+                break
 
 
 def is_one_of_all(computation: Computation, steps: list[Computation]) -> bool:
@@ -141,17 +131,17 @@ def run_in_sessions(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
         and is_certain(call.context)
     ]
     for computation in program.computations if runs else ():
-        is_by_hand = computation.kind in tf_names.REPLICATE_FAMILY
-        if computation.certainty is not Certainty.DEFINITE or not is_by_hand:
+        if (
+            computation.kind not in tf_names.REPLICATE_FAMILY
+            or computation.certainty is not Certainty.DEFINITE
+            or computation.mode != "graph"
+            or not is_certain(computation.context)
+            or begins_in_function(computation.context)
+        ):
             continue
-        if computation.mode != "graph" or not is_certain(computation.context):
-            continue
-        if begins_in_function(computation.context):
-            continue
-        results = {id(tensor) for tensor in all_tensors([computation.call.result or NONE])}
+        results = {id(tensor) for tensor in all_tensors([computation.call.result])}
         for call in runs:
-            fetched = call.argument("fetches", 0)
-            taken = all_tensors([fetched.value]) if fetched is not None else []
+            taken = all_tensors([call.value("fetches", 0) or NONE])
             if not results.isdisjoint(map(id, taken)):
                 yield computation, call
                 break
@@ -190,8 +180,7 @@ def strategy_behind(receiver: Value | None) -> Strategy | None:
 
 def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
     """Return whether all that ran before is seen: no function is around that nothing calls."""
-    argument = creation.argument("tpu_cluster_resolver", 0)
-    resolvers = [] if argument is None else [*options(argument.value)]
+    resolvers = options(creation.value("tpu_cluster_resolver", 0) or NONE)
     if any(value != NONE and not isinstance(value, ExternalObject) for value in resolvers):
         return False  # e.g. what a function gave that is not seen, which may initialize it
     return not any(
@@ -211,21 +200,23 @@ def may_be_initialized(program: Program, computation: Computation, *before: ApiC
         and (
             module.path in way
             or any(path.endswith(".ipynb") for path in way)  # `%run` is not seen
-            or not _is_another_script(program, module)
+            # Another script: nothing imports it, and it runs no other that is not seen.
+            or module.path in program.importers
+            or module.facts.names_any(RUNS_MODULES)
         )
         for module in program.modules
     )
 
 
-def _is_another_script(program: Program, module: Module) -> bool:
-    """Return whether nothing imports a module, and the module runs no other that is not seen."""
-    return module.path not in program.importers and not module.facts.names_any(RUNS_MODULES)
-
-
 def may_be_initialized_by_library(program: Program) -> bool:
     """Return whether a function of a library may do it, by its name or by its argument."""
     return any(
-        naming.MAY_INITIALIZE.is_in(call.path) or takes_resolver(call)
+        naming.MAY_INITIALIZE.is_in(call.path)
+        or any(
+            isinstance(argument.value, ExternalObject)
+            and argument.value.last == "TPUClusterResolver"
+            for argument in call.arguments
+        )
         for call in program.calls
         if is_of_library(call.path) and call.receiver is None and not is_read(program, call.path)
     )
@@ -267,11 +258,4 @@ def _names_initialization(module: Module) -> bool:
         and node.name == "connect"
         and naming.RESOLVER.is_in(last_name(node.base))
         for node in module.nodes()
-    )
-
-
-def takes_resolver(call: ApiCall) -> bool:
-    values = [argument.value for argument in call.arguments]
-    return any(
-        isinstance(value, ExternalObject) and value.last == "TPUClusterResolver" for value in values
     )

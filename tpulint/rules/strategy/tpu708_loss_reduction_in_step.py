@@ -8,15 +8,15 @@ from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import HOST_LANE, Severity
+from tpulint.diagnostics.traces import device_path, device_step, path_to_site
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
 from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_3
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import allowed
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.environment import KERAS, is_for_keras_2, target_at
 from tpulint.rules.base import Report, Rule, register
@@ -35,14 +35,15 @@ class LossReductionInStep(Rule):
         for computation in program.computations:
             if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
+            called = list(called_losses(computation))
             averaged = set()
-            for call, loss, site in averaged_twice(computation):
+            for call, loss, site in averaged_twice(computation, called):
                 averaged.add(site)
                 report(
                     call.site.span,
                     f"`{AVERAGE_LOSS}` averages the losses of samples, but `{loss.last}` returns"
                     f" one number for the batch: {INSTEAD}",
-                    certainty=definite_if(_is_certain(computation, call)),
+                    certainty=on_tpu_if(computation, call.context),
                     trace=device_path(
                         computation,
                         call.context,
@@ -50,7 +51,7 @@ class LossReductionInStep(Rule):
                         device_step(call.site, "expects one loss per sample"),
                     ),
                 )
-            for call, loss in called(computation):
+            for call, loss in called:
                 is_refused = is_refused_by_keras(program, call)
                 # keras/losses.py of Keras 2, `Loss._get_reduction`, raises within a replica.
                 if is_refused is None or call.site in averaged or reduction_of(loss) != "mean":
@@ -59,19 +60,15 @@ class LossReductionInStep(Rule):
                     call.site.span,
                     f"`{loss.last}` reduces the losses by itself, but Keras 2 refuses that in a"
                     f" custom training step: {INSTEAD}",
-                    certainty=definite_if(is_refused, _is_certain(computation, call)),
+                    certainty=on_tpu_if(computation, call.context, is_refused),
                     trace=(
-                        traces.step(HOST_LANE, loss.site, f"makes the `{loss.last}`"),
-                        *device_path(
-                            computation,
-                            call.context,
-                            device_step(call.site, "calls it in the step"),
-                        ),
+                        traces.host_step(loss.site, f"makes the `{loss.last}`"),
+                        *path_to_site(computation, call.context, call.site, "calls it in the step"),
                     ),
                 )
 
 
-def called(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject]]:
+def called_losses(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject]]:
     """Yield the calls of Keras' losses that are compiled for the device."""
     for call in computation.calls:
         loss = call.receiver
@@ -80,14 +77,14 @@ def called(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject]]
             yield call, loss
 
 
-def averaged_twice(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject, Site]]:
+def averaged_twice(
+    computation: Computation, called: list[tuple[ApiCall, ExternalObject]]
+) -> Iterator[tuple[ApiCall, ExternalObject, Site]]:
     """Yield the averages of what a loss has reduced already, each with the loss and its site."""
-    by_result = {id(call.result): (loss, call.site) for call, loss in called(computation)}
-    for call in computation.calls:
-        losses = call.argument("per_example_loss", 0) if call.last == AVERAGE_LOSS else None
-        if losses is None or not isinstance(losses.value, Tensor):
-            continue
-        source = by_result.get(id(losses.value))
+    by_result = {id(call.result): (loss, call.site) for call, loss in called}
+    for call in computation.calls if by_result else ():
+        losses = call.value("per_example_loss", 0) if call.last == AVERAGE_LOSS else None
+        source = by_result.get(id(losses)) if isinstance(losses, Tensor) else None
         if source is None or not is_compiled(call.context):
             continue
         if reduction_of(source[0]) in ("sum", "mean"):
@@ -100,10 +97,4 @@ def is_refused_by_keras(program: Program, call: ApiCall) -> bool | None:
     old = ~allowed([KERAS_3])
     if not target.stated:
         return False if is_for_keras_2(program, call.site) else None
-    if not target.mask & old:
-        return None
-    return not target.mask & ~old
-
-
-def _is_certain(computation: Computation, call: ApiCall) -> bool:
-    return not call.context.is_guess and is_on_tpu(computation, call.context)
+    return not target.mask & ~old if target.mask & old else None

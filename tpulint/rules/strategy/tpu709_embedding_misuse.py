@@ -14,14 +14,14 @@ from tpulint.absint.domain.values import NONE, Const, External
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     EMBEDDING,
     EMBEDDING_MODULES,
     EMBEDDINGS_ON_CORES,
     OF_EMBEDDINGS,
 )
+from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
@@ -29,9 +29,6 @@ from tpulint.queries.device_code import NEXT, batches_taken_by
 from tpulint.queries.strategies import Scopes, is_run
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import Attribute, CallNode, Name, walk
-
-BUILDS = ("build", "enqueue")
-SYSTEM = "initialize_tpu_system"
 
 
 @register
@@ -47,16 +44,39 @@ class EmbeddingMisuse(Rule):
         reported: set[Site] = set()
         for call, embedding in uses(program):
             certainty = None if scopes.by_hand else scopes.is_outside(embedding.context, None)
+            is_guess = call.context.is_guess
             if certainty is not None:
-                if embedding.site not in reported:
-                    reported.add(embedding.site)
-                    made_outside(call, embedding, certainty, report)
+                if embedding.site in reported:
+                    continue
+                reported.add(embedding.site)
+                report(
+                    embedding.site.span,
+                    f"the `{EMBEDDING}` is created outside `strategy.scope()`: `{call.last}` works"
+                    " only if it was created under a TPUStrategy; create it under the scope",
+                    certainty=Certainty.POSSIBLE if is_guess else certainty,
+                    trace=(
+                        traces.host_step(
+                            embedding.site, f"makes the `{EMBEDDING}` outside the scope"
+                        ),
+                        traces.host_step(call.site, f"calls its `{call.last}`"),
+                    ),
+                    fix=in_scope(embedding.site),
+                )
             # tpu_embedding_v2.py: these are operations of the TPU's cores, so they need a step.
             elif call.context.computation is None:
-                if call.last in EMBEDDINGS_ON_CORES and not is_called_by_unseen(call):
-                    on_host(call, report)
+                # Where nothing calls a function around it, the caller may be a step.
+                if call.last in EMBEDDINGS_ON_CORES and not any(
+                    scope.kind == NO_KNOWN_CALLER for scope in call.context.scopes
+                ):
+                    report(
+                        call.site.span,
+                        f"`{call.last}` of a `{EMBEDDING}` runs on the TPU's cores, but is called"
+                        " outside a step: call it in the function given to `run`",
+                        certainty=definite_if(not is_guess),
+                        trace=(traces.host_step(call.site, f"calls `{call.last}` on the host"),),
+                    )
             elif call.last == "enqueue" and call.context.on_device:
-                in_step(call.context.computation, call, report)
+                _check_in_step(call.context.computation, call, report)
         _check_only_one(program, report)
         _check_places_of_batches(program, report)
         for call in program.named.get("TableConfig", ()):
@@ -66,21 +86,18 @@ class EmbeddingMisuse(Rule):
 # tensorflow/python/tpu/tpu_embedding_v2.py, `build`: a TPU is configured for one object's tables.
 def _check_only_one(program: Program, report: Report) -> None:
     """Report the second embedding of one strategy that is fed, where all runs come to both."""
-    if len({call.site for call in program.named.get(SYSTEM, ())}) > 1:
+    if len({call.site for call in program.named.get("initialize_tpu_system", ())}) > 1:
         return  # which forgets the first one
-    first: dict[tuple[int, Strategy], ApiCall] = {}
+    first: dict[tuple[int, Strategy], tuple[ExternalObject, ApiCall]] = {}
     reported: set[Site] = set()
-    for call, embedding in uses(program, BUILDS):
+    for call, embedding in uses(program, ("build", "enqueue")):
         strategy = scope_strategy(embedding.context)
-        if strategy is None or strategy.kind != "tpu":
+        is_forked = embedding.context.forks or call.context.forks
+        if strategy is None or strategy.kind != "tpu" or is_forked:
             continue
-        if embedding.context.forks or call.context.forks:
-            continue
-        other = first.setdefault((embedding.context.run, strategy), call)
-        earlier = other.receiver
-        if not isinstance(earlier, ExternalObject) or earlier.site == embedding.site:
-            continue
-        if embedding.site not in reported:
+        key = embedding.context.run, strategy
+        earlier, other = first.setdefault(key, (embedding, call))
+        if embedding.site not in {earlier.site, *reported}:
             reported.add(embedding.site)
             report(
                 embedding.site.span,
@@ -88,10 +105,10 @@ def _check_only_one(program: Program, report: Report) -> None:
                 " features to one of them",
                 certainty=definite_if(not call.context.hides_faults),
                 trace=(
-                    traces.step(HOST_LANE, earlier.site, f"makes the first `{EMBEDDING}`"),
-                    traces.step(HOST_LANE, other.site, f"configures the TPU by `{other.last}`"),
-                    traces.step(HOST_LANE, embedding.site, "makes the second one"),
-                    traces.step(HOST_LANE, call.site, f"configures the TPU by `{call.last}`"),
+                    traces.host_step(earlier.site, f"makes the first `{EMBEDDING}`"),
+                    traces.host_step(other.site, f"configures the TPU by `{other.last}`"),
+                    traces.host_step(embedding.site, "makes the second one"),
+                    traces.host_step(call.site, f"configures the TPU by `{call.last}`"),
                 ),
             )
 
@@ -108,17 +125,32 @@ def _check_places_of_batches(program: Program, report: Report) -> None:
     reported: set[Site] = set()
     for call, embedding in fed if taken else ():
         step = call.context.computation
-        if call.site in reported or scope_strategy(embedding.context) is None:
-            continue
         traced = traced_around(call.context if step is None else step.context)
+        if call.site in reported or traced is None or scope_strategy(embedding.context) is None:
+            continue
         for source in sources_of(call, step):
-            takers = [] if traced is None else taken.get((source.site, traced), [])
-            if traced is None or not takers or not is_sent_to_cores(source):
+            takers = taken.get((source.site, traced), [])
+            are_captured = all(takes_of_captured(taker, traced) for taker in takers)
+            if not takers or not are_captured or not is_sent_to_cores(source):
                 continue
-            if all(takes_of_captured(taker, traced) for taker in takers):
-                reported.add(call.site)
-                sent_to_cores(call, source, takers[0], report)
-                break
+            reported.add(call.site)
+            report(
+                call.site.span,
+                f"`enqueue` of a `{EMBEDDING}` reads its batch on the host, but the dataset sends"
+                f" its batches to the TPU: pass `{source.last}` the options"
+                " `tf.distribute.InputOptions(experimental_fetch_to_device=False)`",
+                certainty=definite_if(
+                    not call.context.is_guess,
+                    not call.context.hides_faults,
+                    not source.context.is_guess,
+                ),
+                trace=(
+                    traces.host_step(source.site, "distributes the dataset to the cores"),
+                    traces.host_step(takers[0].site, "takes a batch, which is on the TPU"),
+                    traces.host_step(call.site, "enqueues it"),
+                ),
+            )
+            break
 
 
 def traced_around(context: Context) -> Scope | None:
@@ -130,29 +162,27 @@ def sources_of(call: ApiCall, step: Computation | None) -> list[ApiCall]:
 
     A step's own arguments are known by those that `run` is given: all of them must be batches.
     """
-    features = call.argument("features", 0)
-    tensors = [] if features is None else all_tensors([features.value])
+    tensors = all_tensors([call.value("features", 0) or NONE])
     if step is not None:
-        arguments = step.call.argument("args", 1)
+        arguments = step.call.value("args", 1)
         if arguments is None or not is_run(step):
             return []
         if not all(tensor.split and not is_made_here(tensor) for tensor in tensors):
             return []
-        tensors = all_tensors([arguments.value])
+        tensors = all_tensors([arguments])
     sources = [tensor.of_all for tensor in tensors if tensor.of_all is not None]
     return sources if len(sources) == len(tensors) else []
 
 
 def is_sent_to_cores(source: ApiCall) -> bool:
     """Return whether a distributed dataset certainly copies its batches to the TPU."""
-    options = source.argument("options", 1)
+    options = source.value("options", 1)
     if options is None:
-        return all(not argument.star for argument in source.arguments)
-    value = options.value
-    if not isinstance(value, ExternalObject) or value.last != "InputOptions":
-        return value == NONE
-    fetches = value.argument("experimental_fetch_to_device", 0)
-    return fetches is None or fetches in (NONE, Const(True))
+        return not source.is_starred
+    if not isinstance(options, ExternalObject) or options.last != "InputOptions":
+        return options == NONE
+    fetches = options.argument("experimental_fetch_to_device", 0)
+    return fetches in (None, NONE, Const(True))
 
 
 def takes_of_captured(taker: ApiCall, traced: Scope) -> bool:
@@ -173,32 +203,11 @@ def takes_of_captured(taker: ApiCall, traced: Scope) -> bool:
     return isinstance(iterator.node, Name) and iterator.node.id not in own and is_its_own
 
 
-def sent_to_cores(call: ApiCall, source: ApiCall, taker: ApiCall, report: Report) -> None:
-    report(
-        call.site.span,
-        f"`enqueue` of a `{EMBEDDING}` reads its batch on the host, but the dataset sends its"
-        f" batches to the TPU: pass `{source.last}` the options"
-        " `tf.distribute.InputOptions(experimental_fetch_to_device=False)`",
-        certainty=definite_if(
-            not call.context.is_guess, not call.context.hides_faults, not source.context.is_guess
-        ),
-        trace=(
-            traces.step(HOST_LANE, source.site, "distributes the dataset to the cores"),
-            traces.step(HOST_LANE, taker.site, "takes a batch, which is on the TPU"),
-            traces.step(HOST_LANE, call.site, "enqueues it"),
-        ),
-    )
-
-
 # tensorflow/python/tpu/tpu_embedding_base.py: it is called with a shape, as a class is to make one.
 def _check_initializer(call: ApiCall, report: Report) -> None:
     initializer = call.argument("initializer", 2)
     value = None if initializer is None else initializer.value
-    if (
-        initializer is None
-        or not isinstance(value, External)
-        or not tf_names.is_tensorflow(value.path)
-    ):
+    if initializer is None or not isinstance(value, External) or not is_tensorflow(value.path):
         return
     is_class = ".initializers." in value.path and value.last[:1].isupper()
     if is_class or value.last.endswith("_initializer"):
@@ -207,7 +216,7 @@ def _check_initializer(call: ApiCall, report: Report) -> None:
             f"`{value.last}` is a class, and a `{EMBEDDING}` calls its initializer with the shape:"
             f" create an object, `{value.last}()`",
             certainty=definite_if(not call.context.is_guess),
-            trace=(traces.step(HOST_LANE, call.site, "describes the table"),),
+            trace=(traces.host_step(call.site, "describes the table"),),
         )
 
 
@@ -223,64 +232,25 @@ def uses(
                 yield call, embedding
 
 
-def made_outside(
-    call: ApiCall, embedding: ExternalObject, certainty: Certainty, report: Report
-) -> None:
-    if call.context.is_guess:
-        certainty = Certainty.POSSIBLE
-    report(
-        embedding.site.span,
-        f"the `{EMBEDDING}` is created outside `strategy.scope()`: `{call.last}` works only"
-        " if it was created under a TPUStrategy; create it under the scope",
-        certainty=certainty,
-        trace=(
-            traces.step(HOST_LANE, embedding.site, f"makes the `{EMBEDDING}` outside the scope"),
-            traces.step(HOST_LANE, call.site, f"calls its `{call.last}`"),
-        ),
-        fix=in_scope(embedding.site),
-    )
-
-
-def on_host(call: ApiCall, report: Report) -> None:
+def _check_in_step(computation: Computation, call: ApiCall, report: Report) -> None:
+    """Report an `enqueue` in a step that cannot be moved to the host."""
+    features = call.value("features", 0)
+    handed = {call.site for call in computation.calls if ".nest." in call.path}
+    if any(scope.kind in (COND, WHILE, FUNCTION) for scope in call.context.since(COMPUTATION)):
+        why = "cannot be lifted out of control flow or of a tf.function in a step"
+    elif features is not None and any(
+        is_made_here(tensor) and tensor.site not in handed
+        for tensor, _ in with_alternatives(features)
+    ):
+        why = "takes only what the step was given, not what it computes"
+    else:
+        return
     report(
         call.site.span,
-        f"`{call.last}` of a `{EMBEDDING}` runs on the TPU's cores, but is called outside a"
-        " step: call it in the function given to `run`",
-        certainty=definite_if(not call.context.is_guess),
-        trace=(traces.step(HOST_LANE, call.site, f"calls `{call.last}` on the host"),),
+        f"`enqueue` of a `{EMBEDDING}` {why}: call it before `{computation.kind}`",
+        certainty=Certainty.POSSIBLE if call.context.is_guess else computation.certainty,
+        trace=path_to_site(computation, call.context, call.site, "calls `enqueue` in the step"),
     )
-
-
-def is_called_by_unseen(call: ApiCall) -> bool:
-    """Return whether a function is around that nothing calls: its caller may be a step."""
-    return any(scope.kind == NO_KNOWN_CALLER for scope in call.context.scopes)
-
-
-def in_step(computation: Computation, call: ApiCall, report: Report) -> None:
-    """`enqueue` in a step is moved to the host, if that can be done."""
-    why = refusal(computation, call)
-    if why is not None:
-        certainty = computation.certainty
-        report(
-            call.site.span,
-            f"`enqueue` of a `{EMBEDDING}` {why}: call it before `{computation.kind}`",
-            certainty=Certainty.POSSIBLE if call.context.is_guess else certainty,
-            trace=path_to_site(computation, call.context, call.site, "calls `enqueue` in the step"),
-        )
-
-
-def refusal(computation: Computation, call: ApiCall) -> str | None:
-    """Return why the step's `enqueue` is refused, None where it is not, or not for sure."""
-    if any(scope.kind in (COND, WHILE, FUNCTION) for scope in call.context.since(COMPUTATION)):
-        return "cannot be lifted out of control flow or of a tf.function in a step"
-    features = call.argument("features", 0)
-    handed = {call.site for call in computation.calls if ".nest." in call.path}
-    if features is not None and any(
-        is_made_here(tensor) and tensor.site not in handed
-        for tensor, _ in with_alternatives(features.value)
-    ):
-        return "takes only what the step was given, not what it computes"
-    return None
 
 
 def is_made_here(tensor: Tensor) -> bool:

@@ -7,47 +7,29 @@ from itertools import islice
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import UNSEEN
-from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import Instance
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import CLASSES, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import GRADIENTS, STATISTICS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
 from tpulint.ordering import reachable
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.strategies import is_on_replica
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, last_name, walk
 
 ADD_WEIGHT = "add_weight"
-BUILD = "build"
 MAKERS = frozenset(["Variable", ADD_WEIGHT])
 LAYERS = CLASSES | {"Layer"}
 COMBINES = ("aggregation", "synchronization", "variable_def")
 STEPS = 500  # operations that are asked where a value comes from
-
-
-class VariableCreation(NamedTuple):
-    """The call that makes a variable: its last name, its site, and what it says of combining."""
-
-    last: str
-    site: Site
-    says_how: bool
-
-
-class Drift(NamedTuple):
-    """An assignment of a replica's own value, and the call that made the variable."""
-
-    call: ApiCall
-    variable: Variable
-    made: VariableCreation
 
 
 @register
@@ -61,35 +43,46 @@ class UnsynchronizedReplicaWrite(Rule):
         for computation in program.computations:
             if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
-            by_operation: dict[int, str] | None = None
+            by_operation: dict[int, str] = {}
             for call in computation.calls:
                 drift = drift_of(program, call)
                 if drift is None:
                     continue
-                if by_operation is None:
-                    by_operation = calls_by_operation(computation)
+                by_operation = by_operation or calls_by_operation(computation)
                 certainty = certainty_of(computation, drift, by_operation)
-                if certainty is not None:
-                    say(computation, drift, certainty, report)
+                if certainty is None:
+                    continue
+                name = drift.variable.name
+                report(
+                    call.site.span,
+                    f"`{name}` has a copy on each core, `{call.last}` writes a value of this"
+                    " replica's data, and nothing combines the copies, so they drift apart: create"
+                    " it with"
+                    ' `aggregation="mean"` (`tf.VariableAggregation.MEAN`), or `all_reduce` the'
+                    " value"
+                    " first",
+                    certainty=certainty,
+                    trace=(
+                        traces.host_step(drift.creation, f"makes `{name}` without `aggregation`"),
+                        *traces.path_to_site(
+                            computation,
+                            call.context,
+                            call.site,
+                            "writes its own value to its own copy",
+                        ),
+                    ),
+                )
 
 
-def say(computation: Computation, drift: Drift, certainty: Certainty, report: Report) -> None:
-    call, name = drift.call, drift.variable.name
-    report(
-        call.site.span,
-        f"`{name}` has a copy on each core, `{call.last}` writes a value of this replica's data,"
-        " and nothing combines the copies, so they drift apart: create it with"
-        ' `aggregation="mean"` (`tf.VariableAggregation.MEAN`), or `all_reduce` the value first',
-        certainty=certainty,
-        trace=(
-            traces.step(HOST_LANE, drift.made.site, f"makes `{name}` without `aggregation`"),
-            *device_path(
-                computation,
-                call.context,
-                device_step(call.site, "writes its own value to its own copy"),
-            ),
-        ),
-    )
+class Drift(NamedTuple):
+    """An assignment of a replica's own value; `maker` made the variable, at `creation`."""
+
+    context: Context
+    value: Tensor
+    variable: Variable
+    made: Context
+    maker: str
+    creation: Site
 
 
 def drift_of(program: Program, call: ApiCall) -> Drift | None:
@@ -97,50 +90,44 @@ def drift_of(program: Program, call: ApiCall) -> Drift | None:
     variable = call.receiver
     if call.last not in tf_names.ASSIGNS or not isinstance(variable, Variable):
         return None
-    value = call.argument("delta" if call.last != "assign" else "value", 0)
-    if value is None or not isinstance(value.value, Tensor) or not value.value.split:
+    value = call.value("value" if call.last == "assign" else "delta", 0)
+    if not isinstance(value, Tensor) or not value.split:
         return None
     if not is_compiled(call.context) or not is_on_replica(call.context):
         return None
-    if variable.made is None or scope_strategy(variable.made) is None:
+    made = variable.made
+    if made is None or scope_strategy(made) is None or made.computation is not None:
         return None
     creation = creation_of(program, variable)
-    if creation is None or creation.says_how or variable.made.computation is not None:
-        return None
-    return Drift(call, variable, creation)
+    return Drift(call.context, value, variable, made, *creation) if creation else None
 
 
-def creation_of(program: Program, variable: Variable) -> VariableCreation | None:
-    """Return the creation of a variable, or of a layer's weight: a metric's are meant to differ."""
+def creation_of(program: Program, variable: Variable) -> tuple[str, Site] | None:
+    """Return what makes a variable, or a layer's weight, and does not say how to combine copies.
+
+    A metric's are meant to differ.
+    """
     call = next(iter(program.by_result.get(id(variable), ())), None)
     if call is None:
         return creation_in_build(variable.site)
-    if call.last not in MAKERS or (call.last == ADD_WEIGHT and not is_layers(call)):
+    is_layers = isinstance(call.receiver, Instance) and keras_base(call.receiver) in LAYERS
+    if call.last not in MAKERS or (call.last == ADD_WEIGHT and not is_layers):
         return None
-    combinations = [call.argument(keyword) for keyword in COMBINES]
-    says_how = any(argument is not None and argument.value != NONE for argument in combinations)
-    return VariableCreation(
-        call.last, call.site, says_how or any(argument.star for argument in call.arguments)
-    )
+    says_how = any(call.value(keyword) not in (None, NONE) for keyword in COMBINES)
+    return None if says_how or call.is_starred else (call.last, call.site)
 
 
-def creation_in_build(site: Site | None) -> VariableCreation | None:
+def creation_in_build(site: Site | None) -> tuple[str, Site] | None:
     """Return the creation of a variable in the `build` of a layer, which Keras calls unseen."""
     call = site.module.node_at(site.place, CallNode) if site is not None else None
     if call is None or site is None or last_name(call.callee) not in MAKERS:
         return None
-    for function in site.module.facts.functions_around(site.place):
-        if function.name == BUILD and any(node is call for node in walk(*function.body)):
-            says_how = any(
-                argument.star or argument.keyword in COMBINES for argument in call.arguments
-            )
-            return VariableCreation(last_name(call.callee), site, says_how)
-    return None
-
-
-def is_layers(creation: ApiCall) -> bool:
-    """Return whether a weight is that of a layer: a metric's are meant to differ."""
-    return isinstance(creation.receiver, Instance) and keras_base(creation.receiver) in LAYERS
+    says_how = any(argument.star or argument.keyword in COMBINES for argument in call.arguments)
+    is_in_build = any(
+        function.name == "build" and any(node is call for node in walk(*function.body))
+        for function in site.module.facts.functions_around(site.place)
+    )
+    return (last_name(call.callee), site) if is_in_build and not says_how else None
 
 
 def certainty_of(
@@ -151,21 +138,20 @@ def certainty_of(
     A statistic of the batch is meant to be one for all. Other values may be what each replica
     keeps for itself, as the state of a stream of data.
     """
-    value = drift.call.arguments[0].value
-    assert isinstance(value, Tensor)
-    sources = names_of_sources(value.operation, names)
+    start = [] if drift.value.operation is None else [drift.value.operation]
+    operations = reachable(start, lambda operation: operation.sources, id)
+    sources = {names.get(id(operation), "") for operation in islice(operations, STEPS)}
     if sources & GRADIENTS:
         return None
-    creation = drift.variable.made
-    assert creation is not None
-    scope = creation.with_blocks(SCOPE, "")[0]
-    context = drift.call.context
-    return definite_if(
+    context = drift.context
+    return on_tpu_if(
+        computation,
+        context,
         bool(sources & STATISTICS),
         # Some releases of Keras 3 combine all weights.
-        drift.made.last != ADD_WEIGHT,
-        is_on_tpu(computation, context) and not scope.is_uncertain,
-        not context.is_guess and not context.with_blocks(UNSEEN),
+        drift.maker != ADD_WEIGHT,
+        not drift.made.with_blocks(SCOPE, "")[0].is_uncertain,
+        not context.with_blocks(UNSEEN),
         not drift.variable.assumed,
     )
 
@@ -177,10 +163,3 @@ def calls_by_operation(computation: Computation) -> dict[int, str]:
         for call in computation.calls
         if isinstance(call.result, Tensor) and call.result.operation is not None
     }
-
-
-def names_of_sources(operation: Operation | None, names: Mapping[int, str]) -> set[str]:
-    """Return the names of the calls that a value comes from."""
-    starts = [] if operation is None else [operation]
-    operations = reachable(starts, lambda operation: operation.sources, id)
-    return {names.get(id(operation), "") for operation in islice(operations, STEPS)}

@@ -37,6 +37,7 @@ from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import batches_taken_by
 from tpulint.queries.eager_calls import input_signatures, may_be_tpus
+from tpulint.queries.entry_calls import is_number
 from tpulint.queries.strategies import is_for_many, is_on_replica, is_run, strategy_of
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
@@ -108,7 +109,7 @@ class PerReplicaValueAsTensor(Rule):
                 f" tensor: {instead}",
                 certainty=certainty,
                 trace=(
-                    traces.step(HOST_LANE, source.site, origin),
+                    traces.host_step(source.site, origin),
                     *way,
                     traces.step(lane, taken.site, "uses what holds all values as a tensor"),
                 ),
@@ -119,11 +120,12 @@ class PerReplicaValueAsTensor(Rule):
 def _check_plain_numbers(program: Program, report: Report) -> None:
     """Check that what is summed over the replicas is no number or tensor of the host."""
     for call in program.named.get("reduce", ()):
-        operation, value = call.argument("reduce_op", 0), call.argument("value", 1)
+        operation, value = call.value("reduce_op", 0), call.argument("value", 1)
         strategy = call.receiver
-        if not isinstance(strategy, Strategy) or strategy.kind != "tpu":
+        if not isinstance(strategy, Strategy) or strategy.kind != "tpu" or value is None:
             continue
-        if operation is None or value is None or not is_sum(operation.value):
+        name = operation.last if isinstance(operation, External) else None
+        if (operation.value if isinstance(operation, Const) else name) not in SUMS:
             continue
         is_sum_of_one = is_number(value.value) and value.value not in (Const(0), Const(0.0))
         if is_sum_of_one or is_tensor_of_host(program, call, value.value):
@@ -136,13 +138,8 @@ def _check_plain_numbers(program: Program, report: Report) -> None:
                     is_for_many(program, strategy, call.context),
                     not call.context.is_guess and not call.context.hides_faults,
                 ),
-                trace=(traces.step(HOST_LANE, call.site, "adds up one value per replica"),),
+                trace=(traces.host_step(call.site, "adds up one value per replica"),),
             )
-
-
-def is_made_of_numbers(program: Program, tensor: Tensor) -> bool:
-    calls = program.by_result.get(id(tensor), ())
-    return any(call.last in MAKE_OF_NUMBERS and tf_names.is_tensorflow(call.path) for call in calls)
 
 
 def is_tensor_of_host(program: Program, call: ApiCall, value: Value) -> bool:
@@ -150,16 +147,23 @@ def is_tensor_of_host(program: Program, call: ApiCall, value: Value) -> bool:
 
     With an axis it sums the tensor's rows. A sum that a loop adds to was a number before.
     """
-    axis = call.argument("axis", 2)
-    if axis is None or axis.value != NONE or call.context.computation is not None:
+
+    def is_of_host(option: Value) -> bool:
+        if not isinstance(option, Tensor):
+            return is_number(option)
+        return option.of_all is None and (
+            option.single
+            or any(
+                maker.last in MAKE_OF_NUMBERS and tf_names.is_tensorflow(maker.path)
+                for maker in program.by_result.get(id(option), ())
+            )
+        )
+
+    if call.value("axis", 2) != NONE or call.context.computation is not None:
         return False
-    tensors = [option for option in options(value) if isinstance(option, Tensor)]
-    return bool(tensors) and all(
-        tensor.of_all is None and (tensor.single or is_made_of_numbers(program, tensor))
-        if isinstance(tensor, Tensor)
-        else is_number(tensor)
-        for tensor in options(value)
-    )
+    alternatives = options(value)
+    has_tensor = any(isinstance(option, Tensor) for option in alternatives)
+    return has_tensor and all(map(is_of_host, alternatives))
 
 
 # The arguments of `run` by position, what each of them is, and the mistake that was made with it.
@@ -174,51 +178,44 @@ def _check_arguments(program: Program, report: Report) -> None:
     for computation, position in product(filter(is_run, program.computations), TAKEN_APART):
         keyword, due, advice = TAKEN_APART[position]
         arguments = computation.call.argument(keyword, position)
-        value = arguments.value if arguments is not None else UNKNOWN
+        value = UNKNOWN if arguments is None else arguments.value
         if arguments is None or not isinstance(value, Tensor) or not is_certainly_one(value):
             continue
-        certainty = _certainty_of_arguments(program, computation, value, arguments.site)
+        context, origin = computation.context, value.of_all
+        if origin is not None:
+            taken = Taken(value, arguments.site, context, "")
+            certainty = certainty_of(program, taken, origin)
+        # The rows of an eager tensor can be unpacked. A test may ask what the value is.
+        elif context.forks or not any(scope.kind == FUNCTION for scope in context.scopes):
+            continue
+        else:
+            is_step = computation.certainty is Certainty.DEFINITE
+            certainty = definite_if(is_step, not context.is_guess)
         if certainty is None:
             continue
-        origin = () if value.of_all is None else (value.of_all.site,)
+        steps = [traces.host_step(arguments.site, "unpacks it")]
+        if origin is not None:
+            steps.insert(0, traces.host_step(origin.site, "gives one value per replica"))
         report(
             arguments.site.span,
             f"`{computation.kind}` takes a {due}, but this is {advice}",
             certainty=certainty,
-            trace=(
-                *(traces.step(HOST_LANE, site, "gives one value per replica") for site in origin),
-                traces.step(HOST_LANE, arguments.site, "unpacks it"),
-            ),
+            trace=tuple(steps),
         )
-
-
-def _certainty_of_arguments(
-    program: Program, computation: Computation, value: Tensor, place: Site
-) -> Certainty | None:
-    """Return the certainty that `value` cannot be unpacked; the rows of an eager tensor can be."""
-    context = computation.context
-    if value.of_all is not None:
-        return certainty_of(program, Taken(value, place, context, ""), value.of_all)
-    if context.forks or not any(scope.kind == FUNCTION for scope in context.scopes):
-        return None  # a test may ask what the value is
-    return definite_if(computation.certainty is Certainty.DEFINITE, not context.is_guess)
 
 
 # tensorflow/python/eager/polymorphic_function/function_type_utils.py, `bind_function_inputs`
 def _check_signatures(program: Program, report: Report) -> None:
     """Check that no `input_signature` has one tensor for what holds a tensor of each replica."""
     for computation in program.computations:
-        arguments = computation.call.argument("args", 1)
         outer = next((it for it in computation.context.scopes if it.kind == FUNCTION), None)
-        if computation.kind not in tf_names.STRATEGY_RUN or arguments is None or outer is None:
+        if outer is None or not is_run(computation):
             continue
-        if computation.call.last != computation.kind:
-            continue  # Keras's `fit` builds the step, and has other arguments
-        traced, items = outer.payload, getattr(arguments.value, "items", [])
+        traced, items = outer.payload, getattr(computation.call.value("args", 1), "items", ())
         if not isinstance(traced, TracedCall) or not takes_tensors_only(traced.function):
             continue
-        held = (value_of_all(item) for item in items if isinstance(item, Tensor))
-        value = next((tensor for tensor in held if tensor is not None), None)
+        held = (item for item in items if isinstance(item, Tensor) and item.of_all is not None)
+        value = next(held, None)
         # What the function itself makes of a dataset or of another step is none of its arguments.
         if value is None or value.of_all is None or outer in value.of_all.context.scopes:
             continue
@@ -232,8 +229,8 @@ def _check_signatures(program: Program, report: Report) -> None:
                 " dataset there, or leave it out",
                 certainty=certainty,
                 trace=(
-                    traces.step(HOST_LANE, value.of_all.site, "gives one value per replica"),
-                    traces.step(HOST_LANE, outer.site, "passes it where one tensor is due"),
+                    traces.host_step(value.of_all.site, "gives one value per replica"),
+                    traces.host_step(outer.site, "passes it where one tensor is due"),
                 ),
             )
 
@@ -251,11 +248,6 @@ def takes_tensors_only(function: Function) -> bool:
     )
 
 
-def is_sum(value: Value) -> bool:
-    name = value.last if isinstance(value, External) else getattr(value, "value", None)
-    return name in SUMS
-
-
 def taken_by_calls(program: Program) -> Iterator[Taken]:
     """Yield what methods of tensors, Python's numbers, TensorFlow and metrics are given."""
     for call in program.all_calls():
@@ -265,31 +257,24 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
             if receiver is not None:
                 yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
             continue
-        if not takes_what_may_hold_all(call):
-            continue  # most calls
+        if not any(
+            argument.value.of_all is not None
+            if isinstance(argument.value, Tensor)
+            else isinstance(argument.value, STRUCTURES)
+            for argument in call.arguments
+        ):
+            continue  # most calls hold nothing of each replica
         if call.last == "apply_gradients" and is_optimizer(call.receiver):
             yield from gradients_applied(call)
-        is_len = call.path == LEN
         is_keras = call.last in KERAS_TAKES and is_model(call.receiver)
         for value, site in data_due(call) if is_keras else values_due(call):
             tensor = value_of_all(value)
             if tensor is not None:
-                instead = TO_KERAS if is_keras else INSTEAD
                 yield Taken(
-                    tensor, site, call.context, f"`{call.last}`", False, is_len, instead=instead
+                    *(tensor, site, call.context, f"`{call.last}`"),
+                    takes_apart=call.path == LEN,
+                    instead=TO_KERAS if is_keras else INSTEAD,
                 )
-
-
-def takes_what_may_hold_all(call: ApiCall) -> bool:
-    """Return whether an argument may be, or hold, what holds a value of each replica."""
-    for argument in call.arguments:
-        value = argument.value
-        if isinstance(value, Tensor):
-            if value.of_all is not None:
-                return True
-        elif isinstance(value, STRUCTURES):
-            return True
-    return False
 
 
 def is_in_scope(call: ApiCall) -> bool:
@@ -325,8 +310,7 @@ def gradients_applied(call: ApiCall) -> Iterator[Taken]:
         gradient = pair.items[0] if isinstance(pair, Sequence) and pair.items else None
         tensor = value_of_all(gradient)
         if tensor is not None:
-            taker = f"`{call.last}`"
-            yield Taken(tensor, pairs.site, call.context, taker, instead=IN_STEP)
+            yield Taken(tensor, pairs.site, call.context, f"`{call.last}`", instead=IN_STEP)
             return
 
 
@@ -390,20 +374,15 @@ def data_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
 
 def taken_by_operators(program: Program) -> Iterator[Taken]:
     for use in program.operands:
-        if use.taker in COMPUTE_WITH_OPERATORS:
-            symbol = COMPUTE_WITH_OPERATORS[use.taker]
-            is_join = use.taker in ADD_OR_JOIN
-            yield Taken(use.tensor, use.site, use.context, f"`{symbol}`", is_join)
-        elif use.taker in SYNTAX:
-            apart = use.taker != "formats"
-            taker = SYNTAX[use.taker]
-            yield Taken(use.tensor, use.site, use.context, taker, takes_apart=apart)
-        elif use.taker in OF_ONE_TENSOR:
-            taker = f"`.{use.taker}`"
-            yield Taken(use.tensor, use.site, use.context, taker, takes_apart=True)
-        elif use.taker.endswith(CALLED):
-            taker = f"`{use.taker.removesuffix(CALLED)}`"
-            yield Taken(use.tensor, use.site, use.context, taker, instead=IN_RUN)
+        taker, place = use.taker, (use.tensor, use.site, use.context)
+        if taker in COMPUTE_WITH_OPERATORS:
+            yield Taken(*place, f"`{COMPUTE_WITH_OPERATORS[taker]}`", taker in ADD_OR_JOIN)
+        elif taker in SYNTAX:
+            yield Taken(*place, SYNTAX[taker], takes_apart=taker != "formats")
+        elif taker in OF_ONE_TENSOR:
+            yield Taken(*place, f"`.{taker}`", takes_apart=True)
+        elif taker.endswith(CALLED):
+            yield Taken(*place, f"`{taker.removesuffix(CALLED)}`", instead=IN_RUN)
 
 
 def value_of_all(value: Value | None) -> Tensor | None:
@@ -428,7 +407,6 @@ def value_of_all(value: Value | None) -> Tensor | None:
 def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty | None:
     """Return the certainty; None where the place may be one for values that are taken apart."""
     context, strategy = taken.context, strategy_of(source.receiver)
-    # The current strategy may well be the default one, for one device.
     if strategy is None or is_current(strategy):
         return None
     if asks_about(context, naming.ONE_REPLICA) or asks_about(context, naming.KIND_OF_VALUE):
@@ -486,7 +464,7 @@ def holds_object(value: Value) -> bool:
 
 
 def is_current(strategy: Strategy) -> bool:
-    """Return whether this is what TensorFlow's own `get_strategy` gives."""
+    """Return whether TensorFlow's own `get_strategy` gives it: often the default, of one device."""
     return strategy.path.endswith(CURRENT) and (
         tf_names.is_tensorflow(strategy.path) or strategy.path.endswith(f".distribute.{CURRENT}")
     )
@@ -503,7 +481,3 @@ def is_one_tensor(result: Value | None) -> bool:
         option.sort == TENSOR if isinstance(option, Tensor) else is_number(option)
         for option in options(result)
     )
-
-
-def is_number(value: Value) -> bool:
-    return isinstance(value, Const) and type(value.value) in (int, float)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tpulint.absint.domain.context import DECORATED, NO_KNOWN_CALLER, UNSEEN, WITH, Scope
 from tpulint.absint.domain.events import Access, ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject
@@ -37,15 +35,25 @@ class ReplicaCallInCrossReplicaContext(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for call in program.named_any({*UPDATES, *OF_CONTEXT}):
+            context = call.receiver
             if call.last in UPDATES and takes_replicas(call.receiver):
                 under_scope(call, "sums the gradients of all replicas", report)
-            elif is_of_replica_context(call) and not call.context.conditions:
+            # `get_replica_context()` gives None there. A test around it may be one of that.
+            elif (
+                isinstance(context, ExternalObject)
+                and context.path == REPLICA_CONTEXT
+                and call.last in OF_CONTEXT
+                and not call.context.conditions
+            ):
                 under_scope(call, "needs the context of a replica", report)
         for access in program.accesses:
+            strategy = scope_strategy(access.variable.made)
+            if strategy is None or is_called_by_unseen(access.context):
+                continue
             if access.how in UPDATES:
-                under_none(program, access, report)
+                under_none(program, access, strategy, report)
             else:
-                written(program, access, report)
+                written(program, access, strategy, report)
 
 
 def takes_replicas(optimizer: Value | None) -> bool:
@@ -59,16 +67,6 @@ def takes_replicas(optimizer: Value | None) -> bool:
         and ".train." in optimizer.path
         and optimizer.last.endswith("Optimizer")
     )
-
-
-def is_of_replica_context(call: ApiCall) -> bool:
-    """Return whether this calls a method of `get_replica_context()`, which gives None there.
-
-    What is under a test may be under one of that.
-    """
-    context = call.receiver
-    is_current = isinstance(context, ExternalObject) and context.path == REPLICA_CONTEXT
-    return is_current and call.last in OF_CONTEXT
 
 
 def under_scope(call: ApiCall, does: str, report: Report) -> None:
@@ -85,26 +83,24 @@ def under_scope(call: ApiCall, does: str, report: Report) -> None:
         f" `run`: {INSTEAD}",
         certainty=certainty,
         trace=(
-            traces.step(HOST_LANE, scope.site, "enters the scope, so code is for all replicas"),
-            *traces.calls(HOST_LANE, outside(call.context), call.context),
-            traces.step(HOST_LANE, call.site, f"calls `{call.last}` for all replicas"),
+            traces.host_step(scope.site, "enters the scope, so code is for all replicas"),
+            *traces.calls(HOST_LANE, Context(), call.context),
+            traces.host_step(call.site, f"calls `{call.last}` for all replicas"),
         ),
     )
 
 
 # keras/src/backend/tensorflow/optimizer.py, `_distributed_tf_update_step`: the default strategy
 # assigns to the first copy; what makes variables there raises an error, as all of Keras 2 does.
-def under_none(program: Program, access: Access, report: Report) -> None:
+def under_none(program: Program, access: Access, strategy: Strategy, report: Report) -> None:
     """Report that Keras' optimizer updates variables of the scope under no scope, in no `run`."""
-    context, strategy = access.context, scope_strategy(access.variable.made)
-    if strategy is None or context.computation is not None or is_called_by_unseen(context):
+    context = access.context
+    if context.computation is not None or access.variable.sort == "step" or open_scope(context):
         return
     calls = [call for call in program.at.get(access.site, ()) if call.context == context]
     optimizer = next((call.receiver for call in calls if call.last == access.how), None)
-    if access.variable.sort == "step" or not is_optimizer(optimizer) or open_scope(context):
-        return
     certainty = certainty_of(context, strategy, access.variable.assumed)
-    if certainty is None:
+    if certainty is None or not is_optimizer(optimizer):
         return
     report(
         access.site.span,
@@ -112,36 +108,26 @@ def under_none(program: Program, access: Access, report: Report) -> None:
         f" the first replica's copy of each variable alone; {INSTEAD}",
         certainty=certainty,
         trace=(
-            *traces.calls(HOST_LANE, outside(context), context),
-            traces.step(HOST_LANE, access.site, "updates variables of the TPU in no replica"),
+            *traces.calls(HOST_LANE, Context(), context),
+            traces.host_step(access.site, "updates variables of the TPU in no replica"),
         ),
     )
 
 
-def outside(context: Context) -> Context:
-    return context._replace(call_chain=())
-
-
-def written(program: Program, access: Access, report: Report) -> None:
+def written(program: Program, access: Access, strategy: Strategy, report: Report) -> None:
     """Report a write of a variable of which each replica has a value of its own."""
     variable, context = access.variable, access.context
-    strategy = scope_strategy(variable.made)
-    if access.mode != "write" or strategy is None or is_called_by_unseen(context):
-        return
-    creation = next((call for call in program.by_result.get(id(variable), ())), None)
-    if creation is None or creation.last != "Variable":
+    creation = next(iter(program.by_result.get(id(variable), ())), None)
+    if access.mode != "write" or creation is None or creation.last != "Variable":
         return
     if synchronization_of(program, variable) != "ON_READ":
         return
-    aggregation = aggregation_of(program, variable)
     # tensorflow/python/distribute/values_util.py, `on_read_assign_add_cross_replica`: a sum would
     # be added once for each replica. Without aggregation there is no way to share a value out.
-    if aggregation not in ("SUM", "NONE"):
-        return
-    if aggregation == "SUM" and access.how not in SUMS_AND_DIFFERENCES:
-        return
+    aggregation = aggregation_of(program, variable)
+    is_sum = aggregation == "SUM" and access.how in SUMS_AND_DIFFERENCES
     certainty = certainty_of(context, strategy, False)
-    if certainty is None:
+    if certainty is None or not (is_sum or aggregation == "NONE"):
         return
     report(
         access.site.span,
@@ -149,31 +135,21 @@ def written(program: Program, access: Access, report: Report) -> None:
         f" `{access.how}`, but this is in no `run`: {INSTEAD}",
         certainty=certainty,
         trace=(
-            traces.step(
-                HOST_LANE, creation.site, "makes a variable that each replica keeps itself"
-            ),
-            *traces.calls(HOST_LANE, outside(context), context),
-            traces.step(HOST_LANE, access.site, f"changes it by `{access.how}` for all replicas"),
+            traces.host_step(creation.site, "makes a variable that each replica keeps itself"),
+            *traces.calls(HOST_LANE, Context(), context),
+            traces.host_step(access.site, f"changes it by `{access.how}` for all replicas"),
         ),
     )
 
 
 def open_scope(context: Context) -> Scope | None:
     """Return the strategy's scope that is entered on the way; None where a caller is not seen."""
-    for scope in since_caller(context):
+    for scope in reversed(context.scopes):
+        if scope.kind == NO_KNOWN_CALLER or (scope.kind == WITH and scope.effect == EACH_REPLICA):
+            return None
         if scope.kind == WITH and scope.effect == SCOPE:
             return scope
-        if scope.kind == WITH and scope.effect == EACH_REPLICA:
-            return None
     return None
-
-
-def since_caller(context: Context) -> Iterator[Scope]:
-    """Yield the scopes around a place, innermost first, up to a function that nothing calls."""
-    for scope in reversed(context.scopes):
-        if scope.kind == NO_KNOWN_CALLER:
-            return
-        yield scope
 
 
 def is_called_by_unseen(context: Context) -> bool:
@@ -188,16 +164,13 @@ def is_called_by_unseen(context: Context) -> bool:
 RUNS = STRATEGY_RUN - {"run"}
 
 
-def is_run_by_stand_in(context: Context) -> bool:
-    """Return whether a class of the project runs this in place of a strategy: no scope is open."""
-    return any(step.name in RUNS for step in context.call_chain)
-
-
 def certainty_of(context: Context, strategy: Strategy, is_uncertain: bool) -> Certainty | None:
     """Return the certainty; None where the strategy is no TPU's, or a test asks who runs this."""
     if strategy.kind != "tpu" or is_for_another(context, strategy):
         return None
-    if asks_about(context, naming.REPLICA) or is_run_by_stand_in(context):
+    # A class of the project may run this in place of a strategy: no scope is open.
+    is_run_by_stand_in = any(step.name in RUNS for step in context.call_chain)
+    if asks_about(context, naming.REPLICA) or is_run_by_stand_in:
         return None
     return definite_if(
         not is_uncertain,

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import Bound, Const, External, Scaled, Value, options
+from tpulint.absint.domain.values import UNKNOWN, Bound, Const, External, Scaled, options
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.diagnostics.traces import device_path, device_step, path_to_site
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_optimizer
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
@@ -38,7 +38,6 @@ MEANS = ("MEAN", "Mean", "mean")  # tensorflow/python/distribute/reduce_util.py 
 # tensorflow/python/ops/clip_ops.py; `getitem` takes one of the two that a clip by all norms gives.
 HAND_ON_GRADIENTS = frozenset(["clip_by_global_norm", "clip_by_norm", "clip_by_value", "getitem"])
 STEPS = 200  # operations between the loss and its parts
-INSTEAD = "divide it by `strategy.num_replicas_in_sync`, or use `tf.nn.compute_average_loss`"
 
 Calls = Mapping[int, ApiCall]
 
@@ -52,9 +51,9 @@ class Loss(NamedTuple):
 
     gradient: ApiCall
     optimizer: ExternalObject
-    parts: tuple[ApiCall, ...]
+    parts: list[ApiCall]
     scaled: bool
-    averages: tuple[ApiCall, ...]
+    averages: list[ApiCall]
 
 
 @register
@@ -67,8 +66,7 @@ class LossNotScaled(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
             if computation.kind in tf_names.STRATEGY_RUN and is_for_replicas(computation):
-                calls = calls_by_operation(computation)
-                for loss in losses(computation, calls):
+                for loss in losses(computation, calls_by_operation(computation)):
                     for part in loss.parts:
                         unscaled(program, computation, loss, part, report)
         for call in program.named.get("reduce", ()):
@@ -92,7 +90,9 @@ def unscaled(
 ) -> None:
     if part.last == MEAN and not loss.scaled and loss.optimizer.last not in SCALE_FREE:
         what = "this mean is over one replica's rows"
-        instead = INSTEAD
+        instead = (
+            "divide it by `strategy.num_replicas_in_sync`, or use `tf.nn.compute_average_loss`"
+        )
         is_certain = False  # the learning rate may make up for it
     elif loss.scaled and part.last != MEAN:
         whose = "weights'" if part.last == OF_WEIGHTS else "model's"
@@ -150,9 +150,7 @@ def before_clips(operation: Operation | None, calls: Calls) -> Iterator[Operatio
 
 def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls: Calls) -> Loss:
     """Walk from a loss to what it is the sum of."""
-    parts: list[ApiCall] = []
-    averages: list[ApiCall] = []
-    scaled = False
+    loss = Loss(gradient, optimizer, [], False, [])
     waiting, seen = [target.operation], set[int]()
     while waiting and len(seen) < STEPS:
         operation = waiting.pop()
@@ -163,13 +161,12 @@ def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls:
         if name in SUMS_OF_LOSSES and not (call is not None and takes_losses(call)):
             waiting += operation.sources
         elif name in SCALES:
-            scaled = True
-            averages += [call] if call is not None and name == AVERAGE_LOSS else []
-        elif call is not None and (
-            is_mean_of_all(call) or takes_losses(call) or is_of_weights(call)
-        ):
-            parts.append(call)
-    return Loss(gradient, optimizer, tuple(parts), scaled, tuple(averages))
+            loss = loss._replace(scaled=True)
+            if call is not None and name == AVERAGE_LOSS:
+                loss.averages.append(call)
+        elif call is not None and is_part(call):
+            loss.parts.append(call)
+    return loss
 
 
 def is_of_many(program: Program, computation: Computation) -> bool:
@@ -180,25 +177,19 @@ def is_of_many(program: Program, computation: Computation) -> bool:
 
 def is_of_all_replicas(program: Program, average: ApiCall) -> bool:
     """Return whether a loss is divided by a batch that certainly is that of all replicas."""
-    size = average.argument("global_batch_size", 2)
+    size = average.value("global_batch_size", 2)
     if size is None:
         return True
-    if isinstance(size.value, Scaled):
-        return size.value.power > 0
-    sizes = sizes_divided(program)
-    is_number = isinstance(size.value, Const)
-    return is_number and bool(sizes) and all(divided == size.value for divided in sizes)
-
-
-def sizes_divided(program: Program) -> list[Value | None]:
-    """Return the sizes of all batches that strategies divide among replicas; None: one not seen."""
-    batches = [
-        None if feed.function is not None else batch
+    if isinstance(size, Scaled):
+        return size.power > 0
+    # What a strategy divides among replicas: all batches of the program have this size.
+    divided = [
+        batch.argument("batch_size", 0) if batch and feed.function is None else None
         for feed in program.feeds
         if isinstance(feed.owner, Strategy)
         for batch in last_batches(data_of(program, feed)) or [None]
     ]
-    return [batch.argument("batch_size", 0) if batch else None for batch in batches]
+    return isinstance(size, Const) and bool(divided) and all(other == size for other in divided)
 
 
 def name_of(operation: Operation, calls: Calls) -> tuple[str, ApiCall | None]:
@@ -206,36 +197,33 @@ def name_of(operation: Operation, calls: Calls) -> tuple[str, ApiCall | None]:
     return (operation.operator, None) if call is None else (call.last, call)
 
 
-def is_mean_of_all(call: ApiCall) -> bool:
-    """Return whether this is TensorFlow's mean over all elements."""
-    return call.last == MEAN and tf_names.is_tensorflow(call.path) and len(call.arguments) == 1
+def is_part(call: ApiCall) -> bool:
+    """Return whether this is TensorFlow's mean over all elements, or a loss of weights or models.
 
-
-def is_of_weights(call: ApiCall) -> bool:
-    """Return whether this is a loss of weights alone, which each replica has the whole of."""
-    return call.last == OF_WEIGHTS and any(
-        isinstance(option, Variable)
-        for argument in call.arguments[:1]
-        for option in options(argument.value)
-    )
+    Of weights each replica has the whole, and so of its loss.
+    """
+    first = call.arguments[0].value if call.arguments else UNKNOWN
+    if call.last == MEAN:
+        return tf_names.is_tensorflow(call.path) and len(call.arguments) == 1
+    is_of_weights = any(isinstance(option, Variable) for option in options(first))
+    return takes_losses(call) or (call.last == OF_WEIGHTS and is_of_weights)
 
 
 def takes_losses(call: ApiCall) -> bool:
     """Return whether a call adds up a model's `losses`."""
     first = call.arguments[0].value if call.arguments else None
-    if call.last not in ADDS_LOSSES or not isinstance(first, Bound):
-        return False
-    named = first.function
+    named = first.function if call.last in ADDS_LOSSES and isinstance(first, Bound) else None
     return isinstance(named, External) and named.last == LOSSES_OF_MODEL
 
 
 def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
     """Report the mean over replicas of what is divided by the global batch already."""
-    operation, value = call.argument("reduce_op", 0), call.argument("value", 1)
-    if not isinstance(call.receiver, Strategy) or operation is None or value is None:
+    operation, loss = call.value("reduce_op", 0), call.value("value", 1)
+    if not isinstance(call.receiver, Strategy) or not isinstance(loss, Tensor):
         return
-    loss = value.value
-    if not is_mean(operation.value) or not isinstance(loss, Tensor) or loss.of_all is None:
+    name = operation.last if isinstance(operation, External) else None
+    name = operation.value if isinstance(operation, Const) else name
+    if loss.of_all is None or name not in MEANS:
         return
     for computation in program.computations:
         if computation.call is not loss.of_all or not is_for_replicas(computation):
@@ -257,20 +245,12 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
                     is_of_many(program, computation),
                 ),
                 trace=(
-                    *device_path(
-                        computation,
-                        average.context,
-                        device_step(average.site, "divides by the global batch"),
+                    *path_to_site(
+                        computation, average.context, average.site, "divides by the global batch"
                     ),
-                    traces.step(HOST_LANE, call.site, "takes the mean over the replicas"),
+                    traces.host_step(call.site, "takes the mean over the replicas"),
                 ),
             )
-
-
-def is_mean(value: Value) -> bool:
-    if isinstance(value, External):
-        return value.last in MEANS
-    return isinstance(value, Const) and value.value in MEANS
 
 
 def calls_by_operation(computation: Computation) -> dict[int, ApiCall]:

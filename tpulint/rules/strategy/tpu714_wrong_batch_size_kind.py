@@ -6,25 +6,25 @@ distributed among the replicas. Those of a function, which each host calls, it h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
-from typing import NamedTuple
 
-from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
+from tpulint.absint.domain.events import Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Function, function_of
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, all_tensors, parts
-from tpulint.absint.domain.values import Const, Opaque, Scaled, Value
+from tpulint.absint.domain.values import Opaque, Scaled, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import element_of, shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.certainty import definite_if, on_tpu_if
 from tpulint.queries.device_code import is_compiled
+from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.input_pipelines import READ_ONCE, data_of, last_batches, sources, steps, ways
 from tpulint.queries.strategies import is_for_many
 from tpulint.rules.base import Report, Rule, register
@@ -39,8 +39,8 @@ from tpulint.syntax.nodes import (
     walk,
 )
 
-# Functions that give a tensor a shape, whose argument that is.
-SHAPES = {"reshape": "shape", "ensure_shape": "shape", "set_shape": "shape"}
+# Functions that give a tensor a shape.
+SHAPES = frozenset(["reshape", "ensure_shape", "set_shape"])
 # Functions that make rows of their own, and how the size of batches or the shape is passed.
 MAKES_ROWS = frozenset(["normal", "uniform", "truncated_normal", "random_normal", "random_uniform"])
 MAKES_ROWS |= {"ones", "zeros"}
@@ -65,26 +65,35 @@ class WrongBatchSizeKind(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
-            if isinstance(feed.owner, Strategy) and feed.owner.kind == "tpu":
-                if feed.function is None and is_distributed(program, feed):
-                    continue
-                _check_single_examples(program, feed, report)
-                for batch in last_batches(data_of(program, feed)):
-                    if batch is not None:
-                        _check_batch(program, feed, batch, report)
-                _check_hosts(program, feed, report)
-                _check_size_of_fit(program, feed, report)
+            strategy = feed.owner
+            if not isinstance(strategy, Strategy) or strategy.kind != "tpu":
+                continue
+            if feed.function is None and is_distributed(program, feed):
+                continue
+            if feed.function is None:
+                _check_single_examples(program, feed, strategy, report)
+            for batch in last_batches(data_of(program, feed)):
+                if batch is not None:
+                    _check_batch(program, feed, strategy, batch, report)
+            _check_hosts(program, feed, report)
+            _check_size_of_fit(program, feed, report)
         for computation in program.computations:
-            for fixed in (*fixed_shapes(program, computation), *made_rows(program, computation)):
-                _report_shape(computation, fixed, report)
-            _check_whole_batches(program, computation, report)
+            runner = computation.call.receiver
+            if computation.kind in tf_names.STRATEGY_RUN and isinstance(runner, Strategy):
+                is_for_all = is_for_many(program, runner, computation.context)
+                _check_shapes(program, computation, report, is_for_all=is_for_all)
+                if is_for_all:
+                    _check_whole_batches(program, computation, report)
 
 
-def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Report) -> None:
+def _check_batch(
+    program: Program, feed: Feed, strategy: Strategy, batch: ExternalObject, report: Report
+) -> None:
     """Check the size that a pipeline makes batches of against who divides them."""
-    assert isinstance(feed.owner, Strategy)
     size = batch.argument("batch_size", 0)
     certain = not feed.context.is_guess and not batch.context.is_guess
+    mend = "divide its size by the replicas, as `get_per_replica_batch_size` does"
+    is_counted = (constant_int(size) or 0) > 1
     if feed.function is None:
         is_share = isinstance(size, Scaled) and size.power < 0
         is_part = feed.kind == "distribute" and is_share_of_global(program, feed, size)
@@ -94,27 +103,25 @@ def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Re
         if is_part:
             what = "gets one replica's batch, but the loss counts one of that size for each replica"
         mend = "make batches of the global size"
-        is_divided = is_for_many(program, feed.owner, feed.context)
+        is_divided = is_for_many(program, strategy, feed.context) and feed.kind == "distribute"
         certain = certain and is_divided and not _has_options(program, feed)
-        certain = certain and feed.kind == "distribute"
     elif isinstance(size, Scaled) and size.power > 0:
         what = "hands each replica a batch of this function as it is, and this one is global"
-        mend = "divide its size by the replicas, as `get_per_replica_batch_size` does"
-    elif is_global(program, size) or is_called_global(batch, size):
-        by = "the loss" if is_global(program, size) else "its name"
-        what = f"hands each replica a batch of this function as it is, and {by} calls it global"
-        mend = "divide its size by the replicas, as `get_per_replica_batch_size` does"
+    elif is_counted and size in divisors(program.computations):
+        what = "hands each replica a batch of this function as it is, and the loss calls it global"
+        certain = False
+    elif is_counted and naming.GLOBAL_BATCH.is_in(name_of_size(batch.site)):
+        what = "hands each replica a batch of this function as it is, and its name calls it global"
         certain = False
     else:
         return
-    call = feed.site
     report(
         batch.site.span,
         f"the batch size is of the wrong kind: `{feed_name(program, feed)}` {what}; {mend}",
         certainty=definite_if(certain),
         trace=(
-            traces.step(HOST_LANE, batch.site, "makes the batches"),
-            traces.step(HOST_LANE, call, "takes them"),
+            traces.host_step(batch.site, "makes the batches"),
+            traces.host_step(feed.site, "takes them"),
         ),
         doubt="unless so small a batch is meant" if feed.function is None else "",
     )
@@ -123,8 +130,8 @@ def _check_batch(program: Program, feed: Feed, batch: ExternalObject, report: Re
 # keras/src/backend/tensorflow/trainer.py: a dataset of arrays is made with this size, and divided.
 def _check_size_of_fit(program: Program, feed: Feed, report: Report) -> None:
     """Report one replica's batch size in `fit`, which makes batches of arrays itself."""
-    call = next((call for call in program.at.get(feed.site, ()) if call.last == feed.kind), None)
-    size = None if call is None or feed.kind != "fit" else call.argument("batch_size", 2)
+    fits = [call for call in program.at.get(feed.site, ()) if call.last == feed.kind == "fit"]
+    size = fits[0].argument("batch_size", 2) if fits else None
     if size is None or not isinstance(size.value, Scaled) or size.value.power >= 0:
         return
     report(
@@ -132,17 +139,18 @@ def _check_size_of_fit(program: Program, feed: Feed, report: Report) -> None:
         f"the batch size is of the wrong kind: `{feed.kind}` makes batches of one replica's size,"
         " and the strategy divides them among the replicas; make batches of the global size",
         certainty=Certainty.POSSIBLE,
-        trace=(traces.step(HOST_LANE, feed.site, "makes the batches, and divides them"),),
+        trace=(traces.host_step(feed.site, "makes the batches, and divides them"),),
         doubt="unless so small a batch is meant",
     )
 
 
 # tensorflow/python/data/experimental/ops/distribute.py, `compute_batch_size`: a scalar has no rows.
-def _check_single_examples(program: Program, feed: Feed, report: Report) -> None:
+def _check_single_examples(
+    program: Program, feed: Feed, strategy: Strategy, report: Report
+) -> None:
     """Report a dataset of single examples where the strategy divides batches."""
-    assert isinstance(feed.owner, Strategy)
     data = data_of(program, feed)
-    if feed.function is not None or not has_scalars(data):
+    if not has_scalars(data):
         return
     report(
         feed.site.span,
@@ -150,12 +158,16 @@ def _check_single_examples(program: Program, feed: Feed, report: Report) -> None
         " single examples, with a part that is one number or text: call `batch` before, with the"
         " size of the global batch",
         certainty=definite_if(
-            is_for_many(program, feed.owner, feed.context),
+            is_for_many(program, strategy, feed.context),
             not feed.context.is_guess and not feed.context.hides_faults,
         ),
         trace=(
-            *(traces.step(HOST_LANE, it.site, "makes the dataset") for it in made_in_program(data)),
-            traces.step(HOST_LANE, feed.site, "takes its examples as batches"),
+            *(
+                traces.host_step(source.site, "makes the dataset")
+                for source in sources(data)
+                if isinstance(source, ExternalObject) and source.site is not None
+            ),
+            traces.host_step(feed.site, "takes its examples as batches"),
         ),
     )
 
@@ -172,19 +184,10 @@ def has_scalars(data: Value) -> bool:
     )
 
 
-def made_in_program(data: Value) -> list[ExternalObject]:
-    return [it for it in sources(data) if isinstance(it, ExternalObject) and it.site is not None]
-
-
 # tensorflow/python/distribute/tpu_strategy.py, `tpu_run`: what is no PerReplica value is given to
 # all replicas.
 def _check_whole_batches(program: Program, computation: Computation, report: Report) -> None:
     """Report batches of a dataset that was not distributed, where `run` is given them."""
-    strategy = computation.call.receiver
-    if computation.kind not in tf_names.STRATEGY_RUN or not isinstance(strategy, Strategy):
-        return
-    if not is_for_many(program, strategy, computation.context):
-        return
     passed = [argument.value for argument in computation.call.arguments]
     batch = next((batch for value in passed for batch in batches_of_elements(value)), None)
     if batch is None:
@@ -209,8 +212,8 @@ def _check_whole_batches(program: Program, computation: Computation, report: Rep
             not distributed or any(other is batch for _, other in distributed),
         ),
         trace=(
-            traces.step(HOST_LANE, batch.site, "makes the batches"),
-            traces.step(HOST_LANE, computation.site, "gives each replica all of one"),
+            traces.host_step(batch.site, "makes the batches"),
+            traces.host_step(computation.site, "gives each replica all of one"),
         ),
         doubt="unless all replicas are meant to get the same",
     )
@@ -223,11 +226,9 @@ def distributed_at(program: Program) -> dict[Origin, list[tuple[Context | None, 
     """
     taken: list[tuple[Context | None, Value]] = []
     taken += [(feed.context, data_of(program, feed)) for feed in program.feeds]
-    for name in tf_names.DISTRIBUTES:
-        for call in program.named.get(name, ()):
-            is_own = isinstance(call.result, ExternalObject) and call.result.last == DISTRIBUTED
-            place = call.context if is_own else None
-            taken += [(place, item.value) for item in call.arguments]
+    for call in program.named_any(tf_names.DISTRIBUTES):
+        is_own = isinstance(call.result, ExternalObject) and call.result.last == DISTRIBUTED
+        taken += [(call.context if is_own else None, item.value) for item in call.arguments]
     places: dict[Origin, list[tuple[Context | None, ExternalObject]]] = {}
     for place, data in taken:
         for batch in filter(None, last_batches(data)):
@@ -273,42 +274,20 @@ def _has_options(program: Program, feed: Feed) -> bool:
     return any(call.argument("options", 1) is not None for call in calls)
 
 
-def is_global(program: Program, size: Value | None) -> bool:
-    """Return whether a loss divides by the same number, as the size of the global batch."""
-    if not isinstance(size, Const) or type(size.value) is not int or size.value < 2:
-        return False
-    return any(
-        argument is not None and argument.value == size
-        for computation in program.computations
-        for call in computation.calls
-        if call.last == AVERAGE_LOSS
-        for argument in [call.argument("global_batch_size", 2)]
-    )
-
-
-def is_called_global(batch: ExternalObject, size: Value | None) -> bool:
-    """Return whether a batch size that is seen has the name of a global one."""
-    expression = size_given(batch.site)
-    if not isinstance(size, Const) or type(size.value) is not int or size.value < 2:
-        return False
-    return expression is not None and naming.GLOBAL_BATCH.is_in(last_name(expression))
+def divisors(computations: Iterable[Computation]) -> list[Value | None]:
+    """Return the sizes of the global batch by which the steps divide their losses."""
+    calls = (call for computation in computations for call in computation.calls)
+    return [call.value("global_batch_size", 2) for call in calls if call.last == AVERAGE_LOSS]
 
 
 def is_share_of_global(program: Program, feed: Feed, size: Value | None) -> bool:
     """Return whether the loss of a step with this data divides by the size times the replicas."""
-    if not isinstance(size, Const) or type(size.value) is not int:
+    number = constant_int(size)
+    if number is None:
         return False
-    whole = Scaled(tf_names.REPLICAS, size.value)
-    divisors = {
-        argument.value
-        for computation in program.computations
-        if feed.site in places_of_data(computation)
-        for call in computation.calls
-        if call.last == AVERAGE_LOSS
-        for argument in [call.argument("global_batch_size", 2)]
-        if argument is not None
-    }
-    return divisors == {whole}
+    fed = [step for step in program.computations if feed.site in places_of_data(step)]
+    sizes = [divisor for divisor in divisors(fed) if divisor is not None]
+    return bool(sizes) and all(divisor == Scaled(tf_names.REPLICAS, number) for divisor in sizes)
 
 
 def places_of_data(computation: Computation) -> set[Site]:
@@ -336,7 +315,7 @@ def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
         " order, so the hosts train on equal batches: use `shard` with its context, or shuffle"
         " the files",
         certainty=Certainty.UNLIKELY,  # most TPUs have one host
-        trace=(traces.step(HOST_LANE, starts[0].site, "reads the same on each host"),),
+        trace=(traces.host_step(starts[0].site, "reads the same on each host"),),
         doubt="if the TPU has several hosts",
     )
 
@@ -358,69 +337,52 @@ def tells_hosts_apart(function: Function, context: str) -> bool:
     return len(uses) > len(same)
 
 
-class FixedShape(NamedTuple):
-    """A shape that a step gives its share of a batch, and that has the global batch's size."""
-
-    call: ApiCall
-    shape: Argument
-    size: int
-    feed: Feed
-    batch: ExternalObject
-    certainty: Certainty
-
-
-def fixed_shapes(program: Program, computation: Computation) -> Iterator[FixedShape]:
-    """Yield where a step gives its share of a batch the shape of the whole one."""
-    strategy = computation.call.receiver
-    if computation.kind not in tf_names.STRATEGY_RUN or not isinstance(strategy, Strategy):
-        return
-    shares = {id(tensor): tensor for tensor in all_tensors(computation.parameters) if tensor.split}
-    whole_batches = [batch for batch in _whole_batches(program, computation) if batch]
-    if not shares or len({size for _, _, size in whole_batches}) != 1:
-        return
-    feed, batch, size = whole_batches[0]
-    if size < 2:
-        return
-    is_for_all = is_for_many(program, strategy, computation.context)
-    for call in computation.calls:
-        shape = call.argument(SHAPES.get(call.last, ""), 1 if call.receiver is None else 0)
-        reshaped = call.receiver or (call.arguments[0].value if call.arguments else None)
-        if call.last not in SHAPES or shape is None or id(reshaped) not in shares:
-            continue
-        assert isinstance(reshaped, Tensor)
-        sizes = shape_of(shape.value)
-        if not sizes or sizes[0] != size or not is_compiled(call.context):
-            continue
-        fits = fit(call.last, reshaped.shape, sizes)
-        if fits is False:
-            continue
-        certain = is_on_tpu(computation, call.context) and not _has_options(program, feed)
-        certain = certain and not call.context.is_guess
-        yield FixedShape(
-            call, shape, size, feed, batch, definite_if(certain, is_for_all, fits is True)
-        )
-
-
-def made_rows(program: Program, computation: Computation) -> Iterator[FixedShape]:
-    """Yield where a step makes as many rows as the whole batch has, by the same name."""
-    strategy = computation.call.receiver
-    if computation.kind not in tf_names.STRATEGY_RUN or not isinstance(strategy, Strategy):
-        return
+def _check_shapes(
+    program: Program, computation: Computation, report: Report, *, is_for_all: bool
+) -> None:
+    """Report where a step gives its share of a batch the shape of the whole one, or makes such."""
     whole_batches = list(_whole_batches(program, computation))
     if len({size for _, _, size in whole_batches}) != 1:
         return
     feed, batch, size = whole_batches[0]
-    name = last_name(size_given(batch.site) or Constant(None))
-    if size < 2 or not name or not is_for_many(program, strategy, computation.context):
-        return
-    for call in computation.calls:
-        shape = call.argument("shape", 0)
-        if call.last not in MAKES_ROWS or shape is None or not is_compiled(call.context):
+    shares = {id(tensor): tensor for tensor in all_tensors(computation.parameters) if tensor.split}
+    name = name_of_size(batch.site) if is_for_all else ""
+    for call in computation.calls if size > 1 else ():
+        is_new = call.last in MAKES_ROWS
+        if call.last not in SHAPES and not is_new:
             continue
-        sizes, rows = shape_of(shape.value), size_given(call.site)
-        first = rows.items[0] if isinstance(rows, Display) and rows.items else None
-        if sizes and sizes[0] == size and first is not None and last_name(first) == name:
-            yield FixedShape(call, shape, size, feed, batch, Certainty.POSSIBLE)
+        shape = call.argument("shape", 0 if is_new or call.receiver is not None else 1)
+        sizes = None if shape is None else shape_of(shape.value)
+        if shape is None or not sizes or sizes[0] != size or not is_compiled(call.context):
+            continue
+        if is_new:  # as many rows as the batch has, by the same name
+            rows = size_given(call.site)
+            first = rows.items[0] if isinstance(rows, Display) and rows.items else None
+            if not name or first is None or last_name(first) != name:
+                continue
+            certainty = Certainty.POSSIBLE
+        else:
+            reshaped = call.receiver or (call.arguments[0].value if call.arguments else None)
+            share = shares.get(id(reshaped))
+            fits = None if share is None else fit(call.last, share.shape, sizes)
+            if share is None or fits is False:
+                continue
+            is_plain = is_for_all and not _has_options(program, feed)
+            certainty = on_tpu_if(computation, call.context, is_plain, fits is True)
+        mend = "take the rows of `tf.shape(x)[0]`" if is_new else "write -1"
+        does = "makes rows of its own" if is_new else "gives a share that shape"
+        meant = "each replica is meant to make as many" if is_new else "the rows come out so"
+        report(
+            shape.site.span,
+            f"this shape has the {size} rows of the global batch, but the step gets one replica's"
+            f" share of it: divide by `strategy.num_replicas_in_sync`, or {mend}",
+            certainty=certainty,
+            trace=(
+                traces.host_step(batch.site, "makes batches of all replicas"),
+                *traces.path_to_site(computation, call.context, call.site, does),
+            ),
+            doubt=f"unless {meant}",
+        )
 
 
 def size_given(site: Site) -> Expression | None:
@@ -428,6 +390,11 @@ def size_given(site: Site) -> Expression | None:
     call = site.module.node_at(site.place, CallNode)
     sizes = [item.value for item in call.arguments if item.keyword in SIZE_KEYWORDS] if call else []
     return sizes[0] if sizes else None
+
+
+def name_of_size(site: Site) -> str:
+    """Return the name that the size of batches has where a call is given it; "" without one."""
+    return last_name(size_given(site) or Constant(None))
 
 
 def fit(
@@ -453,25 +420,6 @@ def _whole_batches(
         if feed.function is not None or feed.site not in places or is_distributed(program, feed):
             continue
         for batch in last_batches(data_of(program, feed)):
-            size = None if batch is None else batch.argument("batch_size", 0)
-            if batch is not None and isinstance(size, Const) and type(size.value) is int:
-                yield feed, batch, size.value
-
-
-def _report_shape(computation: Computation, fixed: FixedShape, report: Report) -> None:
-    is_new = fixed.call.last in MAKES_ROWS
-    mend = "take the rows of `tf.shape(x)[0]`" if is_new else "write -1"
-    made = "makes rows of its own" if is_new else "gives a share that shape"
-    report(
-        fixed.shape.site.span,
-        f"this shape has the {fixed.size} rows of the global batch, but the step gets one replica's"
-        f" share of it: divide by `strategy.num_replicas_in_sync`, or {mend}",
-        certainty=fixed.certainty,
-        trace=(
-            traces.step(HOST_LANE, fixed.batch.site, "makes batches of all replicas"),
-            *traces.path_to_site(computation, fixed.call.context, fixed.call.site, made),
-        ),
-        doubt="unless each replica is meant to make as many"
-        if is_new
-        else "unless the rows come out so",
-    )
+            size = None if batch is None else constant_int(batch.argument("batch_size", 0))
+            if batch is not None and size is not None:
+                yield feed, batch, size

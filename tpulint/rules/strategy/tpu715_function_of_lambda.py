@@ -18,7 +18,7 @@ from tpulint.absint.domain.context import (
     VALUE,
     WHILE,
 )
-from tpulint.absint.domain.events import Computation
+from tpulint.absint.domain.events import Computation, Context
 from tpulint.absint.domain.objects import RENAMED, TracedCall
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
@@ -46,58 +46,44 @@ class FunctionOfLambda(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            call = innermost_function(computation)
-            # framework/ops.py: `<` and `>` are refused in the name of a root scope.
-            if call is None or not is_lambda(call) or not may_be_tpus(computation):
+            context = computation.context
+            # The innermost of the graphs around it; None where another one is, or it is not seen.
+            graphs = (scope.payload for scope in reversed(context.scopes) if scope.kind in GRAPHS)
+            call = next(graphs, None)
+            if not isinstance(call, TracedCall) or RENAMED in call.function.hints:
                 continue
-            site = Site(call.function.module, call.function.code.place)
-            report(
-                site.span,
-                f"the tf.function of this lambda calls `{computation.kind}`, so the TPU"
-                " computation gets the invalid name `cluster_<lambda>`: use a named function"
-                " instead",
-                certainty=certainty(program, computation, call),
-                trace=(
-                    *traces.calls(
-                        HOST_LANE, computation.context._replace(call_chain=()), computation.context
+            if any(context.with_blocks(effect, FUNCTION) for effect in OTHER_GRAPHS):
+                continue
+            # framework/ops.py: `<` and `>` are refused in the name of a root scope.
+            if call.function.code.is_lambda and may_be_tpus(computation):
+                site = Site(call.function.module, call.function.code.place)
+                report(
+                    site.span,
+                    f"the tf.function of this lambda calls `{computation.kind}`, so the TPU"
+                    " computation gets the invalid name `cluster_<lambda>`: use a named function"
+                    " instead",
+                    certainty=certainty(program, computation, call),
+                    trace=(
+                        *traces.calls(HOST_LANE, Context(), context),
+                        traces.host_step(
+                            computation.site, "names the TPU computation after the lambda"
+                        ),
                     ),
-                    traces.step(
-                        HOST_LANE, computation.site, "names the TPU computation after the lambda"
-                    ),
-                ),
-                fix=named(site),
-            )
-
-
-def innermost_function(computation: Computation) -> TracedCall | None:
-    """Return the call of the tf.function in whose graph, and in no other, a computation is built.
-
-    None where another graph is around it, or where that function is not seen.
-    """
-    context = computation.context
-    innermost = next((scope for scope in reversed(context.scopes) if scope.kind in GRAPHS), None)
-    if innermost is None or not isinstance(innermost.payload, TracedCall):
-        return None
-    leaves = any(context.with_blocks(effect, FUNCTION) for effect in OTHER_GRAPHS)
-    return None if leaves else innermost.payload
-
-
-def is_lambda(call: TracedCall) -> bool:
-    """Return whether what the tf.function is made of is called `<lambda>`."""
-    return call.function.code.is_lambda and RENAMED not in call.function.hints
+                    fix=named(site),
+                )
 
 
 def certainty(program: Program, computation: Computation, call: TracedCall) -> Certainty:
     """Return the certainty: there may be a graph between the two that the analysis does not see."""
     context = computation.context
-    is_unseen = any(context.with_blocks(effect, FUNCTION) for effect in (DECORATED, UNSEEN))
-    if is_unseen or context.hides_faults or may_be_converted(computation, call):
-        return Certainty.POSSIBLE
-    if may_be_other_function(computation):
-        return Certainty.POSSIBLE
-    if any(program.named.get(name) for name in RUNS_EAGERLY):
-        return Certainty.POSSIBLE
-    return computation.certainty
+    is_uncertain = (
+        any(context.with_blocks(effect, FUNCTION) for effect in (DECORATED, UNSEEN))
+        or context.hides_faults
+        or may_be_converted(computation, call)
+        or may_be_other_function(computation)
+        or program.named_any(RUNS_EAGERLY)
+    )
+    return Certainty.POSSIBLE if is_uncertain else computation.certainty
 
 
 def may_be_converted(computation: Computation, call: TracedCall) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.structures import all_tensors, uniform
 from tpulint.absint.domain.values import Opaque, Value, options
@@ -27,31 +24,27 @@ class SameRandomNumbers(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            for call in draws(computation):
-                report(
-                    call.site.span,
-                    f"`{call.last}` gets the same seed on every replica, so all replicas draw the"
-                    " same numbers: add the replica's id to the seed"
-                    " (`replica_id_in_sync_group`), or use a `tf.random.Generator`",
-                    certainty=Certainty.POSSIBLE,  # they may be meant to be the same
-                    trace=path_to_site(
-                        computation, call.context, call.site, "draws the same on every replica"
-                    ),
-                )
-
-
-def draws(computation: Computation) -> Iterator[ApiCall]:
-    """Yield the stateless draws of a step whose seed is the same on all replicas."""
-    if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
-        return
-    for call in computation.calls:
-        if call.last not in STATELESS_DRAWS or not is_compiled(call.context):
-            continue
-        if isinstance(call.receiver, ExternalObject) or not tf_names.is_tensorflow(call.path):
-            continue
-        seed = call.argument("seed", 1)
-        if seed is not None and is_same_everywhere(seed.value):
-            yield call
+            if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
+                continue
+            for call in computation.calls:
+                if call.last not in STATELESS_DRAWS or not is_compiled(call.context):
+                    continue
+                if isinstance(call.receiver, ExternalObject) or not tf_names.is_tensorflow(
+                    call.path
+                ):
+                    continue
+                seed = call.value("seed", 1)
+                if seed is not None and is_same_everywhere(seed):
+                    report(
+                        call.site.span,
+                        f"`{call.last}` gets the same seed on every replica, so all replicas draw"
+                        " the same numbers: add the replica's id to the seed"
+                        " (`replica_id_in_sync_group`), or use a `tf.random.Generator`",
+                        certainty=Certainty.POSSIBLE,  # they may be meant to be the same
+                        trace=path_to_site(
+                            computation, call.context, call.site, "draws the same on every replica"
+                        ),
+                    )
 
 
 def is_same_everywhere(seed: Value) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpulint.absint.domain.events import Argument, Computation
+from tpulint.absint.domain.events import Argument, Computation, Context
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
 from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value
@@ -85,32 +85,29 @@ def _check(computation: Computation, holder: Argument, way: Way, report: Report)
         if way is OUTPUT and isinstance(value, FUNCTIONS):
             continue
         culprit = traces.in_argument(holder, value)
+        named = f"`{culprit.name}`" if culprit.name else "this argument"
+        named = f"an item of {named}" if culprit.name and culprit.is_holder else named
         report(
             culprit.span,
             f"`{computation.kind}` makes a tensor of {way.what} on a TPU, which fails for"
-            f" {named(culprit)}, {described(value)}: {way.instead}",
+            f" {named}, {described(value)}: {way.instead}",
             certainty=on_tpu_if(computation, computation.context, is_returned_always),
             trace=(
-                *traces.calls(
-                    HOST_LANE, computation.context._replace(call_chain=()), computation.context
-                ),
-                traces.step(HOST_LANE, computation.site, way.does),
+                *traces.calls(HOST_LANE, Context(), computation.context),
+                traces.host_step(computation.site, way.does),
             ),
-            doubt=doubt(computation),
+            doubt=doubt_about_guess(computation.context) or "if the strategy is a TPU's",
         )
 
 
 def inputs(computation: Computation) -> Iterator[Argument]:
     """Yield the arguments of the entry call of whose items TensorFlow makes tensors."""
+    passed: list[Argument | None] = []
     if is_run(computation):
-        for name, position in RUN_PARAMETERS:
-            passed = computation.call.argument(name, position)
-            if passed is not None:
-                yield passed
+        passed = [computation.call.argument(*parameter) for parameter in RUN_PARAMETERS]
     elif is_replicated(computation):
-        passed = argument(computation, "inputs")
-        if passed is not None:
-            yield passed
+        passed = [argument(computation, "inputs")]
+    yield from filter(None, passed)
 
 
 def objects_in(value: Value, depth: int = 0) -> Iterator[Value]:
@@ -147,14 +144,11 @@ def is_plain_class(cls: Class) -> bool:
             # A dataclass or a class of attrs may be a structure.
             if base.code.decorators or not CONVERSIONS.isdisjoint(base.names):
                 return False
-        elif not isinstance(base, External) or not is_plain_base(base.path):
+        elif not isinstance(base, External) or not (
+            base.path in PLAIN_BASES or is_class_of_keras(base.path)
+        ):
             return False
     return True
-
-
-def is_plain_base(path: str) -> bool:
-    """Return whether no class that has this base, of a dotted name, is converted for it."""
-    return path in PLAIN_BASES or is_class_of_keras(path)
 
 
 def is_class_of_keras(path: str) -> bool:
@@ -165,13 +159,6 @@ def is_class_of_keras(path: str) -> bool:
         return False
     is_listed = not CLASSES_OF_KERAS.isdisjoint(home.split("."))
     return last[:1].isupper() and (is_listed or last in ("Model", "Sequential"))
-
-
-def named(culprit: traces.Culprit) -> str:
-    """Return the object at fault as the message calls it."""
-    if culprit.is_holder and culprit.name:
-        return f"an item of `{culprit.name}`"
-    return f"`{culprit.name}`" if culprit.name else "this argument"
 
 
 def described(value: Value) -> str:
@@ -186,8 +173,3 @@ def described(value: Value) -> str:
         case ExternalObject():
             return f"an object of `{value.last}`"
     return "a function"
-
-
-def doubt(computation: Computation) -> str:
-    """Return what settles whether the call fails."""
-    return doubt_about_guess(computation.context) or "if the strategy is a TPU's"
