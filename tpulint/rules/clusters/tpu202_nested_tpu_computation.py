@@ -33,7 +33,7 @@ class NestedTpuComputation(Rule):
                 trace=(
                     traces.entry(outer),
                     *traces.calls(DEVICE_LANE, outer.context, inner.context, skip=1),
-                    traces.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} again"),
+                    traces.device_step(inner.site, f"`{inner.kind}` compiles {name} again"),
                 ),
             )
 

@@ -42,11 +42,9 @@ class GradientNotColocated(Rule):
                     trace=(
                         traces.entry(computation),
                         *traces.to_cluster(computation, gradient.cluster),
-                        traces.step(DEVICE_LANE, gradient.cluster.site, "takes the host's result"),
+                        traces.device_step(gradient.cluster.site, "takes the host's result"),
                         *traces.calls(DEVICE_LANE, gradient.cluster.context, gradient.call.context),
-                        traces.step(
-                            DEVICE_LANE, gradient.call.site, "takes the gradient through it"
-                        ),
+                        traces.device_step(gradient.call.site, "takes the gradient through it"),
                     ),
                     fix=colocated(gradient.call),
                 )
@@ -113,7 +111,7 @@ def colocates(call: ApiCall) -> bool:
     """Return whether colocation is asked for, or may be."""
     if call.last not in COLOCATE:
         return False
-    if any(argument.star for argument in call.arguments):
+    if call.is_starred:
         return True
     option = call.argument("colocate_gradients_with_ops", COLOCATE[call.last])
     return option is not None and option.value != Const(False)

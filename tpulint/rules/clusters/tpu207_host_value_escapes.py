@@ -11,7 +11,7 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Choice, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import Culprit, in_calls
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
+from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
@@ -37,7 +37,7 @@ class HostValueEscapes(Rule):
                     traces.entry(computation),
                     *traces.to_cluster(computation, escape.cluster),
                     *traces.into_cluster(escape.cluster, tensor.made),
-                    traces.step(HOST_LANE, tensor.site, "makes the tensor and stores it"),
+                    traces.host_step(tensor.site, "makes the tensor and stores it"),
                     *traces.calls(DEVICE_LANE, escape.cluster.context, escape.use.context),
                     Step(DEVICE_LANE, culprit.span, "uses the host's tensor"),
                 ]

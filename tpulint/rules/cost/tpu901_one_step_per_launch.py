@@ -7,7 +7,7 @@ from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
@@ -86,8 +86,8 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
             compiles[0].context.reached_whenever(fit.context),
         ),
         trace=(
-            traces.step(HOST_LANE, compiles[0].site, "compiles a step"),
-            traces.step(HOST_LANE, fit.site, "launches it for each batch"),
+            traces.host_step(compiles[0].site, "compiles a step"),
+            traces.host_step(fit.site, "launches it for each batch"),
         ),
         doubt="if an epoch has many steps, and a TPU trains",
     )
@@ -106,7 +106,7 @@ def setting_at(program: Program, fit: ApiCall) -> str | None:
 
 def launches_each_step(compiled: ApiCall) -> bool:
     """Return whether `compile` certainly leaves one step for each launch."""
-    if any(argument.star for argument in compiled.arguments):
+    if compiled.is_starred:
         return False
     eager = compiled.argument(DEBUGS, 5)
     if eager is not None and eager.value not in (Const(False), NONE):
@@ -138,8 +138,8 @@ def check_loops(program: Program, report: Report) -> None:
                 not steps.computation.context.is_guess,
             ),
             trace=(
-                traces.step(HOST_LANE, steps.loop.site, "in each round of this loop"),
-                traces.step(HOST_LANE, steps.launch.site, "launches one step"),
+                traces.host_step(steps.loop.site, "in each round of this loop"),
+                traces.host_step(steps.launch.site, "launches one step"),
             ),
             doubt="if the loop has many rounds, and a TPU trains",
         )
@@ -161,8 +161,8 @@ def check_estimators(program: Program, report: Report) -> None:
             " `iterations_per_loop=100` or more",
             certainty=definite_if(steps is not None, not config.context.is_guess),
             trace=(
-                traces.step(HOST_LANE, config.site, "sets the steps of a launch"),
-                traces.step(HOST_LANE, feeds[0].site, "trains"),
+                traces.host_step(config.site, "sets the steps of a launch"),
+                traces.host_step(feeds[0].site, "trains"),
             ),
             doubt="if it trains many steps",
         )

@@ -11,7 +11,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
@@ -63,9 +63,9 @@ class HostReadEveryStep(Rule):
                         not steps.computation.context.is_guess,
                     ),
                     trace=(
-                        traces.step(HOST_LANE, steps.loop.site, "in each round of this loop"),
-                        traces.step(HOST_LANE, steps.launch.site, "launches one step"),
-                        traces.step(HOST_LANE, read.site, "waits for its end"),
+                        traces.host_step(steps.loop.site, "in each round of this loop"),
+                        traces.host_step(steps.launch.site, "launches one step"),
+                        traces.host_step(read.site, "waits for its end"),
                     ),
                     doubt="if the loop has many rounds, and a TPU trains",
                 )

@@ -19,7 +19,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.file_facts import is_test
-from tpulint.finding import HOST_LANE, Certainty, Severity, Span
+from tpulint.finding import Certainty, Severity, Span
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
@@ -112,8 +112,8 @@ def _report(feed: Feed, step: Slow, report: Report) -> None:
         step.message,
         certainty=definite_if(step.is_sure),
         trace=(
-            traces.step(HOST_LANE, feed.site, "trains on what this pipeline gives"),
-            traces.step(HOST_LANE, step.site, step.does),
+            traces.host_step(feed.site, "trains on what this pipeline gives"),
+            traces.host_step(step.site, step.does),
         ),
         doubt=step.doubt,
     )
@@ -402,7 +402,7 @@ def augments(call: ApiCall) -> bool:
 def epochs_of(pipeline: Pipeline) -> int | None:
     """Return how often `fit` goes over the data; None where that is not seen."""
     for call in pipeline.program.at.get(pipeline.feed.site, ()):
-        if call.last == "fit" and not any(argument.star for argument in call.arguments):
+        if call.last == "fit" and not call.is_starred:
             epochs = call.argument("epochs", 3)
             return 1 if epochs is None else constant_int(epochs.value)
     return None

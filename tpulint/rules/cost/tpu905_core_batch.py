@@ -16,7 +16,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Scaled, Value
 from tpulint.diagnostics import traces
 from tpulint.file_facts import is_test
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, REPLICAS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -74,8 +74,8 @@ def _report(feed: Feed, batch: CoreBatch, report: Report) -> None:
         message_of(batch),
         certainty=definite_if(batch.is_sure),
         trace=(
-            traces.step(HOST_LANE, feed.site, "trains on these batches"),
-            traces.step(HOST_LANE, batch.site, "says how many examples a batch has"),
+            traces.host_step(feed.site, "trains on these batches"),
+            traces.host_step(batch.site, "says how many examples a batch has"),
         ),
         doubt="if a TPU trains on them" if batch.whole is None else "if the TPU has 8 cores",
     )
@@ -163,7 +163,7 @@ def _of_arrays(program: Program, feed: Feed, is_sure: bool) -> Iterator[CoreBatc
     shape = feed.data.shape if isinstance(feed.data, Tensor) else None
     rows = shape[0] if shape else None
     for call in program.at.get(feed.site, ()):
-        if call.last != "fit" or any(argument.star for argument in call.arguments):
+        if call.last != "fit" or call.is_starred:
             continue
         size = call.argument("batch_size", 2)
         if size is not None and size.value != NONE:

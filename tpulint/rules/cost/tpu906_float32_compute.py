@@ -7,7 +7,7 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
 from tpulint.file_facts import is_test
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
 from tpulint.frontends.tensorflow.program import Program
@@ -54,7 +54,7 @@ class Float32Compute(Rule):
             "this program trains in float32: its activations take 4 bytes for each element, and"
             f" bfloat16 takes 2; {remedy}",
             certainty=definite_if(is_sure(first), is_read_whole(program)),
-            trace=(traces.step(HOST_LANE, first.site, "trains in float32"),),
+            trace=(traces.host_step(first.site, "trains in float32"),),
             doubt="if a TPU trains, and no code outside the analysis sets a policy",
         )
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Cluster, Computation, Use
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import in_calls
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import SENT
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
@@ -25,35 +24,27 @@ class HostCallCapturesTensor(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation, cluster in host_calls(program):
             for use in cluster.receives:
-                is_seen = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
                 # What is sent by the tuple of `host_call` itself is no capture.
-                if is_seen and use.taker != SENT:
-                    _report_capture(computation, cluster, use, report)
-
-
-def _report_capture(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:
-    culprit = in_calls(computation.calls, use.site, use.tensor)
-    is_named = culprit.name and not culprit.is_holder
-    named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
-    report(
-        culprit.span,
-        f"{traces.callee_name(cluster.callee)} uses {named} of the TPU computation, but"
-        f" `{cluster.kind}` does not pass it to the host: add it to the tensors of"
-        f" `{cluster.kind}`",
-        certainty=on_tpu_if(
-            computation, use.context, use.certainty is Certainty.DEFINITE, not use.alternative
-        ),
-        trace=(
-            traces.entry(computation),
-            *_making_step(computation, use),
-            *traces.into_cluster(cluster, use.context),
-            traces.step(HOST_LANE, use.site, "is used on the host, but was not passed"),
-        ),
-    )
-
-
-def _making_step(computation: Computation, use: Use) -> list[Step]:
-    """Return the step that makes the tensor; for a parameter the first step is enough."""
-    if use.tensor.site is None or use.tensor.site == computation.site:
-        return []
-    return [traces.step(DEVICE_LANE, use.tensor.site, "is made on the device")]
+                if use.tensor.sort == "unseen" or use.taker in (SENT, *STRUCTURAL):
+                    continue
+                culprit = in_calls(computation.calls, use.site, use.tensor)
+                is_named = culprit.name and not culprit.is_holder
+                named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
+                trace = [traces.entry(computation)]
+                if use.tensor.site not in (None, computation.site):  # no parameter
+                    trace.append(traces.device_step(use.tensor.site, "is made on the device"))
+                trace += traces.into_cluster(cluster, use.context)
+                trace.append(traces.host_step(use.site, "is used on the host, but was not passed"))
+                report(
+                    culprit.span,
+                    f"{traces.callee_name(cluster.callee)} uses {named} of the TPU computation, but"
+                    f" `{cluster.kind}` does not pass it to the host: add it to the tensors of"
+                    f" `{cluster.kind}`",
+                    certainty=on_tpu_if(
+                        computation,
+                        use.context,
+                        use.certainty is Certainty.DEFINITE,
+                        not use.alternative,
+                    ),
+                    trace=tuple(trace),
+                )

@@ -48,36 +48,30 @@ def _fault(callee: Value, arguments: Arguments) -> str | None:
     signature = signature_of(callee)
     if signature is None:
         return None
+    rows = signature.parameters
+    kinds = {row.kind for row in rows.values()}
     if any(argument.star for argument in arguments):
-        return _unexpected(signature, arguments)
-    # tpu_estimator.py, `_OutfeedHostCall.validate`, counts with `fn_args`, defaults included.
-    if all(argument.keyword is None for argument in arguments):
+        # A dict that may have more keys: one that the function does not take is an error.
+        keys = (argument.keyword for argument in arguments if argument.keyword)
+        unexpected = next((key for key in keys if key not in rows), None)
+        if unexpected is None or Parameter.VAR_KEYWORD in kinds:
+            return None
+        return f"got an unexpected keyword argument '{unexpected}'"
+    is_list = all(argument.keyword is None for argument in arguments)
+    if is_list and Parameter.VAR_POSITIONAL not in kinds:
         count = _parameters(callee, signature)
-        if count is not None and count != len(arguments):
+        if count != len(arguments):
             return f"it has {_counted(count, 'parameter')} for {_counted(len(arguments), 'tensor')}"
     return misfit(callee, arguments)
-
-
-def _unexpected(signature: Signature, arguments: Arguments) -> str | None:
-    """Return the error for a key that the function does not take, of a dict that may have more."""
-    rows = signature.parameters
-    if any(row.kind is Parameter.VAR_KEYWORD for row in rows.values()):
-        return None
-    keys = (argument.keyword for argument in arguments if argument.keyword)
-    unexpected = next((key for key in keys if key not in rows), None)
-    return f"got an unexpected keyword argument '{unexpected}'" if unexpected else None
 
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _parameters(callee: Value, signature: Signature) -> int | None:
-    """Return the number of parameters TPUEstimator counts; None with a star parameter."""
-    rows = signature.parameters.values()
-    if any(row.kind is Parameter.VAR_POSITIONAL for row in rows):
-        return None
-    names = [row.name for row in rows if row.kind in PLAIN]
+def _parameters(callee: Value, signature: Signature) -> int:
+    """Return the number of parameters that TPUEstimator counts."""
+    names = [row.name for row in signature.parameters.values() if row.kind in PLAIN]
     while isinstance(callee, Partial):
         bound = {name for name, _ in callee.kwargs}
         names = [name for name in names[len(callee.args) :] if name not in bound]

@@ -9,7 +9,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, External, Opaque, Value, options
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
-from tpulint.diagnostics.traces import device_path, device_step
+from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
@@ -36,12 +36,26 @@ class MissingCrossShardOptimizer(Rule):
         for computation in program.computations:
             wrapped = [wrapper for wrapper in computation.calls if _wraps_operation(wrapper)]
             for wrapper in wrapped:
-                _report_wrapper(computation, wrapper, report)
+                is_definite = computation.certainty is Certainty.DEFINITE
+                report(
+                    wrapper.site.span,
+                    f"`{WRAPPER}` wraps an operation here, where TensorFlow raises a TypeError:"
+                    " wrap the optimizer, before it makes the operation",
+                    certainty=definite_if(not wrapper.context.is_guess, is_definite),
+                    trace=path_to_site(
+                        computation, wrapper.context, wrapper.site, "wraps no optimizer"
+                    ),
+                )
             certainty = _certainty_of_replicas(computation)
             if certainty is None:
                 continue
             values = [argument.value for wrapper in wrapped for argument in wrapper.arguments[:1]]
-            for calls in _updates_by_site(computation).values():
+            # The updates by place, which has several where the optimizer is one of several.
+            places: dict[Site, list[ApiCall]] = {}
+            for call in [*computation.calls, *computation.updates]:
+                if call.last in UPDATES:
+                    places.setdefault(call.site, []).append(call)
+            for calls in places.values():
                 if not any(call.result in values for call in calls):
                     _check_updates(computation, calls, certainty, report)
 
@@ -75,7 +89,10 @@ def _check_updates(
     others = [call for call in calls if call not in bare]
     if not bare or not all(_is_unseen(call.receiver) for call in others):
         return
-    if _is_in_wrapper(bare[0]) or _is_computed_elsewhere(computation, bare):
+    # An optimizer of the project that hands on gradients may itself be wrapped.
+    name = "apply_gradients"
+    is_handed = any(step.name == name for step in bare[0].context.call_chain)
+    if (bare[0].last == name and is_handed) or _is_computed_elsewhere(computation, bare):
         return
     if not _may_lead_to_tpu_spec(computation, bare):
         return
@@ -84,20 +101,14 @@ def _check_updates(
         return
     is_sure = certainty is Certainty.DEFINITE and not others
     is_sure = is_sure and not any(_is_horovod(call.receiver) for call in bare)
-    _report_optimizer(computation, bare[0], definite_if(is_sure), sums, report)
-
-
-def _is_in_wrapper(update: ApiCall) -> bool:
-    """Return whether an optimizer of the project hands on gradients: it may itself be wrapped."""
-    name = "apply_gradients"
-    return update.last == name and any(step.name == name for step in update.context.call_chain)
+    _report_optimizer(computation, bare[0], sums, report, is_sure=is_sure)
 
 
 def _is_computed_elsewhere(computation: Computation, updates: list[ApiCall]) -> bool:
     """Return whether another optimizer computes the gradients that may sum them where it does."""
     update, optimizers = updates[0], [call.receiver for call in updates]
-    pairs = update.argument("grads_and_vars", 0) if update.last == "apply_gradients" else None
-    sites = {gradient.site for gradient in tensors(pairs.value)} if pairs is not None else set()
+    pairs = update.value("grads_and_vars", 0) if update.last == "apply_gradients" else None
+    sites = {gradient.site for gradient in tensors(pairs or NONE)}
     return any(
         call.last == "compute_gradients"
         and call.site in sites
@@ -134,22 +145,9 @@ def _is_unseen(receiver: Value | None) -> bool:
 
 def _wraps_operation(call: ApiCall) -> bool:
     """Return whether a CrossShardOptimizer gets what an update gives, an operation."""
-    argument = call.argument("opt", 0) if call.last == WRAPPER else None
-    return argument is not None and all(
-        isinstance(option, Tensor) and option.sort == "operation"
-        for option in options(argument.value)
-    )
-
-
-def _report_wrapper(computation: Computation, wrapper: ApiCall, report: Report) -> None:
-    report(
-        wrapper.site.span,
-        f"`{WRAPPER}` wraps an operation here, where TensorFlow raises a TypeError: wrap the"
-        " optimizer, before it makes the operation",
-        certainty=definite_if(not wrapper.context.is_guess, is_definite(computation)),
-        trace=device_path(
-            computation, wrapper.context, device_step(wrapper.site, "wraps no optimizer")
-        ),
+    optimizer = call.value("opt", 0) if call.last == WRAPPER else None
+    return optimizer is not None and all(
+        isinstance(option, Tensor) and option.sort == "operation" for option in options(optimizer)
     )
 
 
@@ -162,17 +160,12 @@ def _may_lead_to_tpu_spec(computation: Computation, updates: list[ApiCall]) -> b
     if computation.kind != tf_names.MODEL_FN:
         return True
     specs = [call for call in computation.calls if call.last == "TPUEstimatorSpec"]
-    if not is_definite(computation):
+    if computation.certainty is not Certainty.DEFINITE:
         return _leads_to(updates, specs)
-    trained = [spec for spec in specs if _gets_update(spec)]
+    trained = [spec for spec in specs if spec.value("train_op", 3) not in (None, NONE)]
     others = [call for call in computation.calls if call.last == "EstimatorSpec"]
     is_for_others = trained and _leads_to(updates, others)
     return not is_for_others or _leads_to(updates, trained)
-
-
-def _gets_update(spec: ApiCall) -> bool:
-    train_op = spec.argument("train_op", 3)
-    return train_op is not None and train_op.value != NONE
 
 
 def _leads_to(updates: list[ApiCall], specs: list[ApiCall]) -> bool:
@@ -185,68 +178,48 @@ def _leads_to(updates: list[ApiCall], specs: list[ApiCall]) -> bool:
     )
 
 
-def is_definite(computation: Computation) -> bool:
-    return computation.certainty is Certainty.DEFINITE
-
-
-def _updates_by_site(computation: Computation) -> dict[Site, list[ApiCall]]:
-    """Return the updates; one place has several where the optimizer is one of several."""
-    updates: dict[Site, list[ApiCall]] = {}
-    for call in [*computation.calls, *computation.updates]:
-        if call.last in UPDATES:
-            updates.setdefault(call.site, []).append(call)
-    return updates
-
-
 def _report_optimizer(
     computation: Computation,
     update: ApiCall,
-    certainty: Certainty,
     met: list[ApiCall],
     report: Report,
+    *,
+    is_sure: bool,
 ) -> None:
     """Report an update; `met` are the collectives of its graph, which sum something else."""
     receiver = update.receiver
     assert isinstance(receiver, (ExternalObject, Instance))
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
-    site = receiver.site or update.site
     is_unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
-    seen = _is_seen(update)
-    guess = is_unseen or not seen or _is_guessed_call(update)
+    is_guessed, is_seen = _is_guessed_call(update), _is_seen(update)
     if computation.kind != tf_names.MODEL_FN:
         then = "those of the others are lost"
     elif met:
         then = f"TPUEstimator does not notice, for `{met[0].last}` sums something else"
     else:
         then = "TPUEstimator raises an error, except under control flow v2"
+    if is_unseen:
+        doubt = "unless the gradients are summed before"
+    elif not is_seen:
+        sums = f"unless `{name}` sums gradients itself"
+        doubt = f"if a TPU runs the code that uses `{name}`" if _is_horovod(receiver) else sums
+    elif computation.kind != tf_names.MODEL_FN or has_one_replica(computation.call) is Truth.MAYBE:
+        doubt = "if there are several replicas"
+    elif computation.certainty is Certainty.DEFINITE or is_guessed:
+        doubt = f"if `{name}` is the one of several that is used"
+    else:
+        doubt = "if a TPUEstimator runs this `model_fn` on a TPU"
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`, so each replica applies only its own gradients:"
         f" {then}; wrap it",
-        certainty=Certainty.POSSIBLE if guess else certainty,
-        trace=device_path(
-            computation, update.context, device_step(site, "is made without a wrapper")
+        certainty=definite_if(is_sure, not is_unseen, not is_guessed, is_seen),
+        trace=path_to_site(
+            computation, update.context, receiver.site or update.site, "is made without a wrapper"
         ),
         fix=in_cross_shard_optimizer(receiver, update.site),
-        doubt=_doubt(computation, update, name, is_own=seen, is_unseen=is_unseen),
+        doubt=doubt,
     )
-
-
-def _doubt(
-    computation: Computation, update: ApiCall, name: str, *, is_own: bool, is_unseen: bool
-) -> str:
-    """Return what settles whether an update by the optimizer `name` is a fault."""
-    if is_unseen:
-        return "unless the gradients are summed before"
-    if not is_own:
-        is_horovod = _is_horovod(update.receiver)
-        runs = f"if a TPU runs the code that uses `{name}`"
-        return runs if is_horovod else f"unless `{name}` sums gradients itself"
-    if computation.kind != tf_names.MODEL_FN or has_one_replica(computation.call) is Truth.MAYBE:
-        return "if there are several replicas"
-    if is_definite(computation) or _is_guessed_call(update):
-        return f"if `{name}` is the one of several that is used"
-    return "if a TPUEstimator runs this `model_fn` on a TPU"
 
 
 def _is_guessed_call(update: ApiCall) -> bool:
@@ -258,38 +231,30 @@ def _is_guessed_call(update: ApiCall) -> bool:
 def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     """Return whether the gradients went through something that is not seen."""
     computed = {call.site for call in computation.calls if call.last == "compute_gradients"}
-    pairs = update.argument("grads_and_vars", 0)
-    if pairs is None:
-        return True
-    for option in options(pairs.value):
-        gradients = list(tensors(option))
-        if not gradients or any(
-            gradient.sort == "unseen" and gradient.site not in computed for gradient in gradients
-        ):
-            return True
-    return False
+    pairs = update.value("grads_and_vars", 0)
+    gradients = [] if pairs is None else [list(tensors(option)) for option in options(pairs)]
+    return pairs is None or any(
+        not several or any(it.sort == "unseen" and it.site not in computed for it in several)
+        for several in gradients
+    )
 
 
 def is_bare(receiver: Value | None) -> bool:
-    """Return whether this certainly is a TensorFlow optimizer, or made after it, without a sum."""
+    """Return whether this certainly is a TensorFlow optimizer, or made after it, without a sum.
+
+    Or it is another package's optimizer, or wrapper, that shows no sum of gradients.
+    """
     if isinstance(receiver, Instance):
         return _is_bare_class(receiver)
     if not isinstance(receiver, ExternalObject):
         return False
-    if not is_tensorflow(receiver.path):
-        return _is_bare_foreign(receiver)
-    named = naming.OPTIMIZER.is_in(receiver.last) or ".optimizers." in receiver.path
-    is_one = named or _holds_bare(receiver)
-    return is_one and not naming.SUMS_GRADIENTS.is_in(receiver.last) and not _wraps(receiver)
-
-
-def _is_bare_foreign(optimizer: ExternalObject) -> bool:
-    """Return whether another package's optimizer, or wrapper, shows no sum of gradients."""
-    if _is_horovod(optimizer):  # it sums over processes, by operations that no TPU has
-        return _holds_bare(optimizer)
-    if naming.SUMS_GRADIENTS.is_in(optimizer.path):
+    if _is_horovod(receiver):  # it sums over processes, by operations that no TPU has
+        return _holds_bare(receiver)
+    is_own = is_tensorflow(receiver.path)
+    if naming.SUMS_GRADIENTS.is_in(receiver.last if is_own else receiver.path):
         return False
-    return naming.OPTIMIZER.is_in(optimizer.last) or _holds_bare(optimizer)
+    is_named = naming.OPTIMIZER.is_in(receiver.last) or (is_own and ".optimizers." in receiver.path)
+    return (is_named or _holds_bare(receiver)) and not (is_own and _wraps(receiver))
 
 
 def _is_horovod(optimizer: Value | None) -> bool:
@@ -308,10 +273,15 @@ def _is_optimizer(instance: Instance) -> bool:
 
 
 def _is_bare_class(optimizer: Instance) -> bool:
-    """Return whether a project's optimizer sums nothing, nor does any object that it holds."""
+    """Return whether a project's optimizer sums nothing, nor does any object that it holds.
+
+    What is made of a project's object may hold its holder.
+    """
     parts: list[ExternalObject | Instance] = [optimizer]
     return all(
-        _sums_nothing(part) if isinstance(part, Instance) else _is_bare_part(part)
+        _sums_nothing(part)
+        if isinstance(part, Instance)
+        else not any(isinstance(value, Instance) for _, value in part.arguments) and is_bare(part)
         for part in reachable(parts, _held, id)
     )
 
@@ -324,32 +294,22 @@ def _held(holder: ExternalObject | Instance) -> list[ExternalObject | Instance]:
     return [value for value in values if isinstance(value, (ExternalObject, Instance))]
 
 
-def _is_bare_part(part: ExternalObject) -> bool:
-    """Return whether this is bare; what is made of a project's object may hold its holder."""
-    return not any(isinstance(value, Instance) for _, value in part.arguments) and is_bare(part)
-
-
 def _sums_nothing(optimizer: Instance) -> bool:
     """Return whether the class is a TensorFlow optimizer that names no sum."""
     bases = mro(optimizer.cls)
     outside = [base for base in bases if isinstance(base, External)]
-    has_unseen_base = any(
-        not is_tensorflow(base.path) and base.last != "object" for base in outside
-    )
-    methods = [
-        member for base in bases if isinstance(base, Class) for member in base.names.values()
-    ]
-    mentions = {
-        word for method in methods if isinstance(method, Function) for word in method.code.mentions
-    }
-    mentions |= {base.last for base in outside}
-    sums = not mentions.isdisjoint(tf_names.COLLECTIVES | {WRAPPER})
+    if any(not is_tensorflow(base.path) and base.last != "object" for base in outside):
+        return False
+    members = [item for base in bases if isinstance(base, Class) for item in base.names.values()]
+    mentions = {base.last for base in outside}
+    mentions.update(*(item.code.mentions for item in members if isinstance(item, Function)))
     # The optimizer in a wrapper may be one that sums, if it is not seen.
-    sums = sums or any(
+    may_sum = any(
         name.strip("_").endswith(("opt", "optimizer")) and any(map(_is_unseen, options(value)))
         for name, value in optimizer.attributes.items()
     )
-    return _is_optimizer(optimizer) and not has_unseen_base and not sums
+    names_sum = not mentions.isdisjoint(tf_names.COLLECTIVES | {WRAPPER})
+    return _is_optimizer(optimizer) and not names_sum and not may_sum
 
 
 def _wraps(optimizer: ExternalObject) -> bool:

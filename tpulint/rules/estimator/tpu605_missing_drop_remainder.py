@@ -13,7 +13,7 @@ from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
-from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
 from tpulint.frontends.tensorflow.knowledge.tf_names import UNSEEN_DATASET
@@ -60,14 +60,31 @@ class MissingDropRemainder(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
-            # TPUEstimator and Keras fill up the last batch of a prediction themselves.
-            if feed.kind == "predict" or _feeds_embedding(feed):
+            # TPUEstimator and Keras fill up the last batch of a prediction themselves. Sparse
+            # features that go to a TPU embedding have no static shape.
+            is_sparse = isinstance(feed.owner, ExternalObject) and (
+                feed.owner.argument("embedding_config_spec") not in (None, NONE)
+            )
+            if feed.kind == "predict" or is_sparse:
                 continue
             batches = _batches(program, feed)
-            for batch in batches:
-                fault = None if batch is None else _fault(program, feed, batch, batches)
-                if batch is not None and fault is not None:
-                    _report_batch(program, feed, batch, fault, report)
+            for batch in filter(None, batches):
+                fault = _fault(program, feed, batch, batches)
+                if fault is not None:
+                    report(
+                        batch.site.span,
+                        f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {fault.why};"
+                        " pass `drop_remainder=True`",
+                        certainty=fault.certainty,
+                        trace=(
+                            traces.host_step(feed.site, "takes its input from this pipeline"),
+                            traces.host_step(
+                                batch.site, "makes batches of which the last may be smaller"
+                            ),
+                        ),
+                        fix=of_one_size(batch, is_never_short=_is_never_short(program, batch.site)),
+                        doubt=DOUBTS.get(fault.why, UNLESS_EVEN),
+                    )
 
 
 def _batches(program: Program, feed: Feed) -> list[ExternalObject | None]:
@@ -96,6 +113,12 @@ NO_ROWS = (
     "a replica that gets no rows of the last batch takes the mean of nothing, NaN, unless the rows"
     " fill all batches"
 )
+UNLESS_EVEN = "unless its size divides the number of rows or the dataset is endless"
+DOUBTS = {
+    NO_STATIC_SIZE: "if this pipeline feeds the TPU",
+    MAY_BE_SET: "unless that is done to each part of it",
+    **dict.fromkeys((NO_ROWS, NO_TABLE_SIZE, DYNAMIC), ""),
+}
 
 
 def _fault(
@@ -111,46 +134,35 @@ def _fault(
             return _Fault(NO_TABLE_SIZE, definite_if(is_certain))
         # On one way to the TPU the program drops it: so it knows about it.
         return None if dropping else _fault_of_strategy(program, feed, batch)
-    by_hand = _set_by_hand(calls_behind(program, feed, batch), batch)
+    later = calls_behind(program, feed, batch)
+    fixes = [call for call in later if call.last in FIXES]
+    origin = before(batch) or UNKNOWN
+    is_padded = any(map(_fills_up, later))
+    is_fixed = _is_always_called(fixes, batch)
+    is_whole = any(map(is_window, sources(origin))) or comes_out_even(batch)
+    no_other_comes = is_padded or is_whole or is_endless(origin)
     # The graph has a static size, which a smaller last batch does not have when it comes.
-    if by_hand.is_sure and (dropping or by_hand.fits):
+    if (dropping or no_other_comes) and (
+        (is_fixed and is_padded)
+        or _is_always_called([call for call in fixes if _sets_component(call)], batch)
+    ):
         return None
     if dropping:
         starts = {id(source) for other in dropping for source in sources(other)}
         chosen = any(id(source) in starts or is_window(source) for source in sources(batch))
         # Of one dataset the program drops the remainder where it must; of another it forgot to.
         return None if chosen or leaves_tpu(batch.context) else _Fault(NO_STATIC_SIZE, POSSIBLE)
-    if by_hand.why:
+    if fixes:
+        why = SET_BY_HAND if is_fixed and not no_other_comes else MAY_BE_SET
         knows = has_two_ways(seen_data_of(program, feed), batch)
-        return None if knows else _Fault(by_hand.why, POSSIBLE)
+        return None if knows else _Fault(why, POSSIBLE)
     is_certain = all(other is not None and keeps_remainder(other) for other in batches)
-    is_seen = not _is_unseen(batch)
+    # Does more than the name of its method tell that this is a dataset's?
+    is_seen = any(keyword == "drop_remainder" for keyword, _ in batch.arguments) or not any(
+        isinstance(source, ExternalObject) and source.path == UNSEEN_DATASET
+        for source in sources(origin)
+    )
     return _Fault(NO_STATIC_SIZE, definite_if(is_certain, is_seen, not feed.context.is_guess))
-
-
-class _ByHand(NamedTuple):
-    """What the program does to give batches a static size.
-
-    is_sure: every component has one on every way. fits: no batch of another size comes. why: what
-    is left to fear.
-    """
-
-    is_sure: bool
-    fits: bool
-    why: str
-
-
-def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> _ByHand:
-    """Return how far the calls behind a batch set its size."""
-    fixes = [call for call in later if call.last in FIXES]
-    is_padded = any(map(_fills_up, later))
-    is_sure = _is_always_called([call for call in fixes if _sets_component(call)], batch)
-    is_fixed = _is_always_called(fixes, batch)
-    origin = before(batch) or UNKNOWN
-    is_whole = any(map(is_window, sources(origin))) or comes_out_even(batch)
-    fits = is_padded or is_whole or is_endless(origin)
-    why = SET_BY_HAND if is_fixed and not fits else MAY_BE_SET if fixes else ""
-    return _ByHand(is_sure or (is_fixed and is_padded), fits, why)
 
 
 def _sets_component(call: ApiCall) -> bool:
@@ -162,8 +174,8 @@ def _sets_component(call: ApiCall) -> bool:
 
 def _fills_up(call: ApiCall) -> bool:
     """Return whether a call can fill a smaller batch up, along its first axis."""
-    axis = call.argument("axis", 1) if call.last != "pad" else None
-    is_within = axis is not None and isinstance(axis.value, Const) and axis.value not in FIRST
+    axis = call.value("axis", 1) if call.last != "pad" else None
+    is_within = isinstance(axis, Const) and axis not in FIRST
     return call.last in PADS and not is_within
 
 
@@ -172,15 +184,6 @@ def _is_always_called(calls: list[ApiCall], batch: ExternalObject) -> bool:
     choices = [call.context.choices_beyond(batch.context) for call in calls]
     tested = {choice for several in choices for choice in several}
     return not all(choices) or any((key, branch is False) in tested for key, branch in tested)
-
-
-def _is_unseen(batch: ExternalObject) -> bool:
-    """Return whether nothing but the name of its method tells that this is a dataset's."""
-    origins = sources(before(batch) or UNKNOWN)
-    is_named = any(keyword == "drop_remainder" for keyword, _ in batch.arguments)
-    return not is_named and any(
-        isinstance(origin, ExternalObject) and origin.path == UNSEEN_DATASET for origin in origins
-    )
 
 
 # `if repeats: dataset = dataset.map(set_size)`: the author knows where the last batch is smaller.
@@ -202,22 +205,14 @@ def has_two_ways(data: Value, batch: ExternalObject) -> bool:
     return len(is_mapped) > 1
 
 
-def _feeds_embedding(feed: Feed) -> bool:
-    """Return whether sparse features go to a TPU embedding: those have no static shape."""
-    if not isinstance(feed.owner, ExternalObject):
-        return False
-    return feed.owner.argument("embedding_config_spec") not in (None, NONE)
-
-
 # tensorflow/python/tpu/tpu_embedding_v2.py: `enqueue` takes the shapes from what it gets, where
 # neither `build` nor a `FeatureConfig` has given them.
 def is_looked_up(program: Program, feed: Feed) -> bool:
     """Return whether a `TPUEmbedding` learns its shapes from batches of this pipeline."""
-    is_told = any(
-        call.argument("output_shape", 3) is not None
-        for call in program.named.get("FeatureConfig", ())
-    ) or any(call.arguments for call in program.named.get("build", ()))
-    return not is_told and any(
+    features = program.named.get("FeatureConfig", ())
+    is_told = any(call.argument("output_shape", 3) is not None for call in features)
+    is_built = any(call.arguments for call in program.named.get("build", ()))
+    return not (is_told or is_built) and any(
         isinstance(call.receiver, ExternalObject)
         and call.receiver.last == EMBEDDING
         and any(
@@ -244,9 +239,10 @@ def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _
     endless = is_endless(before(batch) or UNKNOWN)
     if feed.kind == "evaluate":
         is_forgotten = any(isinstance(node, Constant) for node in written) and any(
-            drops_some(program, other)
+            other_batch is not None and keeps_remainder(other_batch) is False
             for other in program.feeds
             if other.kind == "fit" and other.site is feed.site
+            for other_batch in last_batches(data_of(program, other))
         )
         return _Fault(OTHER_SIZE, POSSIBLE) if is_forgotten and not endless else None
     if endless:  # no batch is smaller, but the program is compiled as if one could be
@@ -263,49 +259,11 @@ def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _
     return _Fault(OTHER_SIZE, POSSIBLE if drops_others else UNLIKELY)
 
 
-def drops_some(program: Program, feed: Feed) -> bool:
-    """Return whether a way to the TPU drops the remainder of its batches."""
-    batches = last_batches(data_of(program, feed))
-    return any(batch is not None and keeps_remainder(batch) is False for batch in batches)
-
-
 def _is_never_short(program: Program, site: Site | None) -> bool:
     """Return whether none of the batches that this place makes can be a smaller one."""
-    batches = [
-        batch
+    return all(
+        is_never_short(batch)
         for feed in program.feeds
         for batch in last_batches(data_of(program, feed))
         if batch is not None and batch.site == site
-    ]
-    return all(is_never_short(batch) for batch in batches)
-
-
-def _report_batch(
-    program: Program, feed: Feed, batch: ExternalObject, fault: _Fault, report: Report
-) -> None:
-    report(
-        batch.site.span,
-        f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {fault.why}; pass"
-        " `drop_remainder=True`",
-        certainty=fault.certainty,
-        trace=(
-            traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
-            traces.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),
-        ),
-        fix=of_one_size(batch, is_never_short=_is_never_short(program, batch.site)),
-        doubt=_doubt(fault),
-    )
-
-
-def _doubt(fault: _Fault) -> str:
-    """Return what settles whether the last batch is a fault."""
-    if fault.why == NO_STATIC_SIZE:
-        return "if this pipeline feeds the TPU"
-    if fault.why == MAY_BE_SET:
-        return "unless that is done to each part of it"
-    size = "its size divides the number of rows"
-    return (
-        ""
-        if fault.why in (NO_ROWS, NO_TABLE_SIZE, DYNAMIC)
-        else f"unless {size} or the dataset is endless"
     )

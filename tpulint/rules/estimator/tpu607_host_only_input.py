@@ -16,7 +16,7 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import end_of, start_of
 from tpulint.absint.domain.values import NONE, Const, Opaque, Text, Value, options
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.keras_models import steps as layer_calls
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
@@ -151,7 +151,7 @@ def _argument(
 
 def _is_written_here(call: ApiCall, path: Value) -> bool:
     """Return whether this machine reads or writes the file, or may be told to."""
-    if call.argument("options") is not None or any(argument.star for argument in call.arguments):
+    if call.argument("options") is not None or call.is_starred:
         return True
     plain = [argument for argument in call.arguments if argument.keyword is None]
     if call.last == "save" and call.path.endswith("saved_model.save") and len(plain) > 3:
@@ -361,7 +361,7 @@ def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
         f"`{feed.kind}` gets {what}, which runs in Python on this machine, but the pipeline runs on"
         " the TPU's host, another machine; use TensorFlow operations on Cloud Storage",
         certainty=Certainty.POSSIBLE if feed.context.is_guess else certainty,
-        trace=(traces.step(HOST_LANE, feed.site, PYTHON),),
+        trace=(traces.host_step(feed.site, PYTHON),),
         doubt=REMOTE,
     )
 
@@ -375,8 +375,8 @@ def _report_call(
         " TensorFlow operations on Cloud Storage",
         certainty=certainty,
         trace=(
-            traces.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),
-            traces.step(HOST_LANE, call.site, what),
+            traces.host_step(feed.site, "the TPU takes its input from this pipeline"),
+            traces.host_step(call.site, what),
         ),
         doubt=_doubt(feed),
     )
@@ -449,7 +449,7 @@ def is_unplaced(call: ApiCall) -> bool:
     """Return whether `tfds.load` puts the data where TFDS_DATA_DIR says, or here."""
     if call.path not in ("tensorflow_datasets.load", "tensorflow_datasets.builder"):
         return False
-    if any(argument.star for argument in call.arguments):
+    if call.is_starred:
         return False
     placed = call.argument("data_dir", 2) or call.argument("builder_kwargs")
     return placed is None and call.argument("try_gcs") is None

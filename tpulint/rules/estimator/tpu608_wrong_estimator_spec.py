@@ -12,7 +12,7 @@ from tpulint.absint.domain.values import NONE, Const, Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import HOST_LANE, Applicability, Severity
+from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import asked, asks_about, is_for, words_of
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -75,7 +75,7 @@ def _check_configurations(program: Program, report: Report) -> None:
             " `tf.estimator.tpu.RunConfig`",
             certainty=definite_if(not estimator.context.is_guess),
             trace=tuple(
-                traces.step(HOST_LANE, config.site, "makes the configuration")
+                traces.host_step(config.site, "makes the configuration")
                 for config in options(argument.value)
                 if isinstance(config, ExternalObject)
             ),

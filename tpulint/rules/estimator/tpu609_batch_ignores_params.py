@@ -9,7 +9,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
@@ -66,9 +66,9 @@ class BatchIgnoresParams(Rule):
                         certainty=wrong.certainty,
                         doubt=wrong.doubt,
                         trace=(
-                            traces.step(HOST_LANE, estimator.site, "sets the batch size"),
-                            traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
-                            traces.step(HOST_LANE, batch.site, "makes batches of its own size"),
+                            traces.host_step(estimator.site, "sets the batch size"),
+                            traces.host_step(feed.site, "takes its input from this pipeline"),
+                            traces.host_step(batch.site, "makes batches of its own size"),
                         ),
                     )
 

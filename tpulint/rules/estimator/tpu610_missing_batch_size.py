@@ -6,7 +6,7 @@ from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
@@ -61,8 +61,8 @@ def _check_use(feed: Feed, estimator: ApiCall, report: Report) -> None:
             feed.kind != "evaluate" or not may_evaluate_elsewhere(estimator),
         ),
         trace=(
-            traces.step(HOST_LANE, estimator.site, f"gets no `{keyword}`"),
-            traces.step(HOST_LANE, feed.site, "needs it"),
+            traces.host_step(estimator.site, f"gets no `{keyword}`"),
+            traces.host_step(feed.site, "needs it"),
         ),
     )
 
@@ -81,4 +81,4 @@ def lacks(estimator: ApiCall, use: str) -> bool:
     argument = estimator.argument(*BATCH_SIZES[use])
     if argument is not None:
         return argument.value == NONE
-    return not any(argument.star for argument in estimator.arguments)
+    return not estimator.is_starred

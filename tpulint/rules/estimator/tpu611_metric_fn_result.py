@@ -9,7 +9,7 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
@@ -120,8 +120,8 @@ def _report(
         certainty=definite_if(certain, not cluster.context.is_guess),
         trace=(
             *traces.to_host_call(computation, cluster),
-            traces.step(HOST_LANE, cluster.named, "computes the metrics"),
-            traces.step(HOST_LANE, site, f"returns {words}"),
+            traces.host_step(cluster.named, "computes the metrics"),
+            traces.host_step(site, f"returns {words}"),
         ),
     )
 

@@ -12,7 +12,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
@@ -82,8 +82,8 @@ def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Repo
             feed.kind != "evaluate" or not may_evaluate_elsewhere(estimator),
         ),
         trace=(
-            traces.step(HOST_LANE, estimator.site, "makes the estimator for a TPU"),
-            traces.step(HOST_LANE, call.site, f"gives no `{keyword}`"),
+            traces.host_step(estimator.site, "makes the estimator for a TPU"),
+            traces.host_step(call.site, f"gives no `{keyword}`"),
         ),
     )
 
@@ -103,7 +103,7 @@ def call_with_steps(program: Program, feed: Feed) -> ApiCall | None:
 
 def lacks_steps(call: ApiCall, kind: str) -> bool:
     """Return whether it certainly says None. EvalSpec has a number of its own by default."""
-    if any(argument.star for argument in call.arguments):
+    if call.is_starred:
         return False
     is_specification = call.last == SPECS[kind]
     places = ((STEPS[kind][-1][0], 1),) if is_specification else STEPS[kind]
@@ -123,8 +123,8 @@ def _report(feed: Feed, amount: Amount, short: Shortage, report: Report) -> None
         f"the input {ends}, but {short.needed}: a TPU then raises an OutOfRangeError; {advice}",
         certainty=short.certainty,
         trace=(
-            traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
-            traces.step(HOST_LANE, amount.source.site, "is read once"),
+            traces.host_step(feed.site, "takes its input from this pipeline"),
+            traces.host_step(amount.source.site, "is read once"),
         ),
     )
 
@@ -204,9 +204,9 @@ def _report_taken(taken: TooFewBatches, report: Report) -> None:
         " fewer",
         certainty=definite_if(not is_shared),
         trace=(
-            traces.step(HOST_LANE, taken.feed.site, "distributes the dataset"),
-            traces.step(HOST_LANE, taken.begun.site, "begins to read it"),
-            traces.step(HOST_LANE, loop.site, "repeats what takes a batch"),
+            traces.host_step(taken.feed.site, "distributes the dataset"),
+            traces.host_step(taken.begun.site, "begins to read it"),
+            traces.host_step(loop.site, "repeats what takes a batch"),
         ),
     )
 

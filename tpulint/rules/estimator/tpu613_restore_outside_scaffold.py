@@ -8,7 +8,7 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Severity, Step
+from tpulint.finding import Severity, Step
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
@@ -95,5 +95,5 @@ def trained_at(program: Program, computation: Computation) -> Iterator[Step]:
     """Yield the first call that runs the estimator of a model_fn."""
     for feed in program.feeds:
         if estimator_of(program, feed) is computation.call:
-            yield traces.step(HOST_LANE, feed.site, "initializes the variables")
+            yield traces.host_step(feed.site, "initializes the variables")
             return

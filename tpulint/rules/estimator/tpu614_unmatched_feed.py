@@ -33,7 +33,7 @@ class UnmatchedFeed(Rule):
                 trace=(
                     *([] if computation is None else [traces.entry(computation)]),
                     traces.step(lane, transfer.call.site, f"takes from the {transfer.store}"),
-                    traces.step(HOST_LANE, shortage.run.site, "waits for it for ever"),
+                    traces.host_step(shortage.run.site, "waits for it for ever"),
                 ),
             )
 

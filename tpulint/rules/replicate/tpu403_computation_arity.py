@@ -75,7 +75,7 @@ def _arguments_of_run(entry: Computation) -> tuple[Argument, ...] | None:
     """Return the arguments that `run` passes on; None where they are not seen."""
     call = entry.call
     args, kwargs = call.argument("args", 1), call.argument("kwargs", 2)
-    if any(argument.star for argument in call.arguments):
+    if call.is_starred:
         return None
     arguments: list[Argument] = []
     if args is not None and args.value != NONE:
