@@ -51,23 +51,18 @@ def _check_params(program: Program, call: ApiCall, report: Report) -> None:
         return
     # What is taken out of a container that is not seen is not followed.
     taken = {id(other.receiver) for other in program.named_any(TAKES_OUT)}
-    if any(
-        isinstance(option, Opaque) and id(option) in taken for option in options(argument.value)
-    ):
+    if any(isinstance(it, Opaque) and id(it) in taken for it in options(argument.value)):
         return
-    params_options = options(estimator.attributes.get("params", NONE))
+    alternatives = options(estimator.attributes.get("params", NONE))
     for key in RESERVED:
-        held = [_holds(option, key, call) for option in params_options]
-        maybe = any(
-            isinstance(option, Mapping) and key in option.maybe_absent for option in params_options
-        )
-        is_certain = all(held) and not maybe and not call.context.is_guess
+        held = [_holds(option, key, call) for option in alternatives]
+        maybe = any(isinstance(it, Mapping) and key in it.maybe_absent for it in alternatives)
         if any(held):
             report(
                 argument.site.span,
                 f"`params` holds `{key}`, which TPUEstimator sets itself: its constructor raises a"
                 " ValueError; remove it",
-                certainty=definite_if(is_certain),
+                certainty=definite_if(all(held), not maybe, not call.context.is_guess),
             )
 
 
@@ -93,10 +88,8 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
     # On a CPU, and with BROADCAST, the batch is not divided.
     if not may_use_tpu(call) or broadcasts_input(program, call) is not False:
         return
-    shards, cores = (
-        tpu_config_value(call, "num_shards", 1),
-        tpu_config_value(call, "num_cores_per_replica", 2),
-    )
+    shards = tpu_config_value(call, "num_shards", 1)
+    cores = tpu_config_value(call, "num_cores_per_replica", 2)
     count = constant_int(shards)
     are_flags = count is None
     if count is None and cores == NONE:
@@ -106,10 +99,8 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
         return
     replicas = count or CORES
     for run, (keyword, position) in BATCH_SIZES.items():
-        if runs and run not in runs:
-            continue
         argument = call.argument(keyword, position)
-        if argument is None:
+        if argument is None or (runs and run not in runs):
             continue
         size = constant_int(argument.value)
         is_flag = size is None
@@ -119,26 +110,25 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
         if size is None or size % replicas == 0 or (is_flag and is_off_by_default(program, call)):
             continue
         # Evaluations and predictions may be told not to use the TPU (`eval_on_tpu=False`).
-        trained = run in runs and keyword == "train_batch_size"
-        is_certain = trained and count is not None and not call.context.is_guess
+        is_trained = run in runs and keyword == "train_batch_size"
         is_flag = is_flag or (are_flags and count is not None)
         report(
             argument.site.span,
             f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it;"
             f" use {-(-size // replicas) * replicas}",
-            certainty=definite_if(is_certain, not is_flag),
+            certainty=definite_if(
+                is_trained, count is not None, not call.context.is_guess, not is_flag
+            ),
             doubt="unless the command line sets the flag" if is_flag else "",
         )
 
 
 def is_off_by_default(program: Program, estimator: ApiCall) -> bool:
     """Return whether the command line has to ask for the TPU: then it can set the batch, too."""
-    use_tpu = estimator.argument("use_tpu", 4)
-    if use_tpu is None or not isinstance(use_tpu.value, External):
-        return False
-    flag = Const(flag_name(use_tpu.value))
+    use_tpu = estimator.value("use_tpu", 4)
+    flag = Const(flag_name(use_tpu)) if isinstance(use_tpu, External) else None
     for call in chain(*(program.named.get(name, ()) for name in ("DEFINE_bool", "DEFINE_boolean"))):
-        name, default = call.argument("name", 0), call.argument("default", 1)
-        if name and default and name.value == flag and call.site.module is estimator.site.module:
-            return default.value == Const(False)
+        default, is_here = call.value("default", 1), call.site.module is estimator.site.module
+        if flag is not None and call.value("name", 0) == flag and default is not None and is_here:
+            return default == Const(False)
     return False

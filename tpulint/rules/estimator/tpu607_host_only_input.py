@@ -57,71 +57,58 @@ class SavedFile(NamedTuple):
 def saved_files(program: Program) -> Iterator[SavedFile]:
     """Yield the places of models and checkpoints whose variables a TPUStrategy holds."""
     for call in program.named_any(SAVE_OR_LOAD):
-        yield from _loaded(call)
-        target = _target(program, call)
-        if target is None:
+        module = call.path.rpartition(".")[0]
+        if call.last in LOADS and module.endswith(("saved_model", "keras.models")):
+            loaded, under = call.argument(LOADS[call.last], 0), scope_strategy(call.context)
+            is_tpus = under is not None and under.kind == "tpu"
+            if loaded and under and is_tpus and not _is_written_here(call, loaded.value):
+                yield SavedFile(call, loaded.value, loaded, under)
+        held, path, named = _target(program, call)
+        if held is None or path is None:
             continue
-        held, path, named = target
         strategy = _strategy_of(program, held, DEPTH)
         if strategy is not None and not _is_written_here(call, path):
             yield SavedFile(call, path, named, strategy)
 
 
-def _loaded(call: ApiCall) -> Iterator[SavedFile]:
-    """Yield the path of a model that is loaded under the scope of a TPUStrategy."""
-    module = call.path.rpartition(".")[0]
-    if call.last not in LOADS or not module.endswith(("saved_model", "keras.models")):
-        return
-    path = call.argument(LOADS[call.last], 0)
-    strategy = scope_strategy(call.context)
-    if path is None or strategy is None or strategy.kind != "tpu":
-        return
-    if not _is_written_here(call, path.value):
-        yield SavedFile(call, path.value, path, strategy)
-
-
-def _target(program: Program, call: ApiCall) -> tuple[Value, Value, Argument | None] | None:
+def _target(program: Program, call: ApiCall) -> tuple[Value | None, Value | None, Argument | None]:
     """Return what a call saves or restores, and the path, with the argument that names it."""
     module = call.path.rpartition(".")[0]
+    receiver, path = call.receiver, None
     if call.last in SAVES and module.endswith(("saved_model", "keras.models")):
         keyword, position, path_keyword, path_position = SAVES[call.last]
-        held = call.argument(keyword, position)
+        receiver = call.value(keyword, position)
         path = call.argument(path_keyword, path_position)
-        return (held.value, path.value, path) if held and path else None
-    receiver = call.receiver
-    if isinstance(receiver, ExternalObject) and receiver.last == "CheckpointManager":
-        folder = _argument(program, receiver, "directory", 1)
+    elif isinstance(receiver, ExternalObject) and receiver.last == "CheckpointManager":
+        folder = _argument(program, receiver, "directory", 1) if call.last == "save" else None
         held = _argument(program, receiver, "checkpoint", 0)
-        return (held.value, folder.value, None) if call.last == "save" and folder and held else None
-    if isinstance(receiver, ExternalObject) and receiver.last == "Checkpoint":
-        path = call.argument("file_prefix" if call.last == "save" else "save_path", 0)
-        return (receiver, path.value, path) if call.last in OF_CHECKPOINTS and path else None
-    if call.last in OF_MODELS and isinstance(receiver, (ExternalObject, Instance)):
+        return held and held.value, folder and folder.value, None
+    elif isinstance(receiver, ExternalObject) and receiver.last == "Checkpoint":
+        if call.last in OF_CHECKPOINTS:
+            path = call.argument("file_prefix" if call.last == "save" else "save_path", 0)
+    elif call.last in OF_MODELS and isinstance(receiver, (ExternalObject, Instance)):
         path = call.argument("filepath", 0)
-        return (receiver, path.value, path) if path else None
-    return None
+    return receiver, None if path is None else path.value, path
 
 
 def callbacks(program: Program) -> Iterator[SavedFile]:
     """Yield the places that callbacks of `fit` write to, for models of a TPUStrategy."""
     for call in program.named.get("fit", ()):
-        argument = call.argument("callbacks")
-        if argument is None or call.receiver is None:
+        several = call.value("callbacks")
+        if call.receiver is None or not isinstance(several, Sequence):
             continue
         strategy = _strategy_of(program, call.receiver, 0)
-        callbacks_given = argument.value.items if isinstance(argument.value, Sequence) else []
-        for callback in callbacks_given:
-            if strategy is None or not isinstance(callback, ExternalObject):
+        for callback in several.items if strategy is not None else ():
+            if not isinstance(callback, ExternalObject) or callback.last not in CALLBACKS:
                 continue
-            keyword = CALLBACKS.get(callback.last)
-            path = _argument(program, callback, keyword, 0) if keyword else None
+            path = _argument(program, callback, CALLBACKS[callback.last], 0)
             for maker in program.by_result.get(id(callback), ()):
-                if path is not None and not _is_written_here(maker, path.value):
+                if strategy and path and not _is_written_here(maker, path.value):
                     yield SavedFile(maker, path.value, path, strategy)
 
 
-def hub_layers(program: Program) -> Iterator[tuple[ApiCall, Strategy]]:
-    """Yield the models of TensorFlow Hub that are unpacked here, and made for a TPUStrategy.
+def _check_hub_layers(program: Program, report: Report) -> None:
+    """Report the models of TensorFlow Hub that are unpacked here, and made for a TPUStrategy.
 
     They are read from Cloud Storage if the environment says so.
     """
@@ -131,22 +118,26 @@ def hub_layers(program: Program) -> Iterator[tuple[ApiCall, Strategy]]:
         if call.path not in ("tensorflow_hub.KerasLayer", "tensorflow_hub.load"):
             continue
         strategy = scope_strategy(call.context)
-        handle = call.argument("handle", 0)
-        starts = start_of(handle.value) if handle is not None else None
         is_told = call.argument("load_options") or call.argument("options")
         if strategy is None or strategy.kind != "tpu" or is_told:
             continue
-        if starts is not None and starts.startswith("http"):
-            yield call, strategy
+        is_from_web = (start_of(call.value("handle", 0) or NONE) or "").startswith("http")
+        if is_from_web and remoteness(strategy) is Certainty.DEFINITE:
+            report(
+                call.site.span,
+                f"`{call.last}` unpacks the model on this machine, where the host of a remote TPU"
+                " cannot read it: set `TFHUB_MODEL_LOAD_FORMAT=UNCOMPRESSED`, unless the"
+                " environment does",
+                certainty=Certainty.POSSIBLE,
+            )
 
 
 def _argument(
     program: Program, result: ExternalObject, keyword: str, position: int
 ) -> Argument | None:
     """Return an argument of the call that made an object."""
-    for call in program.by_result.get(id(result), ()):
-        return call.argument(keyword, position)
-    return None
+    call = next(iter(program.by_result.get(id(result), ())), None)
+    return None if call is None else call.argument(keyword, position)
 
 
 def _is_written_here(call: ApiCall, path: Value) -> bool:
@@ -158,20 +149,16 @@ def _is_written_here(call: ApiCall, path: Value) -> bool:
         return True
     if call.last in ("write", "save", "read", "restore") and "Checkpoint" in call.path:
         return len(plain) > 1
-    format_given = call.argument("save_format")
-    if format_given is not None and format_given.value not in (Const("tf"), Const(None)):
+    if call.value("save_format") not in (None, Const("tf"), Const(None)):
         return True
-    return any(_is_of_python(call, option) for option in options(path))
-
-
-def _is_of_python(call: ApiCall, path: Value) -> bool:
-    """Return whether Keras reads or writes the file from Python.
-
-    A checkpoint is named without the ends of its files. So what is listed is no checkpoint.
-    """
-    end = end_of(path)
-    is_listed = call.last in ("load_weights", "load_model") and start_of(path) == LISTED_HERE
-    return end.endswith(OF_PYTHON) or (is_listed and not end)
+    # Keras reads or writes these from Python. A checkpoint is named without the ends of its files,
+    # so what is listed is no checkpoint.
+    is_list = call.last in ("load_weights", "load_model")
+    return any(
+        end_of(option).endswith(OF_PYTHON)
+        or (is_list and start_of(option) == LISTED_HERE and not end_of(option))
+        for option in options(path)
+    )
 
 
 def _strategy_of(program: Program, held: Value, depth: int) -> Strategy | None:
@@ -182,7 +169,10 @@ def _strategy_of(program: Program, held: Value, depth: int) -> Strategy | None:
     elif isinstance(held, (ExternalObject, Instance)):
         place = held.context
     strategy = scope_strategy(place)
-    if strategy is not None and not _makes_no_variable(held):
+    # These hold what is saved, and no variable but a counter on this machine.
+    holders = ("Checkpoint", "CheckpointManager")
+    is_holder = isinstance(held, ExternalObject) and held.last in holders
+    if strategy is not None and not is_holder:
         return strategy if strategy.kind == "tpu" else None
     parts: list[Value] = []
     if isinstance(held, ExternalObject):
@@ -196,11 +186,6 @@ def _strategy_of(program: Program, held: Value, depth: int) -> Strategy | None:
         parts = list(held.items.values())
     strategies = (_strategy_of(program, part, depth - 1) for part in parts if depth > 0)
     return next((strategy for strategy in strategies if strategy is not None), None)
-
-
-def _makes_no_variable(held: Value) -> bool:
-    """Return whether this holds what is saved, and no variable but a counter on this machine."""
-    return isinstance(held, ExternalObject) and held.last in ("Checkpoint", "CheckpointManager")
 
 
 PYTHON = "runs Python on this machine"
@@ -239,28 +224,30 @@ class HostOnlyInput(Rule):
             reads_given = any(start_of(call.arguments[0].value) is None for call in read)
             for call in calls:
                 what = fault_on_the_host(call, feed, reads=bool(read), reads_given=reads_given)
-                if certainty is Certainty.DEFINITE and what is None and is_unplaced(call):
-                    _report_call(feed, call, DOWNLOADS, Certainty.POSSIBLE, report)
-                if what is not None and not is_one_of_several(program, feed, call):
-                    # Whether the host of a TPU can write to its own disk was not seen.
-                    guess = call.context.is_guess or what == CACHE
-                    _report_call(
-                        feed, call, what, Certainty.POSSIBLE if guess else certainty, report
-                    )
+                # Whether the host of a TPU can write to its own disk was not seen.
+                is_sure = not call.context.is_guess and what != CACHE
+                if what is None and certainty is Certainty.DEFINITE and is_unplaced(call):
+                    what, is_sure = DOWNLOADS, False
+                elif what is None or is_one_of_several(program, feed, call):
+                    continue
+                is_unsure = isinstance(feed.owner, Strategy) and feed.owner.kind == "unknown"
+                report(
+                    call.site.span,
+                    f"`{call.last}` {what}, but the pipeline runs on the TPU's host, another"
+                    " machine; use TensorFlow operations on Cloud Storage",
+                    certainty=certainty if is_sure else Certainty.POSSIBLE,
+                    trace=(
+                        traces.host_step(feed.site, "the TPU takes its input from this pipeline"),
+                        traces.host_step(call.site, what),
+                    ),
+                    doubt=f"if the strategy is a TPU's, {REMOTE}" if is_unsure else REMOTE,
+                )
         for call in program.named.get("TPUEstimator", ()):
             if may_use_tpu(call):
                 _check_model_dir(program, call, report)
         for saved in (*saved_files(program), *callbacks(program)):
             _check_saved(saved, report)
-        for call, strategy in hub_layers(program):
-            if remoteness(strategy) is Certainty.DEFINITE:
-                report(
-                    call.site.span,
-                    f"`{call.last}` unpacks the model on this machine, where the host of a remote"
-                    " TPU cannot read it: set `TFHUB_MODEL_LOAD_FORMAT=UNCOMPRESSED`, unless the"
-                    " environment does",
-                    certainty=Certainty.POSSIBLE,
-                )
+        _check_hub_layers(program, report)
         for computation in program.computations:
             if computation.kind == tf_names.MODEL_FN and may_use_tpu(computation.call):
                 _check_initial(computation, report)
@@ -287,9 +274,10 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
 def _check_saved(saved: SavedFile, report: Report) -> None:
     """Check where a model or a checkpoint is saved: with its variables, on the TPU's host."""
     certainty = remoteness(saved.strategy)
-    if certainty is None or not may_be_local(saved.path):
-        return
+    # Paths of other file systems than a disk's have a scheme.
     is_mounted = not is_local_place(saved.path)
+    if certainty is None or (is_mounted and not (start_of(saved.path) or "").startswith("/")):
+        return
     if is_mounted and certainty is Certainty.POSSIBLE:
         return
     # What is put behind a name may end in `.h5`.
@@ -310,12 +298,6 @@ def _check_saved(saved: SavedFile, report: Report) -> None:
     )
 
 
-def may_be_local(path: Value) -> bool:
-    """Return whether this may be a path of a disk: those of other file systems have a scheme."""
-    starts = start_of(path)
-    return is_local_place(path) or (starts is not None and starts.startswith("/"))
-
-
 def is_local_place(path: Value) -> bool:
     """Return whether a file or folder of this machine is named where nothing else can be."""
     if isinstance(path, Const) and isinstance(path.value, str):
@@ -332,9 +314,7 @@ def _check_initial(computation: Computation, report: Report) -> None:
     for call in computation.calls if certainty is not None else ():
         is_initial = call.last == "init_from_checkpoint"
         path = call.argument("ckpt_dir_or_file", 0) if is_initial else None
-        if path is None:
-            continue
-        if is_local_place(path.value):
+        if path is not None and is_local_place(path.value):
             # A library reads it: which folder that is, its caller says.
             start = start_of(path.value) or ""
             if not isinstance(path.value, Const):
@@ -366,28 +346,6 @@ def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
     )
 
 
-def _report_call(
-    feed: Feed, call: ApiCall, what: str, certainty: Certainty, report: Report
-) -> None:
-    report(
-        call.site.span,
-        f"`{call.last}` {what}, but the pipeline runs on the TPU's host, another machine; use"
-        " TensorFlow operations on Cloud Storage",
-        certainty=certainty,
-        trace=(
-            traces.host_step(feed.site, "the TPU takes its input from this pipeline"),
-            traces.host_step(call.site, what),
-        ),
-        doubt=_doubt(feed),
-    )
-
-
-def _doubt(feed: Feed) -> str:
-    """Return what settles whether the pipeline runs on another machine."""
-    is_unsure = isinstance(feed.owner, Strategy) and feed.owner.kind == "unknown"
-    return f"if the strategy is a TPU's, {REMOTE}" if is_unsure else REMOTE
-
-
 def pipeline_calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
     """Yield the calls that make the pipeline and those inside its functions, each once."""
     data = list(steps(data_of(program, feed)))
@@ -416,26 +374,21 @@ def fault_on_the_host(call: ApiCall, feed: Feed, *, reads: bool, reads_given: bo
     reads: the pipeline reads files by their names; reads_given: nothing is put before a name.
     """
     receiver = call.receiver
-    if call.last in tf_names.PYTHON_IN_GRAPH:
-        return PYTHON
-    if (
-        isinstance(receiver, ExternalObject)
-        and receiver.last == GENERATOR
-        and call.last[:4] == "flow"
-    ):
+    is_generator = isinstance(receiver, ExternalObject) and receiver.last == GENERATOR
+    if call.last in tf_names.PYTHON_IN_GRAPH or (is_generator and call.last[:4] == "flow"):
         return PYTHON
     is_table = isinstance(receiver, Variable) and receiver.sort == "table"
     if is_table and isinstance(feed.owner, Strategy):
         return TABLE
     if call.path == "tensorflow_datasets.load":
-        folder = call.argument("data_dir", 2)
-        return FILE if folder is not None and is_local(folder.value) else None
+        return FILE if is_local(call.value("data_dir", 2) or NONE) else None
     if call.last == "cache" and receiver is not None and is_dataset(receiver):
-        cached_in = call.argument("filename", 0)
-        return CACHE if cached_in is not None and is_local(cached_in.value) else None
+        return CACHE if is_local(call.value("filename", 0) or NONE) else None
     if call.last in tf_names.FILE_READERS and call.arguments:
         path = call.arguments[0].value
-        if is_local(path) or (call.last.endswith("_from_directory") and is_bare(path)):
+        word = path.value if isinstance(path, Const) and isinstance(path.value, str) else ""
+        # One word is a folder where a folder is asked for.
+        if is_local(path) or (call.last.endswith("_from_directory") and word.isidentifier()):
             return FILE
     if reads and call.last == "from_tensor_slices" and call.arguments:
         names = call.arguments[0].value
@@ -463,11 +416,6 @@ def is_local(path: Value, scheme: str = "") -> bool:
     return starts is not None and starts.startswith(scheme) and is_local_path(starts)
 
 
-def is_bare(path: Value) -> bool:
-    """Return whether a path is one word, which is a folder where a folder is asked for."""
-    return isinstance(path, Const) and isinstance(path.value, str) and path.value.isidentifier()
-
-
 def remoteness(owner: Value) -> Certainty | None:
     """Return the certainty that the TPU of `owner` is remote; None if it is local."""
     if isinstance(owner, Strategy):
@@ -475,37 +423,24 @@ def remoteness(owner: Value) -> Certainty | None:
     if not isinstance(owner, ExternalObject):
         return Certainty.POSSIBLE
     config = owner.argument("config", 2)
-    return (
-        _remoteness_of_config(config) if isinstance(config, ExternalObject) else Certainty.POSSIBLE
-    )
-
-
-def _remoteness_of_config(config: ExternalObject) -> Certainty | None:
-    """Return how sure it is that a RunConfig names its TPU, by `cluster=` or by `master=`."""
-    cluster = config.argument("cluster")
-    master = config.argument("master")
-    addresses = [
-        address for address in (cluster, master) if address is not None and address != NONE
-    ]
-    if not addresses:
+    if not isinstance(config, ExternalObject):
+        return Certainty.POSSIBLE
+    # A RunConfig names its TPU by `cluster=` or by `master=`.
+    cluster, master = config.argument("cluster"), config.argument("master")
+    certainties: list[Certainty | None] = []
+    if cluster not in (None, NONE):
+        certainties.append(_remoteness_of_resolvers(cluster))
+    is_old = bool(certainties) and ".contrib." in config.path
+    if master not in (None, NONE):
+        certainties.append(_remoteness_of_name(master))
+    if not certainties or None in certainties:
         return None  # then there is no other machine
-    certainties = [
-        _remoteness_of_resolvers(address) if address is cluster else _remoteness_of_name(address)
-        for address in addresses
-    ]
-    if None in certainties:
-        return None
-    remote = Certainty.DEFINITE in certainties or (
-        ".contrib." in config.path and cluster in addresses
-    )
-    return definite_if(remote)
+    return definite_if(Certainty.DEFINITE in certainties or is_old)
 
 
 def _remoteness_of_resolvers(resolver: Value) -> Certainty | None:
     """All that the resolver may be says the same, or it is not sure."""
-    certainties = {
-        _remoteness_of_resolver(option) for option in options(resolver) if option != NONE
-    }
+    certainties = {_remoteness_of_resolver(it) for it in options(resolver) if it != NONE}
     return certainties.pop() if len(certainties) == 1 else Certainty.POSSIBLE
 
 

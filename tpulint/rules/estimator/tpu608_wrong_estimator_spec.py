@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
-from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
-from tpulint.diagnostics.traces import device_path, device_step
+from tpulint.diagnostics.traces import device_path, path_to_site
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import asked, asks_about, is_for, words_of
@@ -44,9 +43,23 @@ class WrongEstimatorSpec(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         _check_configurations(program, report)
-        _check_pairs(program, report)
-        _check_predictions(program, report)
-        _check_scaffolds(program, report)
+        predicting = {id(feed.owner) for feed in program.feeds if feed.kind == "predict"}
+        for computation in program.computations:
+            if computation.kind != MODEL_FN:
+                continue
+            # By identity: a method of one of these names may give something else.
+            single_tensors = {
+                id(call.result)
+                for call in computation.calls
+                if call.last in GIVES_ONE_TENSOR and isinstance(call.result, Tensor)
+            }
+            for call in computation.calls:
+                if call.last == "TPUEstimatorSpec":
+                    _check_pairs(computation, call, single_tensors, report)
+                    if id(computation.call.result) in predicting:
+                        _check_predictions(computation, call, single_tensors, report)
+                elif call.last == "EstimatorSpec":
+                    _check_scaffold(computation, call, report)
         check_params(program, report)
         for computation, spec, is_certain, use in plain_specifications(program):
             report(
@@ -54,9 +67,7 @@ class WrongEstimatorSpec(Rule):
                 f"`EstimatorSpec` is made here, but {use} on a TPU requires `TPUEstimatorSpec`:"
                 f" return one{WITH_METRICS if use == EVALUATION else ''}",
                 certainty=definite_if(is_certain, is_on_tpu(computation, spec.context)),
-                trace=device_path(
-                    computation, spec.context, device_step(spec.site, "makes the specification")
-                ),
+                trace=path_to_site(computation, spec.context, spec.site, "makes the specification"),
                 fix=for_tpus(spec),
             )
 
@@ -64,48 +75,43 @@ class WrongEstimatorSpec(Rule):
 def _check_configurations(program: Program, report: Report) -> None:
     """Check the class of an estimator's configuration: tpu_estimator.py, `__init__`."""
     for estimator in program.all_named(["TPUEstimator"]):
-        if not is_tensorflow(estimator.path):
-            continue
-        argument = estimator.argument("config", 2)
-        if argument is None or not all(map(is_plain, options(argument.value))):
-            continue
-        report(
-            argument.site.span,
-            "`config` is a `RunConfig` of Estimator, which TPUEstimator refuses: make a"
-            " `tf.estimator.tpu.RunConfig`",
-            certainty=definite_if(not estimator.context.is_guess),
-            trace=tuple(
-                traces.host_step(config.site, "makes the configuration")
-                for config in options(argument.value)
-                if isinstance(config, ExternalObject)
-            ),
-        )
+        argument = estimator.argument("config", 2) if is_tensorflow(estimator.path) else None
+        configs = () if argument is None else options(argument.value)
+        # Those of Estimator, without the settings of a TPU.
+        plain = [
+            config
+            for config in configs
+            if isinstance(config, ExternalObject)
+            and is_tensorflow(config.path)
+            and config.path.endswith("estimator.RunConfig")
+        ]
+        if argument is not None and len(plain) == len(configs):
+            report(
+                argument.site.span,
+                "`config` is a `RunConfig` of Estimator, which TPUEstimator refuses: make a"
+                " `tf.estimator.tpu.RunConfig`",
+                certainty=definite_if(not estimator.context.is_guess),
+                trace=tuple(
+                    traces.host_step(config.site, "makes the configuration") for config in plain
+                ),
+            )
 
 
-def is_plain(config: Value) -> bool:
-    """Return whether a configuration is one of Estimator, without the settings of a TPU."""
-    path = config.path if isinstance(config, ExternalObject) else ""
-    return is_tensorflow(path) and path.endswith("estimator.RunConfig")
-
-
-def _check_pairs(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        if computation.kind != MODEL_FN:
-            continue
-        for call in computation.calls:
-            for kind, position in HOST_FUNCTIONS.items() if call.last == "TPUEstimatorSpec" else ():
-                argument = call.argument(kind, position)
-                if argument is None:
-                    continue
-                fault = _pair_fault(computation, _given_forms(argument.value, call.context))
-                if fault is not None:
-                    report(
-                        argument.site.span,
-                        f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
-                        " or dict of its tensors; pass `(fn, [tensor])`",
-                        certainty=on_tpu_if(computation, call.context),
-                        trace=device_path(computation, call.context),
-                    )
+def _check_pairs(
+    computation: Computation, call: ApiCall, single_tensors: set[int], report: Report
+) -> None:
+    for kind, position in HOST_FUNCTIONS.items():
+        argument = call.argument(kind, position)
+        forms = [] if argument is None else _given_forms(argument.value, call.context)
+        faults = [_fault(form, single_tensors) for form in forms]
+        if argument is not None and faults and all(faults):
+            report(
+                argument.site.span,
+                f"`{kind}` {faults[0]}: TPUEstimator expects a pair of a function and the list or"
+                " dict of its tensors; pass `(fn, [tensor])`",
+                certainty=on_tpu_if(computation, call.context),
+                trace=device_path(computation, call.context),
+            )
 
 
 def _given_forms(value: Value, context: Context) -> list[Value]:
@@ -131,47 +137,44 @@ def _asks_for_modes(made: Context | None, context: Context) -> bool:
     )
 
 
-def _check_predictions(program: Program, report: Report) -> None:
+def _check_predictions(
+    computation: Computation, call: ApiCall, single_tensors: set[int], report: Report
+) -> None:
     """Check what `predict` gets: tpu_estimator.py, `_verify_tpu_spec_predictions`."""
-    predicting = {id(feed.owner) for feed in program.feeds if feed.kind == "predict"}
-    for computation in program.computations:
-        if computation.kind != MODEL_FN or id(computation.call.result) not in predicting:
-            continue
-        single_tensors = _single_tensors(computation)
-        for call in computation.calls:
-            if call.last != "TPUEstimatorSpec" or serves_others(call):
-                continue
-            if excludes_prediction(call.context):
-                continue
-            argument = call.argument("predictions", 1)
-            if argument is None:
-                continue
-            if all(is_no_dict(option, single_tensors) for option in options(argument.value)):
-                report(
-                    argument.site.span,
-                    "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
-                    ' `{"name": tensor}`',
-                    certainty=on_tpu_if(computation, call.context),
-                    trace=device_path(computation, call.context),
-                )
+    predictions = call.argument("predictions", 1)
+    # Training or evaluation, which it may also serve, take any predictions.
+    serves_others = call.is_starred or any(
+        call.value(*place) not in (None, NONE) for place in NOT_TO_PREDICT
+    )
+    if predictions is None or serves_others or excludes_prediction(call.context):
+        return
+    if all(
+        option.kind in ("list", "tuple")
+        if isinstance(option, Sequence)
+        else _is_tensor(option, single_tensors)
+        for option in options(predictions.value)
+    ):
+        report(
+            predictions.site.span,
+            "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
+            ' `{"name": tensor}`',
+            certainty=on_tpu_if(computation, call.context),
+            trace=device_path(computation, call.context),
+        )
 
 
-def _check_scaffolds(program: Program, report: Report) -> None:
+def _check_scaffold(computation: Computation, call: ApiCall, report: Report) -> None:
     """Check that a plain specification gets a scaffold: model_fn.py, `_validate_scaffold`."""
-    for computation in program.computations:
-        for call in computation.calls if computation.kind == MODEL_FN else ():
-            argument = call.argument("scaffold", 8) if call.last == "EstimatorSpec" else None
-            if argument is None:
-                continue
-            if all(function_of(option) is not None for option in options(argument.value)):
-                report(
-                    argument.site.span,
-                    f"`scaffold` is {traces.callee_name(argument.value)}, a function, but"
-                    " `EstimatorSpec` takes a `tf.train.Scaffold`: pass the function as"
-                    " `scaffold_fn` of a `TPUEstimatorSpec`",
-                    certainty=on_tpu_if(computation, call.context),
-                    trace=device_path(computation, call.context),
-                )
+    scaffold = call.argument("scaffold", 8)
+    if scaffold is not None and all(map(function_of, options(scaffold.value))):
+        report(
+            scaffold.site.span,
+            f"`scaffold` is {traces.callee_name(scaffold.value)}, a function, but `EstimatorSpec`"
+            " takes a `tf.train.Scaffold`: pass the function as `scaffold_fn` of a"
+            " `TPUEstimatorSpec`",
+            certainty=on_tpu_if(computation, call.context),
+            trace=device_path(computation, call.context),
+        )
 
 
 def excludes_prediction(context: Context) -> bool:
@@ -180,21 +183,6 @@ def excludes_prediction(context: Context) -> bool:
         naming.PREDICTION.is_in(word.name) and branch is not word.is_affirmed
         for word, branch in asked(context)
     )
-
-
-def serves_others(specification: ApiCall) -> bool:
-    """Return whether it also serves training or evaluation, which take any predictions."""
-    arguments = [specification.argument(*place) for place in NOT_TO_PREDICT]
-    return any(argument is not None and argument.value != NONE for argument in arguments) or any(
-        argument.star for argument in specification.arguments
-    )
-
-
-def is_no_dict(value: Value, single_tensors: set[int]) -> bool:
-    """Return whether it is a tensor, or a list or tuple of them; some are known by their ids."""
-    if isinstance(value, Sequence):
-        return value.kind in ("list", "tuple")
-    return _is_tensor(value, single_tensors)
 
 
 def _is_tensor(value: Value, single_tensors: set[int]) -> bool:
@@ -206,22 +194,19 @@ def _is_tensor(value: Value, single_tensors: set[int]) -> bool:
 
 
 def check_params(program: Program, report: Report) -> None:
+    """Check that a model_fn and an input_fn take `params`."""
     for computation in program.computations:
         argument = computation.call.argument("model_fn", 0)
         if computation.call.last == "TPUEstimator" and argument is not None:
-            _check_function(
-                "model_fn", computation.callee, computation.context, argument.site, report
-            )
+            context, function = computation.context, computation.callee
+            _check_function("model_fn", function, context, argument.site, report)
     for feed in program.feeds:
         if isinstance(feed.owner, ExternalObject) and feed.function is not None:
-            _check_function("input_fn", feed.function, feed.context, _named(program, feed), report)
-
-
-def _named(program: Program, feed: Feed) -> Site:
-    """Return the argument of `train` and its kin that is the input function, else the call."""
-    call = next((call for call in program.at.get(feed.site, ()) if call.last == feed.kind), None)
-    argument = call.argument("input_fn", 0) if call is not None else None
-    return argument.site if argument is not None else feed.site
+            # The argument of `train` and its kin that is the input function, else the call.
+            at = [call for call in program.at.get(feed.site, ()) if call.last == feed.kind]
+            argument = at[0].argument("input_fn", 0) if at else None
+            site = feed.site if argument is None else argument.site
+            _check_function("input_fn", feed.function, feed.context, site, report)
 
 
 def _check_function(
@@ -249,24 +234,8 @@ def lacks_params(function: Value) -> bool:
     return "params" not in signature.parameters
 
 
-def _pair_fault(computation: Computation, forms: list[Value]) -> str | None:
-    """Return what TPUEstimatorSpec has against the pair, whichever it is; None if nothing."""
-    tensors = _single_tensors(computation)
-    faults = [_fault(option, tensors) for option in forms]
-    return faults[0] if faults and all(faults) else None
-
-
-def _single_tensors(computation: Computation) -> set[int]:
-    """Return the ids of results that are one tensor each: a method of that name may give others."""
-    return {
-        id(call.result)
-        for call in computation.calls
-        if call.last in GIVES_ONE_TENSOR and isinstance(call.result, Tensor)
-    }
-
-
 def _fault(value: Value, tensors: set[int]) -> str | None:
-    """`tensors` are the ids of values that are one tensor each."""
+    """Return what TPUEstimatorSpec has against a pair; `tensors` are ids of single tensors."""
     if isinstance(value, Mapping):
         return "is a dict"
     if isinstance(value, Partial) or function_of(value) is not None:

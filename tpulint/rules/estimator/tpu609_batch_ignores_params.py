@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject
@@ -31,8 +31,7 @@ from tpulint.rules.base import Report, Rule, register
 POSITIONS = {"map_and_batch": 1, "map_and_batch_with_legacy_function": 1}
 
 
-@dataclass(frozen=True)
-class SizeFault:
+class SizeFault(NamedTuple):
     """The certainty and the words of what is wrong with a size, and what would make it right."""
 
     certainty: Certainty
@@ -50,11 +49,9 @@ class BatchIgnoresParams(Rule):
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
             estimator = estimator_of(program, feed)
-            if (
-                estimator is None
-                or not may_use_tpu(estimator)
-                or broadcasts_input(program, estimator) is not False
-            ):
+            if estimator is None or not may_use_tpu(estimator):
+                continue
+            if broadcasts_input(program, estimator) is not False:
                 continue
             batches = [batch for batch in last_batches(data_of(program, feed)) if batch is not None]
             for batch in batches:
@@ -77,11 +74,10 @@ def may_be_right(
     feed: Feed, estimator: ApiCall, batches: list[ExternalObject], fault: SizeFault
 ) -> bool:
     """Return whether another branch batches by the estimator's own flag, and may be this mode's."""
-    argument = estimator.argument(*BATCH_SIZES[feed.kind])
+    due = estimator.value(*BATCH_SIZES[feed.kind])
     sizes = [size_of(batch) for batch in batches]
-    return bool(fault.doubt) and any(
-        argument is not None and size is not None and is_same(size, argument.value)
-        for size in sizes
+    return bool(fault.doubt and due is not None) and any(
+        size is not None and due is not None and is_same(size, due) for size in sizes
     )
 
 
@@ -99,40 +95,39 @@ def size_fault(
     size = size_of(batch)
     if argument is None or size is None or has_one_replica(estimator) is not Truth.NO:
         return None
-    is_certain = not (feed.context.is_guess or estimator.context.is_guess)
-    certainty = definite_if(is_certain)
-    hosts = known_hosts(estimator)
+    certainty = definite_if(not feed.context.is_guess, not estimator.context.is_guess)
+    shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
+    if tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE:
+        shards = None
+    has_one_host = shards is not None and shards <= CORES_OF_A_HOST
+    is_for_core = feeds_each_core(feed, estimator)
+    too_large = f"each {'core' if is_for_core else 'host'} gets a batch as large as the whole"
     # `batch(FLAGS.batch_size)` and `train_batch_size=FLAGS.batch_size` are one flag.
     if is_same(size, argument.value):
-        if feeds_each_core(feed, estimator):
-            return SizeFault(certainty, f"each core gets a batch as large as the whole `{keyword}`")
-        if hosts == "several":
-            return SizeFault(certainty, f"each host gets a batch as large as the whole `{keyword}`")
-        return None
+        is_fault = is_for_core or (shards is not None and not has_one_host)
+        return SizeFault(certainty, f"{too_large} `{keyword}`") if is_fault else None
     batched, total = constant_int(size), constant_int(argument.value)
     if batched is not None and isinstance(argument.value, (External, Opaque)):
-        harm = f"the batch is {batched}, whatever `{keyword}` is"
         doubt = f"unless `{keyword}` is always {batched}"
         is_default = batched in flag_defaults(program, argument.value, argument.site)
-        if is_default and feeds_each_core(feed, estimator):
-            harm = f"each core gets a batch as large as the whole `{keyword}`"
-            return SizeFault(Certainty.POSSIBLE, harm, "unless the command line sets the flag")
+        harm = f"the batch is {batched}, whatever `{keyword}` is"
+        if is_default and is_for_core:
+            harm, doubt = f"{too_large} `{keyword}`", "unless the command line sets the flag"
+            return SizeFault(Certainty.POSSIBLE, harm, doubt)
         return SizeFault(Certainty.UNLIKELY if is_default else Certainty.POSSIBLE, harm, doubt)
     flag = flag_of(size)
-    if flag and hosts == "one" and not feeds_each_core(feed, estimator):
+    if flag and has_one_host and not is_for_core:
         due = flag_of(argument.value) or ("" if total is None else str(total))
         harm = f"the batch is `{flag}`, whatever `{keyword}` is"
-        doubt = f"unless `{flag}` is always {due}"
         is_default = total is not None and total in flag_defaults(program, size, argument.site)
         certainty = Certainty.UNLIKELY if is_default else Certainty.POSSIBLE
-        return SizeFault(certainty, harm, doubt) if due else None
-    if batched is None or total is None or feeds_each_core(feed, estimator):
+        return SizeFault(certainty, harm, f"unless `{flag}` is always {due}") if due else None
+    if batched is None or total is None or is_for_core:
         return None
-    if batched > total or (hosts == "one" and batched != total):
-        return SizeFault(
-            certainty, f"a host's batch of {batched} is not its share of `{keyword}={total}`"
-        )
-    return None  # it may be right for as many hosts
+    harm = f"a host's batch of {batched} is not its share of `{keyword}={total}`"
+    # A smaller one may be right for as many hosts.
+    is_fault = batched > total or (has_one_host and batched != total)
+    return SizeFault(certainty, harm) if is_fault else None
 
 
 def feeds_each_core(feed: Feed, estimator: ApiCall) -> bool:
@@ -141,14 +136,6 @@ def feeds_each_core(feed: Feed, estimator: ApiCall) -> bool:
     if isinstance(mode, External) and mode.last in PER_CORE:
         return feed.kind == "train" or mode.last == "PER_HOST_V2"
     return mode == Const(False) and feed.kind == "train"
-
-
-def known_hosts(estimator: ApiCall) -> str | None:
-    """Return whether the TPU has "one" host or "several"; None where that is not said."""
-    shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
-    if shards is None or tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE:
-        return None
-    return "one" if shards <= CORES_OF_A_HOST else "several"
 
 
 def is_same(left: Value, other: Value) -> bool:
@@ -162,5 +149,6 @@ def is_same(left: Value, other: Value) -> bool:
 
 def flag_of(value: Value) -> str:
     """Return a flag as a program writes it; "" where the value is none."""
-    is_flag = isinstance(value, External) and "FLAGS." in value.path
-    return f"FLAGS.{flag_name(value)}" if is_flag and isinstance(value, External) else ""
+    if not isinstance(value, External) or "FLAGS." not in value.path:
+        return ""
+    return f"FLAGS.{flag_name(value)}"

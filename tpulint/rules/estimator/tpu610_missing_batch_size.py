@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.events import ApiCall
-from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
@@ -42,29 +41,25 @@ class MissingBatchSize(Rule):
                     ),
                 )
         for feed in program.feeds:
-            maker = estimator_of(program, feed)
-            if maker is not None and is_tensorflow(maker.path) and may_use_tpu(maker):
-                _check_use(feed, maker, report)
-
-
-def _check_use(feed: Feed, estimator: ApiCall, report: Report) -> None:
-    """Check the size that `evaluate` or `predict` needs; the constructor checks the other one."""
-    if feed.kind not in ("evaluate", "predict") or not lacks(estimator, feed.kind):
-        return
-    keyword, _ = BATCH_SIZES[feed.kind]
-    report(
-        feed.site.span,
-        f"`{keyword}` is missing: on a TPU, `{feed.kind}` raises a ValueError without it;"
-        " pass it to TPUEstimator",
-        certainty=definite_if(
-            surely_used(estimator, feed.context),
-            feed.kind != "evaluate" or not may_evaluate_elsewhere(estimator),
-        ),
-        trace=(
-            traces.host_step(estimator.site, f"gets no `{keyword}`"),
-            traces.host_step(feed.site, "needs it"),
-        ),
-    )
+            maker, use = estimator_of(program, feed), feed.kind
+            if maker is None or not is_tensorflow(maker.path) or not may_use_tpu(maker):
+                continue
+            # The constructor checks the size for training.
+            if use in ("evaluate", "predict") and lacks(maker, use):
+                keyword, _ = BATCH_SIZES[use]
+                report(
+                    feed.site.span,
+                    f"`{keyword}` is missing: on a TPU, `{use}` raises a ValueError without it;"
+                    " pass it to TPUEstimator",
+                    certainty=definite_if(
+                        surely_used(maker, feed.context),
+                        use != "evaluate" or not may_evaluate_elsewhere(maker),
+                    ),
+                    trace=(
+                        traces.host_step(maker.site, f"gets no `{keyword}`"),
+                        traces.host_step(feed.site, "needs it"),
+                    ),
+                )
 
 
 def has_others(estimator: ApiCall) -> bool:
@@ -72,13 +67,12 @@ def has_others(estimator: ApiCall) -> bool:
 
     One that gets no size at all may be made by another function, which adds them.
     """
-    others = (estimator.argument(*BATCH_SIZES[use]) for use in ("evaluate", "predict"))
-    return any(other is not None and other.value != NONE for other in others)
+    return any(
+        estimator.value(*BATCH_SIZES[use]) not in (None, NONE) for use in ("evaluate", "predict")
+    )
 
 
 def lacks(estimator: ApiCall, use: str) -> bool:
     """Return whether the size for `use` certainly is not given: `**kwargs` may hold it."""
-    argument = estimator.argument(*BATCH_SIZES[use])
-    if argument is not None:
-        return argument.value == NONE
-    return not estimator.is_starred
+    size = estimator.value(*BATCH_SIZES[use])
+    return not estimator.is_starred if size is None else size == NONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import Cluster, Computation, Tensor
@@ -46,22 +47,44 @@ class MetricFnResult(Rule):
         for computation, cluster in host_calls(program):
             if cluster.kind != "eval_metrics" or cluster.result is None:
                 continue
+            on_tpu = surely_uses_tpu(computation.call) and not computation.host_modes
+            in_every_trace = is_in_every_trace(computation, cluster.context)
             results = options(cluster.result)
             for result in results:
-                if isinstance(result, Mapping):
-                    _check_metrics(program, computation, cluster, result, len(results), report)
-                    continue
-                single = result_of_no_name(program, computation, result)
-                if single:
-                    _report(
-                        computation,
-                        cluster,
-                        cluster.named,
-                        f"no dictionary of metrics, but a {single}",
-                        certain=len(results) == 1
-                        and is_in_every_trace(computation, cluster.context),
-                        report=report,
+                for site, fault, is_sure in faults_of(program, computation, cluster, result):
+                    report(
+                        site.span,
+                        f"{traces.callee_name(cluster.callee)} returns {fault.words}:"
+                        f" {fault.advice}",
+                        certainty=definite_if(
+                            len(results) == 1,
+                            is_sure,
+                            on_tpu if fault.only_on_tpu else in_every_trace,
+                            not cluster.context.is_guess,
+                        ),
+                        trace=(
+                            *traces.to_host_call(computation, cluster),
+                            traces.host_step(cluster.named, "computes the metrics"),
+                            traces.host_step(site, f"returns {fault.words}"),
+                        ),
                     )
+
+
+def faults_of(
+    program: Program, computation: Computation, cluster: Cluster, result: Value
+) -> Iterator[tuple[Site, MetricFault, bool]]:
+    """Yield what is wrong in a result of a metric_fn, where, and whether it always is."""
+    if not isinstance(result, Mapping):
+        single = result_of_no_name(program, computation, result)
+        if single:
+            yield cluster.named, MetricFault(f"no dictionary of metrics, but a {single}"), True
+        return
+    for key, value in result.items.items():
+        faults = [fault_of(program, computation, key, option) for option in options(value)]
+        fault = next(filter(None, faults), None)
+        if fault is not None:
+            named = fault._replace(words=f"{fault.words} for `{key}`")
+            yield _site_of(cluster, result, key, value), named, None not in faults
 
 
 # tpu_estimator.py, `_call_model_fn`: `eval_metric_ops.values()`
@@ -74,56 +97,6 @@ def result_of_no_name(program: Program, computation: Computation, result: Value)
     paths = [call.path for call in program.by_result.get(id(result), ())]
     is_metric = any(_is_metric(path) and is_tensorflow(path) for path in paths)
     return "metric without a name" if is_metric else ""
-
-
-def _check_metrics(
-    program: Program,
-    computation: Computation,
-    cluster: Cluster,
-    metrics: Mapping,
-    alternatives: int,
-    report: Report,
-) -> None:
-    for key, value in metrics.items.items():
-        faults = [fault_of(program, computation, key, option) for option in options(value)]
-        fault = next((fault for fault in faults if fault is not None), None)
-        if fault is None:
-            continue
-        site = _site_of(cluster, metrics, key, value)
-        on_tpu = surely_uses_tpu(computation.call) and not computation.host_modes
-        _report(
-            computation,
-            cluster,
-            site,
-            f"{fault.words} for `{key}`",
-            certain=alternatives == 1
-            and None not in faults
-            and (on_tpu if fault.only_on_tpu else is_in_every_trace(computation, cluster.context)),
-            report=report,
-            advice=fault.advice,
-        )
-
-
-def _report(
-    computation: Computation,
-    cluster: Cluster,
-    site: Site,
-    words: str,
-    *,
-    certain: bool,
-    report: Report,
-    advice: str = PAIRS,
-) -> None:
-    report(
-        site.span,
-        f"{traces.callee_name(cluster.callee)} returns {words}: {advice}",
-        certainty=definite_if(certain, not cluster.context.is_guess),
-        trace=(
-            *traces.to_host_call(computation, cluster),
-            traces.host_step(cluster.named, "computes the metrics"),
-            traces.host_step(site, f"returns {words}"),
-        ),
-    )
 
 
 def _site_of(cluster: Cluster, metrics: Mapping, key: object, value: Value) -> Site:
@@ -148,8 +121,10 @@ def fault_of(
         return MetricFault("a number")
     if isinstance(value, Sequence) and not value.open and len(value.items) < 2:
         return MetricFault(f"a {value.kind} of {len(value.items)}")
-    if isinstance(value, ExternalObject) and is_keras_metric(value):
-        return MetricFault("a Keras metric, which only a CPU evaluates,", only_on_tpu=True)
+    if isinstance(value, ExternalObject):
+        module, _, name = value.path.rpartition(".")
+        if f".{module}".endswith(".keras.metrics") and name[:1].isupper():
+            return MetricFault("a Keras metric, which only a CPU evaluates,", only_on_tpu=True)
     if key == LOSS and isinstance(value, (Tensor, Sequence)):
         return MetricFault("a metric", advice=OTHER_NAME)
     return None
@@ -175,9 +150,3 @@ def is_one_tensor(program: Program, computation: Computation, value: Value) -> b
 
 def _is_metric(path: str) -> bool:
     return ".metrics." in path and ".keras." not in path
-
-
-def is_keras_metric(value: ExternalObject) -> bool:
-    """Return whether this is an object of a class of Keras's metrics."""
-    module, _, name = value.path.rpartition(".")
-    return f".{module}".endswith(".keras.metrics") and name[:1].isupper()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import isinf, prod
-from typing import NamedTuple
 
 from tpulint.absint.domain.context import DATA, LOOP, WHILE, Scope
 from tpulint.absint.domain.events import ApiCall, Context
@@ -35,13 +33,6 @@ SPECS = {"train": "TrainSpec", "evaluate": "EvalSpec"}
 STEPS = {"train": (("steps", 2), ("max_steps", 3)), "evaluate": (("steps", 1),)}
 
 
-class Shortage(NamedTuple):
-    """How sure it is that the examples are too few, and the numbers in words."""
-
-    certainty: Certainty
-    needed: str
-
-
 @register
 class InputEndsEarly(Rule):
     code = "TPU612"
@@ -50,8 +41,7 @@ class InputEndsEarly(Rule):
     summary = "input that ends before the last step"
 
     def check(self, program: Program, report: Report) -> None:
-        for taken in too_often_taken(program):
-            _report_taken(taken, report)
+        _check_taken(program, report)
         for feed in program.feeds:
             estimator = estimator_of(program, feed)
             if estimator is None or feed.kind not in STEPS or not may_use_tpu(estimator):
@@ -59,13 +49,9 @@ class InputEndsEarly(Rule):
             _check_number(program, feed, estimator, report)
             steps = steps_of(program, feed)
             ways = amounts(data_of(program, feed))
-            amount = ways[0]
             # Of several ways, one may be for another use of the function.
-            if steps is None or amount is None or len(ways) > 1:
-                continue
-            short = shortage(feed, estimator, steps, amount)
-            if short is not None:
-                _report(feed, amount, short, report)
+            if steps is not None and ways[0] is not None and len(ways) == 1:
+                _check_amount(feed, estimator, steps, ways[0], report)
 
 
 def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Report) -> None:
@@ -95,38 +81,19 @@ def call_with_steps(program: Program, feed: Feed) -> ApiCall | None:
         if call.last == feed.kind:
             return call
         if call.last == "train_and_evaluate":
-            specifications = [argument.value for argument in call.arguments]
-            makers = [program.by_result.get(id(value), ()) for value in specifications]
+            makers = (program.by_result.get(id(item.value), ()) for item in call.arguments)
             return next((call for calls in makers for call in calls if call.last == name), None)
     return None
 
 
 def lacks_steps(call: ApiCall, kind: str) -> bool:
     """Return whether it certainly says None. EvalSpec has a number of its own by default."""
-    if call.is_starred:
-        return False
     is_specification = call.last == SPECS[kind]
     places = ((STEPS[kind][-1][0], 1),) if is_specification else STEPS[kind]
-    arguments = [call.argument(*place) for place in places]
-    if is_specification and kind == "evaluate" and arguments == [None]:
+    values = [call.value(*place) for place in places]
+    if call.is_starred or (is_specification and kind == "evaluate" and values == [None]):
         return False
-    return all(argument is None or argument.value == NONE for argument in arguments)
-
-
-def _report(feed: Feed, amount: Amount, short: Shortage, report: Report) -> None:
-    advice = "add `.repeat()`" if feed.kind == "train" else "ask for fewer steps"
-    unit = "example" if amount.is_batched else "element"
-    plural = "" if amount.count == 1 else "s"
-    ends = "ends" if amount.count is None else f"ends after {amount.count:,} {unit}{plural}"
-    report(
-        amount.source.site.span,
-        f"the input {ends}, but {short.needed}: a TPU then raises an OutOfRangeError; {advice}",
-        certainty=short.certainty,
-        trace=(
-            traces.host_step(feed.site, "takes its input from this pipeline"),
-            traces.host_step(amount.source.site, "is read once"),
-        ),
-    )
+    return all(value in (None, NONE) for value in values)
 
 
 def steps_of(program: Program, feed: Feed) -> Value | None:
@@ -136,83 +103,54 @@ def steps_of(program: Program, feed: Feed) -> Value | None:
     """
     for call in program.at.get(feed.site, ()):
         if call.last == feed.kind:
-            arguments = [call.argument(*row) for row in STEPS[feed.kind]]
-            values = [argument.value for argument in arguments if argument is not None]
-            return next((value for value in values if value != NONE), None)
+            values = (call.value(*place) for place in STEPS[feed.kind])
+            return next((value for value in values if value not in (None, NONE)), None)
     return None
 
 
-def shortage(feed: Feed, estimator: ApiCall, steps: Value, amount: Amount) -> Shortage | None:
-    """Return how sure it is that there are fewer examples than steps need; None if enough."""
-    number = constant_int(steps)
-    size = estimator.argument(*BATCH_SIZES[feed.kind])
-    batch = constant_int(size.value) if size is not None else None
-    if number is None or amount.count is None:
-        return _unknown_shortage(feed, number, amount)
-    one_host = _has_one_host(estimator)
-    if not amount.is_batched:
-        batch = None
-    # Each host reads the input from its beginning, and takes its part of each batch. Where the
-    # elements are batches, a host takes one at least.
-    least = 1 if batch is None else batch if one_host else min(batch, FEWEST_CORES)
-    if amount.count < number * least:
-        words = f"{number:,} steps need {number * least:,} at least"
-        return Shortage(definite_if(surely_used(estimator, feed.context)), words)
-    if batch is not None and amount.count < number * batch:
-        return Shortage(Certainty.POSSIBLE, f"{number:,} steps on one host need {number * batch:,}")
-    return None
-
-
-def _unknown_shortage(feed: Feed, number: int | None, amount: Amount) -> Shortage | None:
-    """Return the shortage of training data of unknown length; evaluations read theirs once."""
-    if feed.kind != "train":
-        return None
-    steps = "the steps" if number is None else f"{number:,} steps"
-    words = f"{steps} may need more than it holds"
-    return Shortage(Certainty.POSSIBLE, words)
-
-
-def _has_one_host(estimator: ApiCall) -> bool:
-    """Return whether the configuration says that all cores are of one host."""
-    shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
-    return shards is not None and shards <= CORES_OF_A_HOST
-
-
-class TooFewBatches(NamedTuple):
-    """A distributed dataset of which a loop takes more batches than there are.
-
-    loops: those around `call`, which takes one, since the iterator was made.
-    """
-
-    feed: Feed
-    begun: ApiCall
-    call: ApiCall
-    loops: list[Scope]
-    batches: int
-    taken: int
-
-
-def _report_taken(taken: TooFewBatches, report: Report) -> None:
-    loop = taken.loops[-1]
-    batches = "batch" if taken.batches == 1 else "batches"
-    # Where the options of a dataset turn off sharding, each host reads all of it.
-    is_shared = any(step.last == "with_options" for step in steps(taken.feed.data))
+def _check_amount(
+    feed: Feed, estimator: ApiCall, steps: Value, amount: Amount, report: Report
+) -> None:
+    """Report that there are fewer examples than the steps need, or may be."""
+    number, count = constant_int(steps), amount.count
+    batch = constant_int(estimator.value(*BATCH_SIZES[feed.kind])) if amount.is_batched else None
+    certainty, ends = Certainty.POSSIBLE, "ends"
+    if count is not None:
+        unit = "example" if amount.is_batched else "element"
+        ends = f"ends after {count:,} {unit}{'' if count == 1 else 's'}"
+    if number is None or count is None:
+        # The length of training data is unknown; evaluations read theirs once.
+        if feed.kind != "train":
+            return
+        many = "the steps" if number is None else f"{number:,} steps"
+        needed = f"{many} may need more than it holds"
+    else:
+        # Each host reads the input from its beginning, and takes its part of each batch. Where the
+        # elements are batches, a host takes one at least.
+        shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
+        has_one_host = shards is not None and shards <= CORES_OF_A_HOST
+        least = 1 if batch is None else batch if has_one_host else min(batch, FEWEST_CORES)
+        if count < number * least:
+            needed = f"{number:,} steps need {number * least:,} at least"
+            certainty = definite_if(surely_used(estimator, feed.context))
+        elif batch is not None and count < number * batch:
+            needed = f"{number:,} steps on one host need {number * batch:,}"
+        else:
+            return
+    advice = "add `.repeat()`" if feed.kind == "train" else "ask for fewer steps"
     report(
-        taken.call.site.span,
-        f"the dataset holds {taken.batches:,} {batches}, but {taken.taken:,} are taken from it: the"
-        " loop ends with an OutOfRangeError; make a new iterator, repeat the dataset, or take"
-        " fewer",
-        certainty=definite_if(not is_shared),
+        amount.source.site.span,
+        f"the input {ends}, but {needed}: a TPU then raises an OutOfRangeError; {advice}",
+        certainty=certainty,
         trace=(
-            traces.host_step(taken.feed.site, "distributes the dataset"),
-            traces.host_step(taken.begun.site, "begins to read it"),
-            traces.host_step(loop.site, "repeats what takes a batch"),
+            traces.host_step(feed.site, "takes its input from this pipeline"),
+            traces.host_step(amount.source.site, "is read once"),
         ),
     )
 
 
-def too_often_taken(program: Program) -> Iterator[TooFewBatches]:
-    """Yield where loops of known lengths take more batches than a distributed dataset has.
+def _check_taken(program: Program, report: Report) -> None:
+    """Report where loops of known lengths take more batches than a distributed dataset has.
 
     Each `next` counts as often as the loops around it say, the last one is reported.
     """
@@ -220,30 +158,38 @@ def too_often_taken(program: Program) -> Iterator[TooFewBatches]:
     for feed in program.feeds:
         if feed.kind != "distribute" or feed.function is not None:
             continue
-        starts = [call for call in iterators if feed.data in _read_by(call)]
+        starts = [call for call in iterators if _reads(call, feed)]
         batches = most_elements(feed.data)
         if len(starts) != 1 or isinf(batches):
             continue
-        takes = [
-            call
-            for name in ("next", "get_next")
-            for call in program.named.get(name, ())
-            if feed.data in _read_by(call)
-        ]
+        takes = [call for call in program.named.get("next", ()) if _reads(call, feed)]
+        takes += [call for call in program.named.get("get_next", ()) if _reads(call, feed)]
         counts = [(call, *_rounds_since(program, starts[0].context, call)) for call in takes]
         taken = sum(count for _, _, count in counts)
         in_loops = [(call, loops) for call, loops, count in counts if loops and count]
-        if taken > batches and in_loops:
-            call, loops = in_loops[-1]
-            yield TooFewBatches(feed, starts[0], call, loops, int(batches), taken)
+        if taken <= batches or not in_loops:
+            continue
+        call, loops = in_loops[-1]
+        # Where the options of a dataset turn off sharding, each host reads all of it.
+        is_shared = any(step.last == "with_options" for step in steps(feed.data))
+        report(
+            call.site.span,
+            f"the dataset holds {int(batches):,} {'batch' if batches == 1 else 'batches'}, but"
+            f" {taken:,} are taken from it: the loop ends with an OutOfRangeError; make a new"
+            " iterator, repeat the dataset, or take fewer",
+            certainty=definite_if(not is_shared),
+            trace=(
+                traces.host_step(feed.site, "distributes the dataset"),
+                traces.host_step(starts[0].site, "begins to read it"),
+                traces.host_step(loops[-1].site, "repeats what takes a batch"),
+            ),
+        )
 
 
-def _read_by(call: ApiCall) -> list[Value]:
-    """Return the dataset that a call of `iter`, `next` or `get_next` reads, if it is known."""
+def _reads(call: ApiCall, feed: Feed) -> bool:
+    """Return whether a call of `iter`, `next` or `get_next` reads the data that is fed."""
     read = call.receiver or (call.arguments[0].value if call.arguments else None)
-    if not isinstance(read, ExternalObject) or read.source is None:
-        return []
-    return [read.source]
+    return isinstance(read, ExternalObject) and read.source is not None and read.source == feed.data
 
 
 def _rounds_since(program: Program, start: Context, call: ApiCall) -> tuple[list[Scope], int]:

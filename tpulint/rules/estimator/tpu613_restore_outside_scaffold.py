@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import islice
 
 from tpulint.absint.domain.events import ApiCall, Computation
-from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity, Step
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
@@ -20,6 +19,7 @@ from tpulint.rules.base import Report, Rule, register
 # tensorflow/python/training/checkpoint_utils.py and warm_starting_util.py: both replace the
 # initializers of variables by operations that they make where they are called.
 RESTORES = ("init_from_checkpoint", "warm_start")
+HOMES = ("train", "framework", "checkpoint_utils", "warm_starting_util")
 
 
 @register
@@ -30,16 +30,28 @@ class RestoreOutsideScaffold(Rule):
     summary = "init_from_checkpoint in the model_fn of a TPU, outside scaffold_fn"
 
     def check(self, program: Program, report: Report) -> None:
-        scaffolds = sites_of_scaffolds(program)
+        # Where a `scaffold_fn` restores variables; a branch for GPUs may call it, too.
+        in_scaffolds = {
+            call.site
+            for computation in program.computations
+            for call in computation.calls
+            if call.last in RESTORES and not is_compiled(call.context)
+        }
         # Soft placement changes nothing: what is made in the computation cannot be run alone.
         for computation, call in (*compiled_calls(program), *moved_calls(program)):
             if call.last not in RESTORES or computation.kind != tf_names.MODEL_FN:
                 continue
-            estimator = computation.call
-            if not is_restore(call) or leaves_tpu(call.context) or not may_use_tpu(estimator):
+            estimator, context = computation.call, call.context
+            # TensorFlow's function is called, and no method of that name.
+            is_restore = call.path.rpartition(".")[0].rpartition(".")[2] in HOMES
+            if not is_restore or leaves_tpu(context) or not may_use_tpu(estimator):
                 continue
-            if call.site in scaffolds and call.context.conditions:
+            if call.site in in_scaffolds and context.conditions:
                 continue
+            runs = (feed for feed in program.feeds if estimator_of(program, feed) is estimator)
+            first = [
+                traces.host_step(feed.site, "initializes the variables") for feed in islice(runs, 1)
+            ]
             report(
                 call.site.span,
                 f"`{call.last}` makes initializers that are part of the TPU computation, and"
@@ -48,28 +60,18 @@ class RestoreOutsideScaffold(Rule):
                 certainty=definite_if(
                     surely_uses_tpu(estimator),
                     not estimator.context.is_guess,
-                    not call.context.is_guess,
+                    not context.is_guess,
                     not computation.host_modes,
                     is_model_built(computation, call),
                 ),
                 doubt="unless no variable exists yet, and nothing is restored",
                 trace=(
-                    *trained_at(program, computation),
+                    *first,
                     *traces.path_to_site(
-                        computation, call.context, call.site, "makes initializers of variables"
+                        computation, context, call.site, "makes initializers of variables"
                     ),
                 ),
             )
-
-
-def sites_of_scaffolds(program: Program) -> set[Site]:
-    """Return where a `scaffold_fn` restores variables; a branch for GPUs may call it, too."""
-    return {
-        call.site
-        for computation in program.computations
-        for call in computation.calls
-        if call.last in RESTORES and not is_compiled(call.context)
-    }
 
 
 def is_model_built(computation: Computation, restore: ApiCall) -> bool:
@@ -83,17 +85,3 @@ def is_model_built(computation: Computation, restore: ApiCall) -> bool:
         ):
             return True
     return True
-
-
-def is_restore(call: ApiCall) -> bool:
-    """Return whether TensorFlow's function is called, and no method of that name."""
-    module = call.path.rpartition(".")[0].rpartition(".")[2]
-    return module in ("train", "framework", "checkpoint_utils", "warm_starting_util")
-
-
-def trained_at(program: Program, computation: Computation) -> Iterator[Step]:
-    """Yield the first call that runs the estimator of a model_fn."""
-    for feed in program.feeds:
-        if estimator_of(program, feed) is computation.call:
-            yield traces.host_step(feed.site, "initializes the variables")
-            return
